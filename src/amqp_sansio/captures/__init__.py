@@ -1,0 +1,1 @@
+"""Captures: packets to TCP streams to an observer to rows and verdicts."""

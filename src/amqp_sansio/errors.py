@@ -1,0 +1,129 @@
+"""Every exception this library raises: all of them name what, where and which rule.
+
+A peer can never make the library raise; what a peer does wrong is an event.  What is here is raised for a *caller*: for misuse
+(`LocalProtocolError`, `EncodeError`, `NoCredit`, `LimitError`), for a race with the other side (`ConnectionClosedError`,
+`SessionDetachedError`), for octets handed to the wire functions directly (`DecodeError`) and for reading a header field
+that the walk on receipt could not vouch for (`HeaderError`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+class AmqpError(Exception):
+    """The base of every exception of this library."""
+
+
+class EncodeError(AmqpError, ValueError):
+    """A value that its wire type cannot carry.  Nothing was sent and nothing has changed.
+
+    `what` names the class, field or type; `rule` says what would have been right.
+    """
+
+    def __init__(self, what: str, rule: str) -> None:
+        super().__init__(f"{what}: {rule}")
+        self.what: Final = what
+        self.rule: Final = rule
+
+    def __reduce__(self) -> tuple[type[EncodeError], tuple[str, str]]:
+        return type(self), (self.what, self.rule)
+
+
+class DecodeError(AmqpError, ValueError):
+    """Octets that are not what they should be.  Raised by the wire functions; a Connection turns it into an event.
+
+    `what` names the class, field or type, `octet` is the offset in the octets that were given (of the first octet that is
+    wrong, as near as is known), `rule` says which rule was broken, `code` is the error code that the specification gives
+    for it: 501 for controls and frames, 503 for what cannot be decoded, 531 for a value outside its domain, 540 for a
+    command that nobody knows.
+    """
+
+    def __init__(self, what: str, octet: int, rule: str, code: int = 503) -> None:
+        super().__init__(f"{what} at octet {octet}: {rule} ({code})")
+        self.what: Final = what
+        self.octet: Final = octet
+        self.rule: Final = rule
+        self.code: Final = code
+
+    def __reduce__(self) -> tuple[type[DecodeError], tuple[str, int, str, int]]:
+        return type(self), (self.what, self.octet, self.rule, self.code)
+
+
+class HeaderError(DecodeError):
+    """A field of a header struct cannot be read.  `what` is "struct.field"; the message itself has arrived whole."""
+
+
+class LocalProtocolError(AmqpError):
+    """The caller asked for something that may not be said now.  Nothing was sent and nothing has changed.
+
+    `said` is what was asked for, `state` where the conversation stands, `legal` what would have been legal,
+    `rule` the path of the specification's rule or a sentence.
+    """
+
+    def __init__(self, said: str, state: str, legal: tuple[str, ...] = (), rule: str = "") -> None:
+        would = f"; legal now: {', '.join(legal)}" if legal else "; nothing is legal now"
+        why = f" ({rule})" if rule else ""
+        super().__init__(f"{said} is not legal in state {state}{why}{would}")
+        self.said: Final = said
+        self.state: Final = state
+        self.legal: Final = legal
+        self.rule: Final = rule
+
+    def __reduce__(self) -> tuple[type[LocalProtocolError], tuple[str, str, tuple[str, ...], str]]:
+        return type(self), (self.said, self.state, self.legal, self.rule)
+
+
+class NoCredit(AmqpError):
+    """The other side has not granted the credit that this needs: a matter of timing, not misuse.  Nothing was sent.
+
+    `unit` is "message" or "byte"; `needed` and `available` are in that unit.
+    """
+
+    def __init__(self, destination: str, unit: str, needed: int, available: int) -> None:
+        super().__init__(f"no {unit} credit for destination {destination!r}: {needed} needed, {available} available")
+        self.destination: Final = destination
+        self.unit: Final = unit
+        self.needed: Final = needed
+        self.available: Final = available
+
+    def __reduce__(self) -> tuple[type[NoCredit], tuple[str, str, int, int]]:
+        return type(self), (self.destination, self.unit, self.needed, self.available)
+
+
+class LimitError(AmqpError):
+    """One of our own limits (see `limits.Limits`) stands in the way.  `limit` is its name.  Nothing was sent."""
+
+    def __init__(self, limit: str, value: int, asked: int) -> None:
+        super().__init__(f"limit {limit} is {value}; {asked} asked for")
+        self.limit: Final = limit
+        self.value: Final = value
+        self.asked: Final = asked
+
+    def __reduce__(self) -> tuple[type[LimitError], tuple[str, int, int]]:
+        return type(self), (self.limit, self.value, self.asked)
+
+
+class ConnectionClosedError(AmqpError):
+    """The connection is over or closing: a race with the other side, not misuse.  `cause` tells who closed it and why."""
+
+    def __init__(self, said: str, cause: str) -> None:
+        super().__init__(f"{said}: the connection is closed: {cause}")
+        self.said: Final = said
+        self.cause: Final = cause
+
+    def __reduce__(self) -> tuple[type[ConnectionClosedError], tuple[str, str]]:
+        return type(self), (self.said, self.cause)
+
+
+class SessionDetachedError(AmqpError):
+    """The session is not attached now: a race with the other side, not misuse.  `cause` tells who detached it and why."""
+
+    def __init__(self, said: str, session: bytes, cause: str) -> None:
+        super().__init__(f"{said}: session {session!r} is not attached: {cause}")
+        self.said: Final = said
+        self.session: Final = session
+        self.cause: Final = cause
+
+    def __reduce__(self) -> tuple[type[SessionDetachedError], tuple[str, bytes, str]]:
+        return type(self), (self.said, self.session, self.cause)

@@ -1,0 +1,92 @@
+"""One class for each thing that may happen to you; `Event` is their closed union.
+
+`Event` is what a Connection hands out; `Observation` is what an Observer, the third person, hears.  Events are plain
+values: equal, hashed and pickled by value, without live objects in them.  Leaving one out of a `match` over the union is
+a type error.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from amqp_sansio.events.connection import (
+    Authenticated,
+    ConnectionClosed,
+    ConnectionOpened,
+    ConnectionRedirected,
+    OpenRequested,
+    SecurityLayerStarted,
+    StartReceived,
+)
+from amqp_sansio.events.execution import (
+    CommandReceived,
+    CommandsCompleted,
+    CommandsConfirmed,
+    CommandsSkipped,
+    ExceptionReceived,
+    ResultReceived,
+)
+from amqp_sansio.events.message import ProducerCreditChanged, TransferReceived
+from amqp_sansio.events.observed import (
+    CommandSeen,
+    ControlSeen,
+    HeaderSeen,
+    Note,
+    Observation,
+    OpaqueSeen,
+)
+from amqp_sansio.events.session import AttachRequested, SessionAttached, SessionDetached, TimeoutGranted
+from amqp_sansio.events.violation import Origin, Violation
+
+Event: TypeAlias = (
+    StartReceived
+    | Authenticated
+    | OpenRequested
+    | ConnectionOpened
+    | ConnectionRedirected
+    | SecurityLayerStarted
+    | ConnectionClosed
+    | AttachRequested
+    | SessionAttached
+    | SessionDetached
+    | TimeoutGranted
+    | TransferReceived
+    | CommandReceived
+    | ResultReceived
+    | ExceptionReceived
+    | CommandsCompleted
+    | CommandsConfirmed
+    | CommandsSkipped
+    | ProducerCreditChanged
+)
+
+__all__ = [
+    "AttachRequested",
+    "Authenticated",
+    "CommandReceived",
+    "CommandSeen",
+    "CommandsCompleted",
+    "CommandsConfirmed",
+    "CommandsSkipped",
+    "ConnectionClosed",
+    "ConnectionOpened",
+    "ConnectionRedirected",
+    "ControlSeen",
+    "Event",
+    "ExceptionReceived",
+    "HeaderSeen",
+    "Note",
+    "Observation",
+    "OpaqueSeen",
+    "OpenRequested",
+    "Origin",
+    "ProducerCreditChanged",
+    "ResultReceived",
+    "SecurityLayerStarted",
+    "SessionAttached",
+    "SessionDetached",
+    "StartReceived",
+    "TimeoutGranted",
+    "TransferReceived",
+    "Violation",
+]

@@ -1,0 +1,118 @@
+"""What the third person hears: an Observer's own words, with the speaker and the octets beside each."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final, TypeAlias
+
+from amqp_sansio.events.violation import Violation
+from amqp_sansio.kernel.value import Value
+from amqp_sansio.spec.base import Command, Control
+
+
+class HeaderSeen(Value):
+    """A protocol header: `octets` as sent, `version` such as "0-10", None when nobody knows it."""
+
+    __slots__ = ("octets", "version")
+    FIELDS: ClassVar[tuple[str, ...]] = ("octets", "version")
+    __match_args__ = ("octets", "version")
+
+    def __init__(self, octets: bytes, version: str | None) -> None:
+        self.octets: Final = octets
+        self.version: Final = version
+
+
+class ControlSeen(Value):
+    """A control.  `verb` is its name, or its numbers when it has none ("connection.99", "119.1").
+
+    `control` is None when it could not be decoded; `payload` is its segment.  `complete` is False when the segment was
+    broken off.
+    """
+
+    __slots__ = ("channel", "complete", "control", "payload", "verb")
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "verb", "control", "payload", "complete")
+    __match_args__ = ("channel", "verb", "control", "payload", "complete")
+
+    def __init__(self, channel: int, verb: str, control: Control | None, payload: bytes, complete: bool = True) -> None:
+        self.channel: Final = channel
+        self.verb: Final = verb
+        self.control: Final = control
+        self.payload: Final = payload
+        self.complete: Final = complete
+
+
+class CommandSeen(Value):
+    """A command.  `session` and `id` are None where unknown (a conversation heard from its middle).
+
+    `command` is None when it could not be decoded; `payload`, `header` and `body` are its segments (None: there was no
+    such segment).  `complete` is False when the assembly was broken off or is still open at the end.
+    """
+
+    __slots__ = ("body", "channel", "command", "complete", "header", "id", "payload", "session", "sync", "verb")
+    FIELDS: ClassVar[tuple[str, ...]] = (
+        "channel",
+        "session",
+        "id",
+        "verb",
+        "command",
+        "sync",
+        "payload",
+        "header",
+        "body",
+        "complete",
+    )
+    __match_args__ = FIELDS
+
+    def __init__(
+        self,
+        channel: int,
+        session: bytes | None,
+        id: int | None,
+        verb: str,
+        command: Command | None,
+        sync: bool,
+        payload: bytes,
+        header: bytes | None = None,
+        body: bytes | None = None,
+        complete: bool = True,
+    ) -> None:
+        self.channel: Final = channel
+        self.session: Final = session
+        self.id: Final = id
+        self.verb: Final = verb
+        self.command: Final = command
+        self.sync: Final = sync
+        self.payload: Final = payload
+        self.header: Final = header
+        self.body: Final = body
+        self.complete: Final = complete
+
+
+class OpaqueSeen(Value):
+    """`octets` octets that cannot be read, and why: behind a security layer, after a frame that cannot be cut."""
+
+    __slots__ = ("octets", "reason")
+    FIELDS: ClassVar[tuple[str, ...]] = ("octets", "reason")
+    __match_args__ = ("octets", "reason")
+
+    def __init__(self, octets: int, reason: str) -> None:
+        self.octets: Final = octets
+        self.reason: Final = reason
+
+
+class Note(Value):
+    """Something worth knowing that accuses nobody: a refused command, a failed login, a reset, silence, a gap.
+
+    `rule` is a short name, `text` one sentence; `channel` is None when no channel is concerned.
+    """
+
+    __slots__ = ("channel", "rule", "text")
+    FIELDS: ClassVar[tuple[str, ...]] = ("rule", "text", "channel")
+    __match_args__ = ("rule", "text", "channel")
+
+    def __init__(self, rule: str, text: str, channel: int | None = None) -> None:
+        self.rule: Final = rule
+        self.text: Final = text
+        self.channel: Final = channel
+
+
+Observation: TypeAlias = HeaderSeen | ControlSeen | CommandSeen | OpaqueSeen | Violation | Note

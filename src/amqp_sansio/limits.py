@@ -1,0 +1,70 @@
+"""Every limit, with its name and its default.
+
+A peer that goes beyond one is answered as a violation that names the limit; a caller that does is told by `LimitError`.
+Each has a test at the limit less one, at the limit and at the limit plus one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+MIN_MAX_FRAME_SIZE: Final = 4096
+"""Octets that both sides must accept in one frame before anything is agreed (constant MIN-MAX-FRAME-SIZE)."""
+
+MAX_FRAME_SIZE: Final = 65535
+"""The largest frame that the 16-bit size can say, in octets, frame header included."""
+
+MAX_CHANNELS: Final = 65536
+"""Channels that the 16-bit channel number can name."""
+
+_KIB: Final = 1024
+_MIB: Final = 1024 * 1024
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """What one connection may cost us.  Octets, counts and seconds; all positive."""
+
+    inbox_octets: int = 16 * _MIB
+    """Octets stored by `receive_data` and not yet decoded, above which `wants_data` is False."""
+    assembly_octets: int = 64 * _MIB
+    """Octets of one assembly (command, header and body together)."""
+    buffered_octets: int = 256 * _MIB
+    """Octets in all unfinished assemblies of a connection together."""
+    header_octets: int = 1 * _MIB
+    """Octets of one header segment."""
+    header_structs: int = 64
+    """Structs in one header segment."""
+    empty_frames: int = 16
+    """Consecutive frames without payload that do not finish their segment."""
+    nesting: int = 32
+    """Depth of maps, lists and arrays inside one another."""
+    zero_width_elements: int = 256
+    """Elements of an array whose type takes no octets (void, bit)."""
+    ranges: int = 8191
+    """Ranges in a set of ids, received or kept."""
+    replay_octets: int = 64 * _MIB
+    """Octets of commands kept for replay, per session."""
+    replay_commands: int = 65536
+    """Commands kept for replay, per session."""
+    sasl_rounds: int = 32
+    """Rounds of secure / secure-ok."""
+    sasl_octets: int = 64 * _KIB
+    """Octets of one challenge or response."""
+    channels: int = MAX_CHANNELS
+    """Channels that we agree to."""
+    sessions: int = MAX_CHANNELS
+    """Sessions attached on one connection."""
+    handshake_seconds: float = 30.0
+    """Seconds from the first tick to an open connection."""
+    close_seconds: float = 10.0
+    """Seconds that we wait for close-ok."""
+    cached_commands: int = 256
+    """Decoded transfer commands remembered by their octets, per connection."""
+    subscriptions: int = 65536
+    """Subscriptions of one session, each way."""
+
+
+DEFAULT_LIMITS: Final = Limits()
