@@ -95,8 +95,8 @@ def _arrow(table: Table, start: str, end: str, at: dict[str, Box]) -> str:
         x1, x2 = a.x, b.x
         y1 = a.y + (a.height / 2 if down else -a.height / 2)
         y2 = b.y - (b.height / 2 if down else -b.height / 2)
-    far = abs(b.y - a.y) > GAP * 2.2
-    bow = (0.0 if not far else 60 + abs(b.y - a.y) * 0.18) if down else -(50 + abs(b.y - a.y) * 0.18)
+    long = abs(y2 - y1)
+    bow = (0.0 if long < GAP * 2 else 80 + long * 0.2) if down else -(270 + long * 0.2)
     cx, cy = (x1 + x2) / 2 + bow * (1 if a.y != b.y else 0), (y1 + y2) / 2 - (26 if a.y == b.y else 0)
     lx, ly = (x1 + 2 * cx + x2) / 4, (y1 + 2 * cy + y2) / 4
     lines = _words(rows)

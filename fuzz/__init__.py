@@ -1,0 +1,1 @@
+"""Whatever octets arrive, nothing but events comes out: no exception, no endless loop, memory within the limits: `make fuzz`."""
