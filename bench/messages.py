@@ -14,6 +14,7 @@ import attrs
 
 EXCHANGE: Final = "market.quotes"
 BODY_OCTETS: Final = 100
+NO_ID: Final = UUID(int=0)
 
 
 @attrs.frozen
@@ -29,7 +30,7 @@ class Message:
     priority: int = 0
     correlation_id: str = ""
     reply_to: str = ""
-    message_id: UUID = UUID(int=0)
+    message_id: UUID = NO_ID
     timestamp: int = 0
     application_headers: dict[str, str | int] = attrs.Factory(dict)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from pamqp import body, commands, frame, header
+
 from bench.harness import Fresh, Timed
 from bench.messages import EXCHANGE, Message
-from pamqp import body, commands, frame, header
 
 PROPERTIES = tuple(commands.Basic.Properties.__slots__)
 

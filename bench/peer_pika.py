@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pika
-from bench import peer_pamqp
-from bench.harness import Fresh
-from bench.messages import EXCHANGE, Message
 from pamqp import commands as words
 from pamqp import frame as codec
 from pika import frame, spec
 from pika.connection import Connection
+
+from bench import peer_pamqp
+from bench.harness import Fresh
+from bench.messages import EXCHANGE, Message
 
 # Octets given to a connection at a time, as a socket read would; the same for ours.
 READ = 4096

@@ -1,1 +1,1 @@
-"""Whatever octets arrive, nothing but events comes out: no exception, no endless loop, memory within the limits: `make fuzz`."""
+"""`make fuzz`: whatever octets arrive, nothing but events comes out: no exception, no endless loop, memory within limits."""

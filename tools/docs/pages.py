@@ -6,7 +6,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -32,7 +32,7 @@ def _first(text: str | None) -> str:
     return _cell((text or "").strip().split("\n\n")[0])
 
 
-def _table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]] | list[tuple[str, ...]]) -> str:
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(lines) + "\n"
@@ -51,10 +51,10 @@ def tables() -> list[Table]:
 def diagrams() -> str:
     """Every state machine: its diagram and its rows."""
     parts = [
-        "# State diagrams\n\n"
-        "Drawn from the rows in `amqp_sansio.tables` when this manual is built. A row says: in this state, this speaker may say\n"
-        "this verb, then that state. The same rows run for our client, our server and an observer. The initial state has a thick\n"
-        "border, a state in which the dialogue may end a dashed one; what changes no state stands inside its box.\n"
+        "# State diagrams\n\nDrawn from the rows in `amqp_sansio.tables` when this manual is built. A row says: in this state, "
+        "this speaker\nmay say this verb, then that state. The same rows run for our client, our server and an observer.\n"
+        "The initial state has a thick border, a state in which the dialogue may end a dashed one; what changes\n"
+        "no state stands inside its box.\n"
     ]
     for table in tables():
         parts.append(f"\n## {table.name}\n\n{svg(table)}\n\n")
@@ -78,10 +78,10 @@ def rules_page() -> str:
     for path, rule in rules.RULES.items():
         carriers = [f"`{name}`" for name, text in texts.items() if f'"{path}"' in text or f"`{path}`" in text]
         tested += bool(carriers)
-        rows.append((f"`{path}`", _cell(rule.text), str(rule.code or ""), ", ".join(carriers[:3])))
+        rows.append((f"`{path}`", _cell(rule.text), rule.error or "", ", ".join(carriers[:3])))
     head = (
-        "# Rules\n\nThe named rules and exceptions of AMQP 0-10, in our own words, with the error code that goes with a breach and the\n"
-        f"tests that carry the path. {tested} of {len(rows)} paths are carried by a test so far.\n\n"
+        "# Rules\n\nThe named rules and exceptions of AMQP 0-10, in our own words, with the error that goes with a breach\n"
+        f"and the tests that carry the path. {tested} of {len(rows)} paths are carried by a test so far.\n\n"
     )
     return head + _table(("path", "what it says", "code", "tests"), rows)
 
@@ -107,9 +107,9 @@ def limits_page() -> str:
         shown = f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:g}"
         rows.append((f"`{name}`", shown, _cell(words)))
     return (
-        "# Limits\n\nEvery limit has a name, a default and a test at the limit less one, at the limit and at the limit plus one.\n"
-        "A peer that goes beyond one is answered as a violation whose rule is `limits.` and the name; a caller that does is told by\n"
-        "`LimitError`. Pass your own as `limits=Limits(...)` in a config.\n\n"
+        "# Limits\n\nEvery limit has a name, a default and a test at the limit less one, at the limit and at the limit plus\n"
+        "one. A peer that goes beyond one is answered as a violation whose rule is `limits.` and the name; a caller\n"
+        "that does is told by `LimitError`. Pass your own as `limits=Limits(...)` in a config.\n\n"
     ) + _table(("name", "default", "what it bounds"), rows)
 
 
@@ -148,8 +148,8 @@ def _vocabulary(module: ModuleType, base: type) -> Iterator[type]:
 def protocol_page() -> str:
     """Every control, command and struct, with its fields."""
     parts = [
-        "# Vocabulary\n\nOne class for each control, command and struct of the ten classes of 0-10, whatever the layout. Fields stand in\n"
-        "the order of the constructor; every field may be left out.\n"
+        "# Vocabulary\n\nOne class for each control, command and struct of the ten classes of 0-10, whatever the layout. Fields\n"
+        "stand in the order of the constructor; every field may be left out.\n"
     ]
     for name in CLASSES:
         module = importlib.import_module(f"amqp_sansio.spec.{name}")
