@@ -102,13 +102,8 @@ class Connection(Lifecycle):
         reader = self._reader
         if reader is None or self._layer_from is None or reader.offset != self._layer_from:
             raise LocalProtocolError("take_unread", self.state, rule="only where an inbound security layer begins")
-        octets, self._reader = self._reopened(reader)
         self._undecoded = False
-        return octets
-
-    def _reopened(self, reader: SegmentReader) -> tuple[bytes, SegmentReader]:
-        unread = reader.take()
-        return unread, self._new_reader(reader.max_frame_size, reader.offset)
+        return reader.take()
 
     def _new_reader(self, max_frame_size: int, offset: int) -> SegmentReader:
         layout = self.layout
@@ -328,9 +323,13 @@ class Connection(Lifecycle):
         """The inbox is empty and nothing more comes; True when that made an event."""
         if self._cause is not None:
             return self._closed(Origin.EOF)
-        left = len(self._inbox_early) if self._reader is None else self._reader.buffered
         text = "the octets ended without a close"
-        self._end(Origin.EOF, None, f"{text}, {left} octets into a frame" if left else text)
+        if self._reader is not None:
+            if self._reader.buffered:
+                text += f", {self._reader.buffered} octets into a frame"
+        elif self._inbox_early:
+            text += f", after {self._inbox_early.hex(' ')} for a protocol header: {ProtocolHeader(self._inbox_early).name}"
+        self._end(Origin.EOF, None, text)
         return True
 
     def _channel(self, number: int) -> Channel:
