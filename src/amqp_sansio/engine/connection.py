@@ -5,7 +5,7 @@ Its life is in `lifecycle`; what each role says in the handshake is in `client` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
@@ -13,7 +13,7 @@ from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.lifecycle import Lifecycle
 from amqp_sansio.engine.session import Session
-from amqp_sansio.errors import DecodeError, LimitError, LocalProtocolError
+from amqp_sansio.errors import AmqpError, DecodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.machine import Refusal
 from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
@@ -153,9 +153,25 @@ class Connection(Lifecycle):
         if len(self.sessions) >= self.limits.sessions:
             raise LimitError("sessions", self.limits.sessions, self.limits.sessions + 1)
 
+    def resume(self, session: Session | Mapping[str, object], *, force: bool = False) -> Session:
+        """Attaches a session of an earlier connection, or one made of its snapshot, and replays what is in doubt.
+
+        Raises LocalProtocolError unless it is detached, else as `session` does.
+        """
+        if not isinstance(session, Session):
+            session = Session.restore(session, profile=self.profile, limits=self.limits)
+        self._may_attach(session.name)
+        return self._attach(session, force)
+
     def _attach(self, session: Session, force: bool) -> Session:
-        session.bind(self._free_channel())
-        session.attach(force)
+        channel = self._free_channel()
+        session.bind(channel)
+        try:
+            session.attach(force)
+        except AmqpError:  # a name too long for a frame: nothing has changed
+            session.channel = channel.session = None
+            raise
+        self._named[session.name] = channel
         return session
 
     def _free_channel(self) -> Channel:
@@ -298,7 +314,9 @@ class Connection(Lifecycle):
             if malformed.fatal:
                 self._lingering = False  # no close-ok can be read any more
         else:
-            self._channel(malformed.channel).receive_violation(violation)
+            self._channel(malformed.channel).receive_breach(
+                malformed.rule, malformed.text, malformed.code, malformed.said, malformed.legal, malformed.offset
+            )
 
     def _hear_while_closing(self, thing: Assembly | Malformed) -> None:
         """We said close: nothing counts any more but its answer and a close that crossed it."""
@@ -337,6 +355,11 @@ class Connection(Lifecycle):
         if channel is None:
             channel = self._channels[number] = Channel(number, self)
         return channel
+
+    def forget(self, channel: int) -> None:
+        """Drops what is under way on track 1 of a channel."""
+        if self._reader is not None:
+            self._reader.forget(channel)
 
     def session_named(self, name: bytes) -> Session | None:
         """The session of that name on this connection, None when there is none."""

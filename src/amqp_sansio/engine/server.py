@@ -239,6 +239,9 @@ class ServerConnection(Connection):
         session = resume
         if session is None:
             session = Session(name, "server", max_timeout=most, profile=self.profile, limits=self.limits)
+            holder = self.session_named(name)
+            if holder is not None and holder.channel is not None:
+                holder.channel.force_off()  # force: the new one takes the name
         channel.accept(session)
         del self._attaching[name]
         self._after_control(channel)
