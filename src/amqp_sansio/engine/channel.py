@@ -48,12 +48,14 @@ class Channel:
         return self.dialogue.can(self.own, verb)
 
     def say(self, control: Control) -> None:
-        """Writes a control of class session."""
-        carrier = self.carrier
-        octets = frame_control(self.number, carrier.layout.encode_control(control), carrier.max_frame_size)
+        """Writes a control of class session about the session of this channel."""
         if control.VERB in ATTACHMENT_VERBS:
             self.dialogue.step(self.own, control.VERB)
-        carrier.write(octets)
+        self._write(control)
+
+    def _write(self, control: Control) -> None:
+        carrier = self.carrier
+        carrier.write(frame_control(self.number, carrier.layout.encode_control(control), carrier.max_frame_size))
 
     # --- what the other side says -----------------------------------------------------------------------------------------
 
@@ -65,6 +67,8 @@ class Channel:
                 assert self.session is not None
                 hear_control(self.session, control, offset)
             return
+        if self._about_another(control):
+            return
         refusal = self.dialogue.step(self.peer, verb)
         if isinstance(control, controls.Attach):
             self._attach(control.name or b"", control.force)
@@ -73,7 +77,24 @@ class Channel:
         elif isinstance(control, controls.Detach):
             self._detach(control.name or b"")
         elif isinstance(control, controls.Detached):
-            self._detached(control.name or b"", control.code or 0)
+            self._detached(control.code or 0)
+
+    def _about_another(self, control: Control) -> bool:
+        """Words about another session than the one attached here: they are answered, and change nothing.
+
+        An empty name stands for whatever is attached: who thinks that nothing is knows no name to say.
+        """
+        session = self.session
+        if session is None or not isinstance(control, (controls.Attach, controls.Detach, controls.Detached)):
+            return False
+        name = control.name or b""
+        if name == session.name or (not name and not isinstance(control, controls.Attach)):
+            return False
+        if session.state != "detaching" and isinstance(control, controls.Attach):
+            self._write(controls.Detached(name, DetachCode.TRANSPORT_BUSY))
+        elif session.state != "detaching" and isinstance(control, controls.Detach):
+            self._write(controls.Detached(name, DetachCode.NOT_ATTACHED))
+        return True
 
     def receive_command(self, assembly: Assembly) -> None:
         """An assembly of track 1 arrived: decodes the command, walks the header, steps the session."""
@@ -125,16 +146,14 @@ class Channel:
     def _attach(self, name: bytes, force: bool) -> None:
         session = self.session
         if session is not None:
-            if session.name == name and session.hears:
+            if session.hears:
                 self.say(controls.Attached(name))
-            elif session.state != "detaching":
-                self.say(controls.Detached(name, DetachCode.TRANSPORT_BUSY))
             return
         if not self.dialogue.can(self.own, "session.attached"):
             return  # we wait for detached: what was said before it does not count
         if self.requested is not None:
             if self.requested != name:
-                self.say(controls.Detached(name, DetachCode.TRANSPORT_BUSY))
+                self._write(controls.Detached(name, DetachCode.TRANSPORT_BUSY))
             return
         if self.own == "client":
             self.say(controls.Detached(name, DetachCode.NOT_ATTACHED))
@@ -158,48 +177,27 @@ class Channel:
 
     def _detach(self, name: bytes) -> None:
         session = self.session
-        if session is None or (session.name != name and name):
-            if session is None or session.hears:
-                requested = self.requested
-                if session is None and requested == name:
-                    self.requested = None
-                code = DetachCode.NORMAL if self.dialogue.state(self.own) == "detaching" else DetachCode.NOT_ATTACHED
-                self._answer_detach(name, code, session is not None)
+        if session is None:
+            waits = self.dialogue.state(self.own) == "detaching"
+            self.requested = None
+            self.say(controls.Detached(name, DetachCode.NORMAL if waits else DetachCode.NOT_ATTACHED))
             return
-        refused = session.state == "refused"
-        detaching = session.state == "detaching"
         self.say(controls.Detached(session.name, DetachCode.NORMAL))
-        if not detaching:
+        if session.state != "detaching":  # else the two crossed, and we go on waiting for our own answer
+            refused = session.state == "refused"
             text = session.cause if refused else ""
             session.leave(Origin.PEER, DetachCode.NORMAL, text, ended=refused, keep=session.state == "attaching")
 
-    def _answer_detach(self, name: bytes, code: int, attached: bool) -> None:
-        if not attached:
-            self.say(controls.Detached(name, code))
-            return
-        # Another session is attached here, and stays so: neither the question nor its answer moves the machines.
-        self.dialogue.machines[self.own].states = ("attached",)
-        self.dialogue.machines[self.peer].states = ("attached",)
-        octets = self.carrier.layout.encode_control(controls.Detached(name, code))
-        self.carrier.write(frame_control(self.number, octets, self.carrier.max_frame_size))
-
-    def _detached(self, name: bytes, code: int) -> None:
+    def _detached(self, code: int) -> None:
         session = self.session
         if session is None:
             return  # never answer detached with detached
-        if name and name != session.name:
-            if session.hears:
-                self.dialogue.machines[self.own].states = ("attached",)
-                self.dialogue.machines[self.peer].states = ("attached",)
-            return
         if session.state == "detaching":
             session.leave(Origin.LOCAL, code, "" if session.cause == "detached by us" else session.cause)
         elif session.state == "attaching":
             session.leave(Origin.PEER, code, "attach was refused", keep=True)
-        elif session.state == "refused":
-            session.leave(Origin.PEER, code, session.cause, ended=True)
         else:
-            session.leave(Origin.PEER, code, "")
+            session.leave(Origin.PEER, code, session.cause, ended=session.state == "refused")
 
     # --- what we answer -------------------------------------------------------------------------------------------------------
 

@@ -83,7 +83,8 @@ def hear_control(session: Session, control: Control, offset: int) -> None:
 
 
 def _request_timeout(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.RequestTimeout) and session.channel is not None
+    assert isinstance(control, controls.RequestTimeout)
+    assert session.channel is not None
     asked, most = control.timeout, session.max_timeout
     granted = asked if most is None else most if asked is None else min(asked, most)
     session.channel.say(controls.Timeout(granted))
@@ -259,7 +260,8 @@ def _known_completed(session: Session, control: Control, offset: int) -> None:
 
 
 def _flush(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Flush) and session.channel is not None
+    assert isinstance(control, controls.Flush)
+    assert session.channel is not None
     inbound = session.inbound
     if control.expected:
         session.channel.say(controls.Expected(inbound.expected(new=session.attachments <= 1)))
@@ -271,7 +273,8 @@ def _flush(session: Session, control: Control, offset: int) -> None:
 
 
 def _gap(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Gap) and session.channel is not None
+    assert isinstance(control, controls.Gap)
+    assert session.channel is not None
     ids = control.commands or EMPTY
     if session.inbound.received is not None and session.inbound.cursor in ids:
         session.channel.carrier.forget(session.channel.number)
@@ -335,9 +338,7 @@ def _codes(payload: bytes) -> tuple[int, int]:
 def unpointed(session: Session, said: str, offset: int) -> None:
     """Command data came before any command-point on this attachment."""
     code: int = DetachCode.UNKNOWN_IDS if session.profile.unpointed == "unknown-ids" else ErrorCode.ILLEGAL_STATE
-    violate(
-        session, RULE_UNPOINTED, said, ("session.command-point",), code, offset, "command data before any command-point"
-    )
+    violate(session, RULE_UNPOINTED, said, ("session.command-point",), code, offset, "command data before any command-point")
 
 
 def undecodable(session: Session, id: int, codes: tuple[int, int], error: DecodeError, offset: int) -> None:

@@ -175,16 +175,3 @@ class Inbound:
                 self.gapped.discard(RangeSet([(serial_add(high, 1 - HALF), high)]))
                 return serial_add(high, 1)
         return id
-
-    def snapshot(self) -> dict[str, object]:
-        """A plain value."""
-        return {
-            "cursor": self.cursor,
-            "received": self.received,
-            "holes": self.holes.freeze().ranges,
-            "gapped": self.gapped.freeze().ranges,
-            "incomplete": self.incomplete.freeze().ranges,
-            "syncs": tuple(self.syncs),
-            "completed": self.completed.freeze().ranges,
-            "confirmed": self.confirmed.freeze().ranges,
-        }

@@ -154,15 +154,3 @@ class Outbound:
         for id in pick(ids, self.kept):
             payload, header, body = self.kept.pop(id)
             self.kept_octets -= len(payload) + len(header or b"") + len(body or b"")
-
-    def snapshot(self) -> dict[str, object]:
-        """A plain value."""
-        return {
-            "next_id": self.next_id,
-            "sent": self.sent,
-            "outstanding": self.outstanding.freeze().ranges,
-            "confirmed": self.confirmed.freeze().ranges,
-            "known": self.known.freeze().ranges,
-            "retain": self.retain,
-            "kept": tuple(self.kept.items()),
-        }

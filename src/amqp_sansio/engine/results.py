@@ -44,7 +44,7 @@ class Results:
         if owed is None or not owed.result:
             waiting = tuple([f"execution.result for {id}: {o.result}" for id, o in self.owed.items() if o.result][:8])
             raise LocalProtocolError(f"execution.result for {id}", "no result is owed", waiting, "execution")
-        if value is not None and value.NAME != owed.result:
+        if value is not None and owed.result != value.NAME:
             raise LocalProtocolError(
                 f"execution.result {value.NAME} for {id}", "another result is owed", (f"execution.result {owed.result}",)
             )

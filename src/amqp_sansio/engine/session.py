@@ -111,7 +111,7 @@ class Session:
         """What the other side lets us publish, in messages; None as long as it never throttled us."""
         self.throttle: Credit | None = None
         """What we let the other side publish; None as long as we never throttled it."""
-        self._timeout_known = False
+        self.timeout_known = False
         self._touched = False
         self._detached_at: float | None = None
         self._commands: dict[tuple[str, int, int, bool], tuple[bytes, bytes]] = {}
@@ -284,7 +284,7 @@ class Session:
         arguments: Mapping[str, Value] | None = None,
         sync: bool = False,
     ) -> Subscription:
-        """Subscribes to a queue; nothing comes before `Subscription.grant`.  `destination` is ours to choose, once a session."""
+        """Subscribes to a queue; nothing comes before `Subscription.grant`.  `destination` is ours to choose, one each."""
         self.send(
             message.Subscribe(
                 queue, destination, accept_mode, acquire_mode, exclusive, resume_id, resume_ttl, arguments
@@ -473,13 +473,13 @@ class Session:
         self.state = "attached"
         self.cause = ""
         self.emit(SessionAttached(self.name, self.channel.number, resumed))
-        if self.role == "client" and self.timeout != 0 and not self._timeout_known:
+        if self.role == "client" and self.timeout != 0 and not self.timeout_known:
             self.channel.say(controls.RequestTimeout(self.timeout))
 
     def granted(self, seconds: int | None) -> None:
         """Somebody granted a detached lifetime: it is ours from now on."""
         self.timeout = seconds
-        self._timeout_known = True
+        self.timeout_known = True
         if seconds == 0:
             self.outbound.stop_retaining()
         else:

@@ -2,7 +2,8 @@
 
 Attach and detach are full duplex: what was in flight when the other side spoke is legal.  So there is one machine per
 direction; both hear every word, and a machine judges the words of its own speaker only: the other's are legal in all its
-states.  `AttachmentDialogue` asks the right one.  Names of sessions, sets of ids and credit are arithmetic, not rows.
+states.  `AttachmentDialogue` asks the right one.  Names of sessions, sets of ids and credit are arithmetic, not rows: words
+about another session than the one attached (attach and detach of it, and their answers) are kept from the machines.
 """
 
 from __future__ import annotations
