@@ -131,6 +131,9 @@ class Profile:
     completion: CompletionPolicy = "default"
     octets: OctetAccounting = "frames"
     error_codes: ErrorCodes = "qpid"
+    unpointed: Literal["unknown-ids", "illegal-state"] = "unknown-ids"
+    """What a session that gets command data before any command-point is ended with: detached 4, which the letter demands,
+    or exception 409, which qpidd says."""
     fragments: bool = False
     """True: message.resume and fragment-properties may be said (qpidd ends the connection on them)."""
 
