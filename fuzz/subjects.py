@@ -15,11 +15,12 @@ from amqp_sansio.config import ClientConfig, Profile, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.server import ServerConnection
-from amqp_sansio.errors import HeaderError
-from amqp_sansio.events import CommandReceived, Event, Observation, TransferReceived
+from amqp_sansio.errors import AmqpError, HeaderError
+from amqp_sansio.events import CommandReceived, CommandsCompleted, Event, Observation, ResultReceived, TransferReceived
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.codes import AcceptMode
-from amqp_sansio.spec.message import DeliveryProperties, Transfer
+from amqp_sansio.spec.message import DeliveryProperties, Flow, Transfer
 from amqp_sansio.spec.queue import Query, QueueQueryResult
 from amqp_sansio.wire.segments import SegmentReader
 from fuzz.corpus import Said
@@ -123,14 +124,37 @@ def _look(event: Event) -> str:
     return repr(event)
 
 
-def _drain(conn: ClientConnection | ServerConnection, out: list[str]) -> None:
+def _react(conn: Machine, event: Event) -> str:
+    """What an application does about an event, as far as it is legal; the same for every feeding."""
+    session = next((each for each in conn.sessions if each.name == getattr(event, "session", None)), None)
+    if session is None:
+        return ""
+    try:
+        match event:
+            case TransferReceived(id=id, transfer=transfer) if transfer.accept_mode != AcceptMode.NONE:
+                ids = RangeSet.of(id)
+                (session.accept, session.release, session.complete)[id % 3](ids)
+            case CommandReceived(id=id, command=Query()):
+                session.result(id, QueueQueryResult("q"))
+            case CommandReceived(id=id, command=Flow()) if id % 2:
+                session.publish("d", body=b"x")
+            case ResultReceived() | CommandsCompleted():
+                session.sync()
+    except AmqpError as error:
+        return f"{type(error).__name__} {error}"
+    return ""
+
+
+def _drain(conn: Machine, out: list[str]) -> None:
     while (event := conn.next_event()) is not None:
         out.append(_look(event))
+        out.append(_react(conn, event))
         _count(out)
 
 
-def _converse(conn: ClientConnection | ServerConnection, said: Said) -> list[str]:
+def _converse(conn: Machine, said: Said) -> list[str]:
     out: list[str] = []
+    sessions = conn.sessions
     for _speaker, octets in said:
         conn.receive_data(octets)
         _drain(conn, out)
@@ -141,7 +165,7 @@ def _converse(conn: ClientConnection | ServerConnection, said: Said) -> list[str
     out.append(f"tick {conn.tick(200.0)}")
     _drain(conn, out)
     out.append(f"sends {conn.data_to_send().hex()}")
-    out.append(f"finished {conn.finished}, sessions {[session.name for session in conn.sessions]}")
+    out.append(f"finished {conn.finished}, {[session.snapshot() for session in sessions]}")
     return out
 
 
@@ -199,9 +223,11 @@ def _to_server() -> bytes:
         while out := client.data_to_send():
             said.append(out)
             server.receive_data(out)
-            _drain(server, [])
+            for _event in server.events():
+                pass
             client.receive_data(server.data_to_send())
-            _drain(client, [])
+            for _event in client.events():
+                pass
     return b"".join(said)
 
 

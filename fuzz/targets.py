@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Final, NamedTuple
 
-from fuzz import corpus, frames
+from fuzz import corpus, frames, words
 from fuzz.corpus import Said
 from fuzz.mutate import mutated
 from fuzz.subjects import capture, client, fresh_client, fresh_server, observer, reader, server, tolerant_reader
@@ -55,10 +55,16 @@ def _captured(dice: random.Random, speaker: str) -> bytes:
 
 
 def _stream(dice: random.Random, speaker: str) -> Said:
-    if dice.randrange(3):
+    shape = dice.randrange(10)
+    if shape < 3:
         return ((speaker, _captured(dice, speaker)),)
-    octets = frames.conversation(dice, 1)
-    return ((speaker, mutated(dice, octets) if dice.randrange(3) == 0 else octets),)
+    said = words.conversation(dice, speaker)
+    if shape < 5:  # random frames behind words that keep the conversation going
+        said[-1] = frames.conversation(dice, 1)
+    elif shape < 8:  # one word is damaged, behind others that are not
+        at = dice.randrange(len(said))
+        said[at] = mutated(dice, said[at])
+    return ((speaker, b"".join(said)),)
 
 
 def _from_server(dice: random.Random) -> Said:
@@ -93,7 +99,8 @@ def _conversation(dice: random.Random) -> Said:
         pieces[at] = (speaker, mutated(dice, octets))
     if dice.randrange(4) == 0:
         speaker = dice.choice(("client", "server"))
-        pieces.append((speaker, frames.conversation(dice, dice.randrange(3))))
+        made = b"".join(words.conversation(dice, speaker)) if dice.randrange(2) else frames.conversation(dice, dice.randrange(3))
+        pieces.append((speaker, made))
     return tuple(pieces)
 
 
