@@ -529,6 +529,44 @@ class NullArray(Array):
         return NullArray, ()
 
 
+class RawArray(Array):
+    """An array of command fragments that is not empty: `octets` is what follows the size, for their encoding is undefined."""
+
+    octets: bytes
+
+    def __new__(cls, code: int, octets: bytes) -> Self:
+        made = super().__new__(cls, code)
+        made.octets = octets
+        return made
+
+    def __repr__(self) -> str:
+        return f"RawArray(0x{self.code:02x}, {self.octets!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return RawArray, (self.code, self.octets)
+
+
+class TextArray(tuple[str, ...]):
+    """The value of a str16-array field whose elements are not str16: `code` is the type code of every element."""
+
+    CODE: ClassVar[int] = 0xAA
+    code: int
+    null: bool
+    """True for the form of size 0."""
+
+    def __new__(cls, code: int, items: Iterable[str] = (), null: bool = False) -> Self:
+        made = super().__new__(cls, items)
+        made.code = code
+        made.null = null
+        return made
+
+    def __repr__(self) -> str:
+        return f"TextArray(0x{self.code:02x}, {list(self)!r}{', null=True' if self.null else ''})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return TextArray, (self.code, tuple(self), self.null)
+
+
 class UnknownStruct(Struct):
     """A struct whose code nobody has assigned.  `octets` is what follows class and code; forwarded as it is."""
 
@@ -560,5 +598,5 @@ def as_array(value: Iterable[Value] | None) -> Array | None:
 
 
 def as_texts(value: Iterable[str] | None) -> tuple[str, ...] | None:
-    """What a field of type str16-array keeps: a tuple (an `Array` where it came with an element code of its own)."""
+    """What a field of type str16-array keeps: a tuple (a `TextArray` where it came with another element code)."""
     return value if value is None or isinstance(value, tuple) else tuple(value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from struct import Struct
 from typing import Final
+from uuid import UUID, SafeUUID
 
 u8: Final = Struct(">B").unpack_from
 u16: Final = Struct(">H").unpack_from
@@ -34,3 +35,47 @@ FRAME_HEADER: Final = Struct(">BBHBBHI")
 """flags, segment type, size, reserved octet, track, channel, reserved word: 12 octets."""
 frame_header: Final = FRAME_HEADER.unpack_from
 put_frame_header: Final = FRAME_HEADER.pack
+
+OCTET: Final = tuple([bytes([n]) for n in range(256)])
+"""The octet of each number below 256; IndexError above, which is what length prefixes want."""
+
+PAIRS32: Final = Struct(">II")
+PAIRS64: Final = Struct(">QQ")
+get_pair32: Final = PAIRS32.unpack_from
+put_pair32: Final = PAIRS32.pack
+put_pair64: Final = PAIRS64.pack
+put_set_of_one: Final = Struct(">HII").pack
+"""A sequence-set of one range: its size (8), low, high."""
+
+control_head: Final = Struct(">HH").unpack_from
+"""class and code as one number, flags."""
+put_control_head: Final = Struct(">HH").pack
+command_head: Final = Struct(">HBBH").unpack_from
+"""class and code as one number, size of the session header (1), its flags, flags."""
+put_command_head: Final = Struct(">HBBH").pack
+struct_head: Final = Struct(">IHH").unpack_from
+"""size, class and code as one number, flags."""
+put_struct_head: Final = Struct(">IHH").pack
+sized16_head: Final = Struct(">HH").unpack_from
+"""size, flags: an uncoded struct with a size of two octets."""
+put_sized16_head: Final = Struct(">HH").pack
+
+put_tag16: Final = Struct(">BH").pack
+"""A type code and a length of two octets."""
+put_tag_i64: Final = Struct(">Bq").pack
+put_tag_f64: Final = Struct(">Bd").pack
+put_sizes: Final = Struct(">II").pack
+"""The size and the count of a map or list."""
+
+
+def uuid_of(octets: bytes) -> UUID:
+    """A UUID of 16 octets, without the checks that make `UUID(bytes=...)` slow."""
+    made = _new(UUID)
+    _set(made, "int", int.from_bytes(octets, "big"))
+    _set(made, "is_safe", _UNKNOWN)
+    return made
+
+
+_new: Final = object.__new__
+_set: Final = object.__setattr__
+_UNKNOWN: Final = SafeUUID.unknown
