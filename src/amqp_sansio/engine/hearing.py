@@ -28,12 +28,24 @@ class Heard(NamedTuple):
 
 
 class Hearing:
-    """`receive` stores; `next` hands out one thing.  Offsets count this speaker's octets from its first one, lost ones included.
+    """`receive` stores; `next` hands out one thing.  Offsets count this speaker's octets, lost ones included.
 
     `late_carries`: given when the dialect is known beforehand, so that frames may come without a header before them.
     """
 
-    __slots__ = ("_head", "_late_carries", "_limits", "ended", "doubt", "late", "opaque_start", "reader", "reason", "received", "state")
+    __slots__ = (
+        "_head",
+        "_late_carries",
+        "_limits",
+        "ended",
+        "doubt",
+        "late",
+        "opaque_start",
+        "reader",
+        "reason",
+        "received",
+        "state",
+    )
 
     def __init__(self, limits: Limits, late_carries: Callable[[int, int], bool] | None = None) -> None:
         self._limits: Final = limits

@@ -6,20 +6,24 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from amqp_sansio.dialects import AMQP_0_10, Dialect
-from amqp_sansio.engine.hearing import Hearing, Heard
+from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
+from amqp_sansio.engine.hearing import Heard, Hearing
+from amqp_sansio.engine.observer_snapshot import dump, load
 from amqp_sansio.engine.witness import Witness
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.spec.connection import Open, OpenOk, TuneOk
-from amqp_sansio.spec.session import CommandPoint
+from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, TuneOk
+from amqp_sansio.spec.session import Attach, CommandPoint, Detach, Detached
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.segments import CONTROL, Assembly, Malformed
 
 Speaker: TypeAlias = Literal["C", "S"]
 """C: the side that opened the connection, or that sent the protocol header first.  S: the other one."""
+
+_CONCLUDING: Final = (Attach, CommandPoint, Detach, Detached, Close, CloseOk)
+"""Behind these, nothing more can come of a command under way on the channel, or of any."""
 
 _CONNECTION_CLASS: Final = 1
 _SYNC: Final = 0x01
@@ -37,13 +41,13 @@ class Observed(NamedTuple):
 class Observer:
     """Feed it what both sides say, in the order in which it was said, and ask for events until there is none.
 
-    `dialect`: None recognises a conversation by its protocol header; one that begins otherwise is opaque.  With a dialect given it
-    may also begin in the middle; what is not known then is None in events and held against nobody.
+    `dialect`: None recognises a conversation by its protocol header; one that begins otherwise is opaque.  With a dialect
+    given it may also begin in the middle; what is not known then is None in events and held against nobody.
 
-    It goes on after a violation.  `strict` reports every departure from the letter; otherwise what deployed peers do everywhere is
-    tolerated.  `limits` bounds what it remembers: assembly_octets, buffered_octets, header_octets and empty_frames of what is
-    under way; channels and sessions followed; ranges of completed ids; replay_commands as the number of transfers in a window and
-    of results awaited, per session; subscriptions.
+    It goes on after a violation.  `strict` reports every departure from the letter; otherwise what deployed peers do
+    everywhere is tolerated.  `limits` bounds what it remembers: assembly_octets, buffered_octets, header_octets and
+    empty_frames of what is under way; channels and sessions followed; ranges of completed ids; replay_commands as the number
+    of transfers in a window and of results awaited, per session; subscriptions.
 
     What is fed is stored; everything else happens in `next_event`.
     """
@@ -78,7 +82,7 @@ class Observer:
         self._store(speaker, None, True)
 
     def finish(self) -> None:
-        """The recording ends here, the connection perhaps not: both are flushed as by `receive_eof`, without a word about it."""
+        """The recording ends here, the connection perhaps not: as `receive_eof` for both, without a word about it."""
         self._store("C", None, False)
         self._store("S", None, False)
 
@@ -224,6 +228,11 @@ class Observer:
                 control = dialect.layout.decode_control(payload, 0, len(payload))
             except DecodeError as caught:
                 error = caught
+        if isinstance(control, _CONCLUDING) and hearing.reader is not None:
+            channel = None if isinstance(control, Close | CloseOk) else assembly.channel
+            for command in hearing.reader.conclude(channel):
+                self._command(speaker, command)
+                self._flush(speaker, command.start, command.end)
         seen = ControlSeen(assembly.channel, verb, control, payload, assembly.complete)
         self._say(speaker, assembly.start, assembly.end, seen)
         findings = self._witness.findings
@@ -264,7 +273,10 @@ class Observer:
             error = caught
         header, body = assembly.header, assembly.body
         octets = len(header or b"") + len(body or b"")
-        session, id = self._witness.command(speaker, assembly.channel, verb, command, octets, assembly.complete)
+        if assembly.complete:
+            session, id = self._witness.command(speaker, assembly.channel, verb, command, octets)
+        else:
+            session, id = self._witness.broken_off(speaker, assembly.channel)
         seen = CommandSeen(
             assembly.channel, session, id, verb, command, sync, payload, header, body, assembly.complete
         )  # fmt: skip
@@ -294,18 +306,46 @@ class Observer:
     # Plain values.
 
     def snapshot(self) -> tuple[object, ...]:
-        """Where it stands, as plain values (None, bool, int, str, bytes and tuples of them) that `restore` takes.
+        """Where it stands, as plain values (None, bool, int, float, str, bytes and tuples of them) that `restore` takes.
 
         LocalProtocolError as long as there are events to be taken.
         """
         if self._events or self._inbox or self._at is not None:
             raise LocalProtocolError("snapshot", "events are waiting", ("next_event until it gives None",))
         name = None if self.dialect is None else self.dialect.name
-        return dump((name, self.strict, self._late, self._eof, self._client_header, self._hearings, self._witness, self.limits))
+        state = (name, self.strict, self._late, self._eof, self._client_header, self._hearings, self._witness, self.limits)
+        return dump(state)
 
     @classmethod
     def restore(cls, snapshot: tuple[object, ...], dialect: Dialect | None = None) -> Observer:
-        """An observer that goes on where `snapshot` was taken.  `dialect` is needed for one that is not ours."""
+        """An observer that goes on where `snapshot` was taken; `dialect` is needed when it was one that is not in `dialects`.
+
+        DecodeError when it is not a snapshot of an observer.
+        """
+        state = load(snapshot, _carries(dialect or _dialect(snapshot) or AMQP_0_10))
+        if not isinstance(state, tuple) or len(state) != 8:
+            raise DecodeError("snapshot", 0, "not a snapshot of an observer")
+        name, strict, late, eof, client_header, hearings, witness, limits = state
+        good = isinstance(limits, Limits) and isinstance(witness, Witness) and isinstance(hearings, dict)
+        if not (good and isinstance(client_header, ProtocolHeader | None)):
+            raise DecodeError("snapshot", 0, "not a snapshot of an observer")
+        made = cls(None, bool(strict), limits)
+        made.dialect = dialect or _dialect(snapshot)
+        if name is not None and made.dialect is None:
+            raise DecodeError("snapshot", 0, f"it was taken with the dialect {name}: give it")
+        made._hearings.update(hearings)
+        made._witness = witness
+        made._late = bool(late)
+        made._eof = bool(eof)
+        made._client_header = client_header
+        return made
+
+
+def _dialect(snapshot: tuple[object, ...]) -> Dialect | None:
+    """The dialect that a snapshot names."""
+    state = snapshot[0] if snapshot else None
+    name = state[1] if isinstance(state, tuple) and len(state) > 1 else None
+    return next((dialect for dialect in (AMQP_0_10, AMQP_0_10_FINAL) if dialect.name == name), None)
 
 
 def _carries(dialect: Dialect) -> Callable[[int, int], bool]:

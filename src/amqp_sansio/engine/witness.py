@@ -10,18 +10,47 @@ from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.session import Attach, Attached, Detach, Detached
-from amqp_sansio.tables.connection import CLIENT, OTHER_PROTOCOL_HEADER, PROTOCOL_HEADER, SERVER, SESSION, ConnectionDialogue
+from amqp_sansio.tables.connection import (
+    CLIENT,
+    CLOSE,
+    CLOSE_OK,
+    OPEN,
+    OPEN_OK,
+    OTHER_PROTOCOL_HEADER,
+    PROTOCOL_HEADER,
+    REDIRECT,
+    SECURE,
+    SECURE_OK,
+    SERVER,
+    SESSION,
+    START,
+    START_OK,
+    TUNE,
+    TUNE_OK,
+    ConnectionDialogue,
+)
 
 SPEAKERS: Final[dict[str, str]] = {"C": CLIENT, "S": SERVER}
 """The observer's letters and the words of the tables."""
 
 _FRAMING: Final = 501
 
+_ANSWERS: Final[dict[str, tuple[str, ...]]] = {
+    START: (START_OK,),
+    START_OK: (SECURE, TUNE),
+    SECURE: (SECURE_OK,),
+    SECURE_OK: (SECURE, TUNE),
+    TUNE: (TUNE_OK,),
+    OPEN: (OPEN_OK, REDIRECT),
+    CLOSE: (CLOSE_OK,),
+}
+"""What the other side may answer even when it was asked at the wrong time: it is not the one to blame."""
+
 
 class Witness:
     """What it says collects in `findings.found`; the caller sets `findings.offset` to the frame that is heard."""
 
-    __slots__ = ("_channels", "_ended", "_late", "_name_octets", "_sessions", "dialogue", "findings", "handshake")
+    __slots__ = ("_channels", "_ended", "_excused", "_late", "_name_octets", "_sessions", "dialogue", "findings", "handshake")
 
     def __init__(self, strict: bool, limits: Limits, late: bool = False) -> None:
         self.findings: Final = Findings(strict, limits)
@@ -29,6 +58,7 @@ class Witness:
         self.dialogue = ConnectionDialogue.unknown() if late else ConnectionDialogue()
         self._late = late
         self._ended = False
+        self._excused: set[tuple[str, str]] = set()
         self._channels: dict[int, ChannelWitness] = {}
         self._sessions: dict[bytes, int] = {}
         self._name_octets = 0
@@ -77,15 +107,20 @@ class Witness:
     # Commands.
 
     def command(
-        self, speaker: str, channel: int, verb: str, command: Command | None, octets: int, whole: bool
+        self, speaker: str, channel: int, verb: str, command: Command | None, octets: int
     ) -> tuple[bytes | None, int | None]:
         """A command with so many octets of header and body: the session and the id that it has, None where unknown."""
         self.findings.channel = channel
         if not self._legal(speaker, SESSION, verb) or not self._in_range(channel, verb):
             return None, None
         witness = self._channel(channel)
-        id = witness.command(SPEAKERS[speaker], verb, command, octets, whole)
+        id = witness.command(SPEAKERS[speaker], verb, command, octets)
         return witness.name, id
+
+    def broken_off(self, speaker: str, channel: int) -> tuple[bytes | None, int | None]:
+        """A command that never came whole: the session and the id that it has.  Nobody is held to it."""
+        witness = self._channels.get(channel)
+        return (None, None) if witness is None else (witness.name, witness.taken(SPEAKERS[speaker]))
 
     def lost(self, speaker: str) -> None:
         """Some octets of `speaker` were lost: every state is possible again."""
@@ -115,9 +150,17 @@ class Witness:
         refusal = self.dialogue.said(SPEAKERS[speaker], word)
         if refusal is None:
             return True
-        text = f"{verb} while the connection is {self.dialogue.state}"
+        if (speaker, verb) in self._excused:  # the answer to what should not have been asked
+            self._excused.discard((speaker, verb))
+            return False
+        self._excused.update([("S" if speaker == "C" else "C", answer) for answer in _ANSWERS.get(verb, ())])
+        state = self.dialogue.state
+        rule, text = "connection.sequence", f"{verb} while the connection is {state}"
         legal = refusal.legal_for(SPEAKERS[speaker])
-        self.findings.breach("connection." + self.dialogue.state.split("|")[0], verb, text, legal, _FRAMING)
+        if state in ("closing", "closed"):  # python clients answer what crossed their close
+            self.findings.divergence(rule, verb, text, legal, _FRAMING, about=verb)
+        else:
+            self.findings.breach(rule, verb, text, legal, _FRAMING)
         return False
 
     def _in_range(self, channel: int, verb: str) -> bool:

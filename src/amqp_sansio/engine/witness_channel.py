@@ -103,7 +103,7 @@ class ChannelWitness:
         word = attachment_verb(verb)
         if word == OTHER and self._attachment.state(speaker) == "requested":
             text = f"{verb} before the session is attached"
-            self._findings.divergence(RULE_NOT_ATTACHED, verb, text, ("session.detach",))
+            self._findings.letter(RULE_NOT_ATTACHED, verb, text, ("session.detach",))
             return True
         refusal = self._attachment.step(speaker, word)
         if refusal is None:
@@ -147,7 +147,8 @@ class ChannelWitness:
 
     def detach(self, speaker: str, control: Detach) -> None:
         """`speaker` wants the session detached."""
-        if self._may(speaker, control.VERB) and self.attached and control.name != self.name:
+        attached = self.attached
+        if self._may(speaker, control.VERB) and attached and control.name != self.name:
             said = f"session.detach of {control.name!r}"
             text = "another session than the one that is attached"
             self._findings.divergence("session.detach.name", said, text, (f"session.detach of {self.name!r}",))
@@ -159,20 +160,21 @@ class ChannelWitness:
 
     # Commands.
 
-    def command(self, speaker: str, verb: str, command: Command | None, octets: int, whole: bool) -> int | None:
-        """`speaker` says a command with so many octets of header and body: its id, None while unknown.
-
-        `whole` is False for one that was broken off: it takes its id, and nothing more.
-        """
+    def command(self, speaker: str, verb: str, command: Command | None, octets: int) -> int | None:
+        """`speaker` says a command with so many octets of header and body: its id, None while unknown."""
         if not self._may(speaker, verb):
             return None
         only = COMMAND_SPEAKERS.get(verb)
         if only is not None and only != speaker:
             self._findings.breach("implement", verb, f"only a {only} says this command", (), 540)
         id = self._stream(speaker).command(command, verb)
-        if command is not None and whole:
+        if command is not None:
             self._carries(speaker, id, command, octets)
         return id
+
+    def taken(self, speaker: str) -> int | None:
+        """`speaker`'s next command was broken off: it takes its id, and nothing more."""
+        return self._stream(speaker).taken()
 
     def _carries(self, speaker: str, id: int | None, command: Command, octets: int) -> None:
         other = _other(speaker)

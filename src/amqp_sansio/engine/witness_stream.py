@@ -26,7 +26,8 @@ class StreamWitness:
     """`late`: the stream was not heard from its beginning, so ids are unknown until a command-point is heard."""
 
     __slots__ = (
-        "_findings", "_floor", "_known", "_late", "_machine", "_receiver", "_reported", "_results", "_sender", "_settled", "next",
+        "_findings", "_floor", "_known", "_late", "_machine", "_receiver", "_reported", "_results", "_sender", "_settled",
+        "next",
     )  # fmt: skip
 
     def __init__(self, findings: Findings, sender: str, receiver: str, late: bool) -> None:
@@ -54,15 +55,19 @@ class StreamWitness:
             legal = (COMMAND_POINT,)
             self._findings.breach(RULE_UNPOINTED, verb, text, legal, 409)
             return None
-        id = self.next
-        if id is None:
-            return None
-        self.next = serial_add(id, 1)
-        if command is not None and command.RESULT:
+        id = self.taken()
+        if id is not None and command is not None and command.RESULT:
             if len(self._results) >= self._findings.limits.replay_commands:
                 self._results.clear()
                 self._floor = id
             self._results[id] = verb
+        return id
+
+    def taken(self) -> int | None:
+        """The next id is given away."""
+        id = self.next
+        if id is not None:
+            self.next = serial_add(id, 1)
         return id
 
     def command_point(self, control: CommandPoint) -> None:

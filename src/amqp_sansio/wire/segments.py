@@ -23,7 +23,7 @@ from amqp_sansio.wire.frames import (
     frame_control,
 )
 from amqp_sansio.wire.octets import frame_header
-from amqp_sansio.wire.partial import IN_SEGMENT, SKIPPING, Partial
+from amqp_sansio.wire.partial import BETWEEN, IN_SEGMENT, SKIPPING, Partial
 from amqp_sansio.wire.resync import find_frame, plausible_header
 
 __all__ = [
@@ -411,6 +411,19 @@ class SegmentReader:
         if partial is not None and partial.state != SKIPPING:
             self._drop(key, partial)
             self._pass_over(key, 0, 1, channel, partial.start)
+
+    def conclude(self, channel: int | None) -> list[Assembly]:
+        """Ends the commands under way on a channel, or on all: their speaker has said what can only follow whole commands.
+
+        One of which neither header nor body is outstanding is taken for unended (see `Assembly`); others are broken off.
+        """
+        ended = []
+        for key, partial in list(self._open.items()):
+            if partial.kind == COMMAND and partial.state != SKIPPING and channel in (None, partial.channel):
+                self._drop(key, partial)
+                unended = partial.segment == HEADER and partial.state == BETWEEN and not partial.body_begun
+                ended.append(partial.assembly(unended, unended))
+        return ended
 
     def expect_rest(self, channel: int) -> None:
         """What comes next on track 1 of the channel is the rest of a command (command-point with an offset): skip it."""
