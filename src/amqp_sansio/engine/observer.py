@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
-from amqp_sansio.engine.hearing import Heard, Hearing
+from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observer_snapshot import dump, load
 from amqp_sansio.engine.witness import Witness
 from amqp_sansio.errors import DecodeError, LocalProtocolError
@@ -58,7 +58,7 @@ class Observer:
         self.strict: Final = strict
         self.limits: Final = limits
         carries = None if dialect is None else _carries(dialect)
-        self._hearings: Final[dict[Speaker, Hearing]] = {"C": Hearing(limits, carries), "S": Hearing(limits, carries)}
+        self._ears: Final[dict[Speaker, Ear]] = {"C": Ear(limits, carries), "S": Ear(limits, carries)}
         self._witness = Witness(strict, limits)
         self._inbox: deque[tuple[Speaker, bytes | int | None, bool]] = deque()
         self._events: deque[Observed] = deque()
@@ -87,7 +87,7 @@ class Observer:
         self._store("S", None, False)
 
     def _store(self, speaker: Speaker, what: bytes | int | None, eof: bool) -> None:
-        if speaker not in self._hearings:
+        if speaker not in self._ears:
             raise ValueError(f"a speaker is C or S, not {speaker!r}")
         self._inbox.append((speaker, what, eof))
 
@@ -101,11 +101,11 @@ class Observer:
         while not self._events:
             speaker = self._at
             if speaker is not None:
-                heard = self._hearings[speaker].next()
+                heard = self._ears[speaker].next()
                 if heard is not None:
                     self._hear(speaker, heard)
                     continue
-                if self._hearings[speaker].ended:
+                if self._ears[speaker].ended:
                     self._close(speaker)
                 self._at = None
             elif self._inbox:
@@ -122,30 +122,30 @@ class Observer:
     # What was fed.
 
     def _take(self, speaker: Speaker, what: bytes | int | None, eof: bool) -> None:
-        hearing = self._hearings[speaker]
-        if hearing.ended:
+        ear = self._ears[speaker]
+        if ear.ended:
             return
         self._at = speaker
         if isinstance(what, bytes):
-            hearing.receive(what)
+            ear.receive(what)
         elif what is None:
-            hearing.finish()
+            ear.finish()
             self._eof = eof
         else:
-            at = hearing.received
-            hearing.lost(what)
+            at = ear.received
+            ear.lost(what)
             self._witness.lost(speaker)
-            self._say(speaker, at, hearing.received, Note("gap", f"{what} octets are missing"))
+            self._say(speaker, at, ear.received, Note("gap", f"{what} octets are missing"))
 
     def _close(self, speaker: Speaker) -> None:
         """All that `speaker` said has been handed out."""
-        hearing = self._hearings[speaker]
-        end = hearing.received
-        if hearing.opaque:
-            self._say(speaker, hearing.opaque_start, end, OpaqueSeen(hearing.opaque, hearing.reason))
-        elif hearing.rest:
-            text = f"the last {hearing.rest} octets belong to a frame that did not come whole"
-            self._say(speaker, end - hearing.rest, end, Note("stream.cut", text))
+        ear = self._ears[speaker]
+        end = ear.received
+        if ear.opaque:
+            self._say(speaker, ear.opaque_start, end, OpaqueSeen(ear.opaque, ear.reason))
+        elif ear.rest:
+            text = f"the last {ear.rest} octets belong to a frame that did not come whole"
+            self._say(speaker, end - ear.rest, end, Note("stream.cut", text))
         if self._eof and self.dialect is not None:
             self._witness.findings.speaker = speaker
             self._witness.ended(speaker)
@@ -164,24 +164,24 @@ class Observer:
 
     def _hear(self, speaker: Speaker, heard: Heard) -> None:
         start, end, thing = heard
-        hearing = self._hearings[speaker]
-        if hearing.late and not self._late:
+        ear = self._ears[speaker]
+        if ear.late and not self._late:
             self._late = True
             self._witness.lost(speaker)
         findings = self._witness.findings
         findings.speaker = speaker
         findings.offset = start
         if isinstance(thing, ProtocolHeader):
-            self._header(speaker, hearing, thing)
+            self._header(speaker, ear, thing)
         elif isinstance(thing, Malformed):
             self._say(speaker, start, end, _violation(speaker, thing))
         elif thing.kind == CONTROL:
-            self._control(speaker, hearing, thing)
+            self._control(speaker, ear, thing)
         else:
             self._command(speaker, thing)
         self._flush(speaker, start, end)
 
-    def _header(self, speaker: Speaker, hearing: Hearing, header: ProtocolHeader) -> None:
+    def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
         end = len(header.octets)
         self._say(speaker, 0, end, HeaderSeen(header.octets, header.version))
         findings = self._witness.findings
@@ -191,7 +191,7 @@ class Observer:
         rule = "connection.protocol-header"
         if header.octets == dialect.header:
             self.dialect = dialect
-            hearing.read_frames(_carries(dialect))
+            ear.read_frames(_carries(dialect))
             client = self._client_header
             if speaker == "C" or client is None or client.octets == header.octets or client.version is None:
                 self._witness.header(speaker, True)
@@ -200,24 +200,24 @@ class Observer:
                 findings.note(rule, mismatch(header.octets, client))
         elif end < SIZE:
             findings.note(rule, f"the {who} ends within its protocol header, after {end} octets")
-            hearing.be_opaque("within a protocol header", end)
+            ear.be_opaque("within a protocol header", end)
         elif not header.amqp:
             said = f"{header.name}: {header.octets.hex(' ')}"
             text = f"the {who} does not begin with the name of the protocol"
             findings.breach("connection.start.protocol-name", said, text, (dialect.header.hex(" "),))
-            hearing.be_opaque(f"not AMQP ({header.name})", end)
+            ear.be_opaque(f"not AMQP ({header.name})", end)
         else:
             findings.note(rule, f"the {who} speaks {header.name} ({header.octets.hex(' ')})")
             if header.version is not None:
-                hearing.be_opaque(f"{header.name} is not read here", end)
+                ear.be_opaque(f"{header.name} is not read here", end)
             else:  # qpidd serves some of them all the same
-                hearing.doubt = f"behind the header of {header.name}"
-                hearing.read_frames(_carries(dialect))
+                ear.doubt = f"behind the header of {header.name}"
+                ear.read_frames(_carries(dialect))
             self._witness.header(speaker, speaker == "C")
         if speaker == "C":
             self._client_header = header
 
-    def _control(self, speaker: Speaker, hearing: Hearing, assembly: Assembly) -> None:
+    def _control(self, speaker: Speaker, ear: Ear, assembly: Assembly) -> None:
         dialect = self.dialect or AMQP_0_10
         payload = assembly.payload
         verb = _verb(dialect, "control", payload)
@@ -228,9 +228,9 @@ class Observer:
                 control = dialect.layout.decode_control(payload, 0, len(payload))
             except DecodeError as caught:
                 error = caught
-        if isinstance(control, _CONCLUDING) and hearing.reader is not None:
+        if isinstance(control, _CONCLUDING) and ear.reader is not None:
             channel = None if isinstance(control, Close | CloseOk) else assembly.channel
-            for command in hearing.reader.conclude(channel):
+            for command in ear.reader.conclude(channel):
                 self._command(speaker, command)
                 self._flush(speaker, command.start, command.end)
         seen = ControlSeen(assembly.channel, verb, control, payload, assembly.complete)
@@ -243,22 +243,22 @@ class Observer:
             return
         elif payload[0] == _CONNECTION_CLASS:
             self._witness.connection_control(speaker, assembly.channel, control)
-            self._after(speaker, hearing, control)
+            self._after(speaker, ear, control)
         else:
             self._witness.session_control(speaker, assembly.channel, control)
-            if isinstance(control, CommandPoint) and control.command_offset and hearing.reader is not None:
-                hearing.reader.expect_rest(assembly.channel)
+            if isinstance(control, CommandPoint) and control.command_offset and ear.reader is not None:
+                ear.reader.expect_rest(assembly.channel)
 
-    def _after(self, speaker: Speaker, hearing: Hearing, control: Control) -> None:
+    def _after(self, speaker: Speaker, ear: Ear, control: Control) -> None:
         """What the opening of the connection changes for the octets that follow."""
         handshake = self._witness.handshake
-        reader = hearing.reader
+        reader = ear.reader
         if reader is None:
             return
         if (isinstance(control, TuneOk) and speaker == "C") or (isinstance(control, OpenOk) and speaker == "S"):
             reader.max_frame_size = handshake.max_frame_size
         if handshake.layered and isinstance(control, Open if speaker == "C" else OpenOk):
-            hearing.doubt = f"behind the security layer of {handshake.mechanism[:40]}"
+            ear.doubt = f"behind the security layer of {handshake.mechanism[:40]}"
 
     def _command(self, speaker: Speaker, assembly: Assembly) -> None:
         dialect = self.dialect or AMQP_0_10
@@ -313,7 +313,7 @@ class Observer:
         if self._events or self._inbox or self._at is not None:
             raise LocalProtocolError("snapshot", "events are waiting", ("next_event until it gives None",))
         name = None if self.dialect is None else self.dialect.name
-        state = (name, self.strict, self._late, self._eof, self._client_header, self._hearings, self._witness, self.limits)
+        state = (name, self.strict, self._late, self._eof, self._client_header, self._ears, self._witness, self.limits)
         return dump(state)
 
     @classmethod
@@ -325,15 +325,15 @@ class Observer:
         state = load(snapshot, _carries(dialect or _dialect(snapshot) or AMQP_0_10))
         if not isinstance(state, tuple) or len(state) != 8:
             raise DecodeError("snapshot", 0, "not a snapshot of an observer")
-        name, strict, late, eof, client_header, hearings, witness, limits = state
-        good = isinstance(limits, Limits) and isinstance(witness, Witness) and isinstance(hearings, dict)
+        name, strict, late, eof, client_header, ears, witness, limits = state
+        good = isinstance(limits, Limits) and isinstance(witness, Witness) and isinstance(ears, dict)
         if not (good and isinstance(client_header, ProtocolHeader | None)):
             raise DecodeError("snapshot", 0, "not a snapshot of an observer")
         made = cls(None, bool(strict), limits)
         made.dialect = dialect or _dialect(snapshot)
         if name is not None and made.dialect is None:
             raise DecodeError("snapshot", 0, f"it was taken with the dialect {name}: give it")
-        made._hearings.update(hearings)
+        made._ears.update(ears)
         made._witness = witness
         made._late = bool(late)
         made._eof = bool(eof)

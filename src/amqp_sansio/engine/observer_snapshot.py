@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.hearing import Hearing
 from amqp_sansio.engine.plain import Dumper, Loader, Plain
 from amqp_sansio.engine.witness import Witness
 from amqp_sansio.engine.witness_channel import ChannelWitness
@@ -32,7 +32,7 @@ _CLASSES: Final[dict[str, type]] = {
         Findings,
         Grant,
         HandshakeWitness,
-        Hearing,
+        Ear,
         Limits,
         Machine,
         MutableRangeSet,

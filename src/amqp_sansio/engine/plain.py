@@ -18,7 +18,7 @@ _ATOMS: Final = (type(None), bool, int, float, str, bytes)
 
 
 def _names(kind: type) -> list[str]:
-    return [name for base in reversed(kind.__mro__) for name in base.__dict__.get("__slots__", ())]
+    return [name for base in reversed(kind.__mro__) for name in base.__dict__.get("__slots__", ()) if name != "__weakref__"]
 
 
 class Dumper:

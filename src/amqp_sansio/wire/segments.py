@@ -430,6 +430,18 @@ class SegmentReader:
         if channel << 4 | 1 not in self._open:
             self._pass_over(channel << 4 | 1, 0, 1, channel, self.offset)
 
+    def take(self) -> bytes:
+        """Takes the octets that were received and not yet read out again: they are behind a security layer."""
+        octets = b"".join([self.buffer[self.position :], *self._pending])
+        self._base = self.offset
+        self.buffer = b""
+        self.position = 0
+        self.received -= len(octets)
+        self._pending = []
+        self._pending_octets = 0
+        self._needed = FRAME_HEADER_SIZE
+        return octets
+
     def lost(self, octets: int) -> None:
         """So many octets of the stream are missing behind what has been received (0: unknown where a frame begins).
 
