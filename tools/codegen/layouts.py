@@ -40,14 +40,14 @@ _PREFIX = {"str8": 1, "vbin8": 1, "str16": 2, "vbin16": 2, "vbin32": 4}
 
 _MODULES = {
     "amqp_sansio.wire.octets": (
-        "OCTET i64 put_command_head put_control_head put_sized16_head put_struct_head put_u8 put_u16"
+        "LENGTH16 OCTET OCTET_OF i64 put_command_head put_control_head put_sized16_head put_struct_head put_u16"
         " put_u32 put_u64 u16 u32 u64 uuid_of"
     ),
     "amqp_sansio.wire.scalars": "put_datetime",
     "amqp_sansio.wire.sets": "encode_byte_ranges encode_set read_byte_ranges read_set",
     "amqp_sansio.wire.types": (
-        "StructDecoder encode_array encode_map encode_struct32 encode_texts read_array read_fragments read_map read_struct32"
-        " read_texts"
+        "SHORT STRUCT_READERS STRUCT_WRITERS StructDecoder encode_array encode_map encode_struct32 encode_texts put_short"
+        " read_array read_fragments read_map read_struct32 read_texts"
     ),
     "amqp_sansio.wire.reading": "Reading",
     "amqp_sansio.wire.explain": "FieldTable Shapes",
@@ -99,28 +99,37 @@ def flags_of(fields: list[Field]) -> int:
 def reader(model: Model, owner: str, thing: Verb | StructType, sized: bool) -> list[str]:
     """The reader of the fields of a control, command or struct; `sized` ones pass over what they do not know."""
     made = cls(owner, thing.name)
-    lines = ["", *call(f"def read_{function(owner, thing.name)}", _ARGS, f" -> {made}:", 0)]
-    body: list[str] = []
-    names: list[str] = []
-    texts = False
-    for index, field in enumerate(thing.fields):
-        name, kind = "v_" + field.name.replace("-", "_"), wire(model, field, owner)
-        if kind == "bit":
-            names.append(f"flags & 0x{mask(index):04X} != 0")
-            continue
-        names.append(name)
-        texts = texts or kind in {"str8", "str16"}
-        python, statements = _read(name, kind)
-        body.append(f"    {name}: {python} | None = None")
-        body += [f"    if flags & 0x{mask(index):04X}:", *[f"        {s}" for s in statements]]
-    if texts:
-        lines.append("    text = reading.text")
-    lines += body
     known = flags_of(thing.fields)
     wrong = [] if sized or known == 0xFFFF else [f"flags & 0x{0xFFFF & ~known:04X}"]
-    lines.append(f"    if {' or '.join(['p > end', *wrong])}:")
-    lines.append("        raise IndexError")
-    return [*lines, *call(f"return {made}", names, "", 4), ""]
+    return [
+        "",
+        *call(f"def read_{function(owner, thing.name)}", _ARGS, f" -> {made}:", 0),
+        *_statements(model, owner, thing, " or ".join(["p > end", *wrong])),
+        *call(f"return {made}", _values(model, owner, thing), "", 4),
+        "",
+    ]
+
+
+def _statements(model: Model, owner: str, thing: Verb | StructType, wrong: str) -> list[str]:
+    body: list[str] = []
+    for index, field in enumerate(thing.fields):
+        name, kind = _local(field), wire(model, field, owner)
+        if kind != "bit":
+            python, statements = _read(name, kind)
+            body.append(f"    {name}: {python} | None = None")
+            body += [f"    if flags & 0x{mask(index):04X}:", *[f"        {s}" for s in statements]]
+    return [*body, f"    if {wrong}:", "        raise IndexError"]
+
+
+def _values(model: Model, owner: str, thing: Verb | StructType) -> list[str]:
+    return [
+        f"flags & 0x{mask(index):04X} != 0" if wire(model, field, owner) == "bit" else _local(field)
+        for index, field in enumerate(thing.fields)
+    ]
+
+
+def _local(field: Field) -> str:
+    return "v_" + field.name.replace("-", "_")
 
 
 def _read(name: str, kind: str) -> tuple[str, list[str]]:
@@ -131,8 +140,9 @@ def _read(name: str, kind: str) -> tuple[str, list[str]]:
         return "int", [f"{name} = {function_}(b, p)[0]", f"p += {width}"]
     if kind in _PREFIX:
         width = _PREFIX[kind]
-        length = {1: "b[p]", 2: "u16(b, p)[0]", 4: "u32(b, p)[0]"}[width]
-        tail = '.decode("utf-8", text)' if kind.startswith("str") else ""
+        # Most lengths are below 256: two looks are quicker than unpacking.
+        length = {1: "b[p]", 2: "(b[p + 1] if b[p] == 0 else u16(b, p)[0])", 4: "u32(b, p)[0]"}[width]
+        tail = ".decode()" if kind.startswith("str") else ""
         return _PLAIN[kind], [f"q = p + {width} + {length}", f"{name} = b[p + {width} : q]{tail}", "p = q"]
     if kind == "uuid":
         return "UUID", [f"{name} = uuid_of(b[p : p + 16])", "p += 16"]
@@ -143,87 +153,99 @@ def _read(name: str, kind: str) -> tuple[str, list[str]]:
     return cls(owner, struct), [f"{name}, p = field_{function(owner, struct)}(b, p, end, reading, depth)"]
 
 
-def field_reader(struct: StructType, size: int, code: int | None, class_code: int) -> list[str]:
+def field_reader(model: Model, struct: StructType, size: int, code: int | None) -> list[str]:
     """The reader of a struct that is a field: its size, and its code when it has one, come first."""
     made = cls(struct.owner, struct.name)
-    name = function(struct.owner, struct.name)
     args = ["b: bytes", "p: int", "end: int", "reading: Reading", "depth: int"]
-    lines = ["", *call(f"def field_{name}", args, f" -> tuple[{made}, int]:", 0)]
-    width = "u16" if size == 2 else "u32"
-    lines += [
-        f"    stop = p + {size} + {width}(b, p)[0]",
+    (class_code,) = [c.code for c in model.classes if c.name == struct.owner]
+    head = size + (2 if code is None else 4)
+    wrong = ["stop > end", f"stop < p + {head}"]
+    if code is not None:
+        wrong.append(f"u16(b, p + {size})[0] != 0x{class_code << 8 | code:04X}")
+    return [
+        "",
+        *call(f"def field_{function(struct.owner, struct.name)}", args, f" -> tuple[{made}, int]:", 0),
+        f"    stop = p + {size} + {'u16' if size == 2 else 'u32'}(b, p)[0]",
         f"    if stop == p + {size}:",
         f"        return {made}(), stop",
+        f"    if {' or '.join(wrong)}:",
+        "        raise IndexError",
+        f"    flags = u16(b, p + {head - 2})[0]",
+        f"    p += {head}",
+        *_statements(model, struct.owner, struct, "p > stop"),
+        *call(f"return {made}", _values(model, struct.owner, struct), ", stop", 4),
+        "",
     ]
-    if code is not None:
-        key = class_code << 8 | code
-        lines += [
-            f"    if stop > end or stop < p + {size + 4} or u16(b, p + {size})[0] != 0x{key:04X}:",
-            "        raise IndexError",
-            f"    return read_{name}(b, p + {size + 4}, stop, u16(b, p + {size + 2})[0], reading, depth), stop",
-        ]
-    else:
-        lines += [
-            f"    if stop > end or stop < p + {size + 2}:",
-            "        raise IndexError",
-            f"    return read_{name}(b, p + {size + 2}, stop, u16(b, p + {size})[0], reading, depth), stop",
-        ]
-    return [*lines, ""]
 
 
 # --- writers ---------------------------------------------------------------------------------------
 
 
-def _write(name: str, kind: str) -> list[str]:
+# Texts that many messages share, so that their octets are worth keeping.
+_SHARED = {"exchange", "destination", "content-type", "content-encoding", "queue"}
+
+
+def _write(field: Field, name: str, kind: str) -> tuple[list[str], list[str]]:
+    """Statements that come first, and the pieces to append."""
     if kind == "uint8":
-        return [f"append(put_u8({name}))"]
+        return [], [f"OCTET_OF[{name}]"]
     if kind in _NUMBERS:
-        return [f"append({_NUMBERS[kind][2]}({name}))"]
+        return [], [f"{_NUMBERS[kind][2]}({name})"]
+    if kind == "str8" and field.name in _SHARED:
+        return [], [f"SHORT.get({name}) or put_short({name})"]
     if kind in _PREFIX:
-        lines = [f"octets = {name}.encode()"] if kind.startswith("str") else []
-        source = "octets" if lines else name
+        first = [f"octets = {name}.encode()"] if kind.startswith("str") else []
+        source = "octets" if first else name
         width = _PREFIX[kind]
-        length = f"OCTET[len({source})]" if width == 1 else f"put_u{8 * width}(len({source}))"
-        return [*lines, f"append({length})", f"append({source})"]
+        if width == 2:
+            first.append(f"length = len({source})")
+            return first, ["LENGTH16[length] if length < 256 else put_u16(length)", source]
+        return first, [f"OCTET[len({source})]" if width == 1 else f"put_u32(len({source}))", source]
     if kind == "uuid":
-        return [f"append({name}.bytes)"]
+        return [], [f"{name}.bytes"]
     if kind in _WRITE:
-        return [f"append({_WRITE[kind]}({name}))"]
-    return [f"append(write_{function(*kind.split('.'))}({name}))"]
+        return [], [f"{_WRITE[kind]}({name})"]
+    return [], [f"write_{function(*kind.split('.'))}({name})"]
 
 
-def writer(model: Model, owner: str, thing: Verb | StructType, head: str, given: str, sized: bool) -> list[str]:
-    """The writer of a control, command or struct: `head` makes what stands before the fields from `flags` (and `octets`)."""
+def writer(model: Model, owner: str, thing: Verb | StructType, head: str, given: str) -> list[str]:
+    """The writer of a control, command or struct: `head` makes what stands before the fields from `flags` and `content`.
+
+    Few pieces are added up, many are joined: each is quicker where it is used.
+    """
     made = cls(owner, thing.name)
     more = ", sync: bool" if isinstance(thing, Verb) and thing.kind == "command" else ""
     lines = ["", f"def write_{function(owner, thing.name)}({given}: {made}{more}) -> bytes:"]
     if not thing.fields:
         return [*lines, f"    return {head.replace('flags', '0')}", ""]
     lines.append("    flags = 0")
-    values = any(wire(model, f, owner) != "bit" for f in thing.fields)
-    if values:
-        lines.append('    parts = [b""]' if not sized else "    parts: list[bytes] = []")
-        lines.append("    append = parts.append")
+    valued = [f for f in thing.fields if wire(model, f, owner) != "bit"]
+    few = len(valued) <= 3
+    if valued:
+        lines.append('    content = b""' if few else "    parts: list[bytes] = []")
     for index, field in enumerate(thing.fields):
         kind = wire(model, field, owner)
         attribute = f"{given}.{field_name(field.name)}"
         if kind == "bit":
             lines += [f"    if {attribute}:", f"        flags |= 0x{mask(index):04X}"]
             continue
-        name = "v_" + field.name.replace("-", "_")
+        name = _local(field)
+        first, pieces = _write(field, name, kind)
         lines += [
             f"    {name} = {attribute}",
             f"    if {name} is not None:",
             f"        flags |= 0x{mask(index):04X}",
-            *[f"        {s}" for s in _write(name, kind)],
+            *[f"        {s}" for s in first],
         ]
-    if sized:
-        if values:
-            return [*lines, '    content = b"".join(parts)', f"    return {head} + content", ""]
+        if few:
+            lines += [f"        content += {piece}" for piece in pieces]
+        else:
+            lines += [f"        parts.append({piece})" for piece in pieces]
+    if not valued:
         return [*lines, f"    return {head.replace('len(content) + ', '')}", ""]
-    if values:
-        return [*lines, f"    parts[0] = {head}", '    return b"".join(parts)', ""]
-    return [*lines, f"    return {head}", ""]
+    if not few:
+        lines.append('    content = b"".join(parts)')
+    return [*lines, f"    return {head} + content", ""]
 
 
 # --- modules ---------------------------------------------------------------------------------------
@@ -259,7 +281,8 @@ def structs_module(model: Model) -> str:
     for amqp, struct in everything:
         if struct.size == 0 or struct.name == "header":
             continue
-        body += reader(model, amqp.name, struct, sized=True)
+        if struct.code is not None:
+            body += reader(model, amqp.name, struct, sized=True)
         full = function(amqp.name, struct.name)
         if struct.code is not None:
             key = amqp.code << 8 | struct.code
@@ -270,11 +293,12 @@ def structs_module(model: Model) -> str:
             head = "put_sized16_head(len(content) + 2, flags)"
         used = any(wire(model, f, c.name) == f"{amqp.name}.{struct.name}" for c in model.classes for f in _all_fields(c))
         if used:
-            body += field_reader(struct, struct.size, struct.code, amqp.code)
-        body += writer(model, amqp.name, struct, head, "s", sized=True)
+            body += field_reader(model, struct, struct.size, struct.code)
+        body += writer(model, amqp.name, struct, head, "s")
     body += _table("DECODERS", "dict[int, StructDecoder]", decoders)
     body.append('"""By class and code as one number."""')
     body += _table("WRITERS", "dict[type[Struct], Callable[..., bytes]]", writers)
+    body += ["", "STRUCT_READERS.update(DECODERS)", "STRUCT_WRITERS.update(WRITERS)"]
     return _module("The structs of AMQP 0-10, with the coded xid of the errata.", body, names)
 
 
@@ -295,7 +319,7 @@ def _verb_functions(model: Model, verbs: list[tuple[int, Verb]]) -> list[str]:
             head = f"put_control_head(0x{key:04X}, flags)"
         else:
             head = f"put_command_head(0x{key:04X}, 1, sync, flags)"
-        body += writer(model, verb.owner, verb, head, "c", sized=False)
+        body += writer(model, verb.owner, verb, head, "c")
     return body
 
 
@@ -384,8 +408,8 @@ def final_module(model: Model) -> str:
     (dtx,) = [c for c in model.classes if c.name == "dtx"]
     (xid,) = [s for s in dtx.structs if s.name == "xid"]
     commands = [(dtx.code, v) for v in dtx.verbs if any(f.type == "xid" for f in v.fields)]
-    body = field_reader(xid, 2, None, dtx.code)
-    body += writer(model, "dtx", xid, "put_sized16_head(len(content) + 2, flags)", "s", sized=True)
+    body = field_reader(model, xid, 2, None)
+    body += writer(model, "dtx", xid, "put_sized16_head(len(content) + 2, flags)", "s")
     body += _verb_functions(model, commands)
     body += _tables(commands, "command", "v0_10.")
     body += _table("FINAL_SHAPES", "Shapes", ['"dtx.xid": (FIELDS[dtx.Xid], 2, None)'], "**SHAPES")
@@ -395,7 +419,7 @@ def final_module(model: Model) -> str:
     ]
     body += _layout("0-10 final", "FINAL_WRITERS", "FINAL_SHAPES", "COMMAND_READERS", "COMMAND_WRITERS", "FINAL_CODES")
     more = {
-        "amqp_sansio.wire.layouts.structs": {"read_dtx_xid", "WRITERS"},
+        "amqp_sansio.wire.layouts.structs": {"WRITERS"},
         "amqp_sansio.wire.layouts": {"v0_10"},
         "amqp_sansio.wire.layouts.v0_10": {
             "CLASSES",

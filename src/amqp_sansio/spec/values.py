@@ -391,15 +391,9 @@ class Map(Mapping[str, Value]):
     octets: bytes | None = None
     """The content (what follows the size) where the entries alone could not give it back, because a key came twice."""
 
-    def __init__(self, entries: Mapping[str, Value] | Iterable[tuple[str, Value]] = ()) -> None:
-        self._entries = dict(entries)
-
-    @classmethod
-    def own(cls, entries: dict[str, Value]) -> Map:
-        """A map that takes the dict over as it is; whoever made it must not touch it again."""
-        made = _new_map(Map)
-        made._entries = entries
-        return made
+    def __init__(self, entries: Mapping[str, Value] | Iterable[tuple[str, Value]] = (), own: bool = False) -> None:
+        # `own` is for decoders: the dict is taken over as it is, and whoever made it does not touch it again.
+        self._entries: dict[str, Value] = entries if own and type(entries) is dict else dict(entries)
 
     def __getitem__(self, key: str) -> Value:
         return self._entries[key]
@@ -435,9 +429,6 @@ class Map(Mapping[str, Value]):
 
     def __reduce__(self) -> tuple[object, ...]:
         return Map, (self._entries,)
-
-
-_new_map: Final = Map.__new__
 
 
 class NullMap(Map):
@@ -589,6 +580,8 @@ class NullStruct(Struct):
 
 def as_map(value: Mapping[str, Value] | None) -> Map | None:
     """What a field of type map keeps: a `Map`, made from any mapping."""
+    if type(value) is dict:  # before isinstance, which is slow for abstract classes
+        return Map(value)
     return value if value is None or isinstance(value, Map) else Map(value)
 
 

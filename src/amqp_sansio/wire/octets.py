@@ -39,6 +39,14 @@ put_frame_header: Final = FRAME_HEADER.pack
 OCTET: Final = tuple([bytes([n]) for n in range(256)])
 """The octet of each number below 256; IndexError above, which is what length prefixes want."""
 
+OCTET_OF: Final = dict(enumerate(OCTET))
+"""The same as a dict: KeyError for what is no octet, negative numbers included."""
+
+LENGTH16: Final = tuple([put_u16(n) for n in range(256)])
+"""The two octets of each length below 256: quicker than packing, and most are."""
+STR16: Final = tuple([b"\x95" + length for length in LENGTH16])
+"""The same behind the type code of str16."""
+
 PAIRS32: Final = Struct(">II")
 PAIRS64: Final = Struct(">QQ")
 get_pair32: Final = PAIRS32.unpack_from
@@ -71,11 +79,14 @@ put_sizes: Final = Struct(">II").pack
 def uuid_of(octets: bytes) -> UUID:
     """A UUID of 16 octets, without the checks that make `UUID(bytes=...)` slow."""
     made = _new(UUID)
-    _set(made, "int", int.from_bytes(octets, "big"))
-    _set(made, "is_safe", _UNKNOWN)
+    _set_int(made, _number(octets, "big"))
+    _set_is_safe(made, _UNKNOWN)
     return made
 
 
+_number: Final = int.from_bytes
 _new: Final = object.__new__
-_set: Final = object.__setattr__
+# A UUID refuses to be written to; its slots do not, and are what its own constructor writes in the end.
+_set_int: Final = UUID.__dict__["int"].__set__
+_set_is_safe: Final = UUID.__dict__["is_safe"].__set__
 _UNKNOWN: Final = SafeUUID.unknown

@@ -33,7 +33,7 @@ from amqp_sansio.spec.values import (
     TextArray,
     Value,
 )
-from amqp_sansio.wire.octets import OCTET, i64, put_sizes, put_tag16, put_tag_i64, put_u32, u16, u32
+from amqp_sansio.wire.octets import OCTET, STR16, get_pair32, i64, put_sizes, put_tag16, put_tag_i64, put_u32, u16, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.scalars import READERS, WRITERS, least_width, put_opaque
 
@@ -42,6 +42,11 @@ BAD: Final = (struct.error, IndexError, UnicodeDecodeError)
 
 StructDecoder: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Struct]
 """(octets, offset of the first field, end, flags, reading, depth) -> the struct."""
+
+STRUCT_READERS: Final[dict[int, StructDecoder]] = {}
+"""By class and code as one number; filled by `wire.layouts.structs`, which needs this module for the maps inside structs."""
+STRUCT_WRITERS: Final[dict[type[Struct], Callable[..., bytes]]] = {}
+"""The same, by class."""
 
 NULL_MAP: Final = NullMap()
 NULL_LIST: Final = NullList()
@@ -68,17 +73,19 @@ def _size(what: str, least: int, b: bytes, p: int, end: int) -> int:
 
 def read_map(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Map, int]:
     """A map from its size on."""
-    size = _size("map", 4, b, p, end)
     content = p + 4
+    if content + 4 > end:
+        return NULL_MAP, content + _size("map", 4, b, p, end)
+    size, count = get_pair32(b, p)
     stop = content + size
-    if size == 0:
-        return NULL_MAP, stop
-    count: int = u32(b, content)[0]
+    if stop > end or size < 4:
+        return NULL_MAP, content + _size("map", 4, b, p, end)
     if count * 2 > size - 4:
         raise DecodeError("map", content, f"{count} entries do not fit into {size - 4} octets")
     if depth >= reading.nesting:
         raise _too_deep("map", p, reading)
-    text = reading.text
+    if reading.text != "strict":
+        return _read_map_leniently(b, content, stop, count, reading, depth)
     entries: dict[str, Value] = {}
     p = content + 4
     for _ in range(count):
@@ -87,26 +94,44 @@ def read_map(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
         q = p + 1 + b[p]
         if q >= stop:
             raise DecodeError("map key", p, "it goes beyond the map")
-        key = b[p + 1 : q].decode("utf-8", text)
+        key = b[p + 1 : q].decode()
         code = b[q]
-        q += 1
         if code == 0x95:
-            p = q + 2 + u16(b, q)[0]
+            p = q + 3 + (b[q + 2] if b[q + 1] == 0 else u16(b, q + 1)[0])
             if p > stop:
-                raise DecodeError(f"map[{key!a}]", q, "the text goes beyond the map")
-            entries[key] = b[q + 2 : p].decode("utf-8", text)
+                raise DecodeError(f"map[{key!a}]", q + 1, "the text goes beyond the map")
+            entries[key] = b[q + 3 : p].decode()
         elif code == 0x31:
-            entries[key] = i64(b, q)[0]
-            p = q + 8
+            entries[key] = i64(b, q + 1)[0]
+            p = q + 9
         else:
-            entries[key], p = READERS[code](b, q, stop, reading, depth + 1)
+            entries[key], p = READERS[code](b, q + 1, stop, reading, depth + 1)
+    if p != stop or len(entries) != count:
+        return _odd_map(entries, b, content, p, stop, count, reading), stop
+    return Map(entries, True), stop
+
+
+def _read_map_leniently(b: bytes, content: int, stop: int, count: int, reading: Reading, depth: int) -> tuple[Map, int]:
+    """The same where text that is no UTF-8 may come."""
+    entries: dict[str, Value] = {}
+    p = content + 4
+    for _ in range(count):
+        key, p = READERS[0x85](b, p, stop, reading, depth)
+        if p >= stop:
+            raise DecodeError("map key", p, "it goes beyond the map")
+        entries[str(key)], p = READERS[b[p]](b, p + 1, stop, reading, depth + 1)
+    return _odd_map(entries, b, content, p, stop, count, reading), stop
+
+
+def _odd_map(entries: dict[str, Value], b: bytes, content: int, p: int, stop: int, count: int, reading: Reading) -> Map:
+    """The map when its entries end where its size does; `DoubledMap` when a key came twice."""
     if p != stop:
         raise DecodeError("map", p, f"{count} entries end {abs(stop - p)} octets {'before' if p < stop else 'after'} its size")
-    if len(entries) != count:
-        if reading.distinct_keys:
-            raise DecodeError("map", content, "a key comes twice", 531)
-        return DoubledMap(entries, b[content:stop]), stop
-    return Map.own(entries), stop
+    if len(entries) == count:
+        return Map(entries, True)
+    if reading.distinct_keys:
+        raise DecodeError("map", content, "a key comes twice", 531)
+    return DoubledMap(entries, b[content:stop])
 
 
 def read_list(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[List, int]:
@@ -206,19 +231,12 @@ def read_struct32(b: bytes, p: int, end: int, reading: Reading, depth: int) -> t
         return v.NullStruct(), stop
     if depth >= reading.nesting:
         raise _too_deep("struct32", p, reading)
-    decode = _struct_decoders().get(u16(b, start)[0])
+    decode = STRUCT_READERS.get(u16(b, start)[0])
     if decode is None:
         return v.UnknownStruct(b[start], b[start + 1], b[start + 2 : stop]), stop
     if size < 4:
         raise DecodeError("struct32", p, f"a size of {size} has no room for its flags")
     return decode(b, start + 4, stop, u16(b, start + 2)[0], reading, depth + 1), stop
-
-
-def _struct_decoders() -> dict[int, StructDecoder]:
-    """The generated structs, which in turn need this module for the maps and arrays inside them."""
-    from amqp_sansio.wire.layouts import structs
-
-    return structs.DECODERS
 
 
 READERS.update({0xA8: read_map, 0xA9: read_list, 0xAA: read_array, 0xAB: read_struct32})
@@ -372,38 +390,52 @@ def _write(code: int, value: Value, depth: int) -> bytes:
     raise EncodeError(f"type 0x{code:02x}", f"cannot hold {type(value).__name__}")
 
 
+SHORT: Final[dict[str, bytes]] = {}
+"""Texts as str8, their length in front: keys of maps, names of exchanges and content types come again with every message."""
+_SHORT_KEPT: Final = 1024
+
+
+def put_short(text: str) -> bytes:
+    """A str8 with its length in front, remembered in SHORT.  IndexError beyond 255 octets."""
+    octets = text.encode()
+    octets = OCTET[len(octets)] + octets
+    if len(SHORT) >= _SHORT_KEPT:
+        SHORT.clear()
+    SHORT[str(text)] = octets
+    return octets
+
+
 def encode_map(value: Mapping[str, Value], depth: int = 0) -> bytes:
     """A map with its size in front.  EncodeError names the key."""
+    entries = value._entries if type(value) is Map else value
     parts: list[bytes] = []
-    append = parts.append
     key: object = None
     try:
-        for key, item in value.items():
-            octets = key.encode()
-            append(OCTET[len(octets)])
-            append(octets)
+        for key, item in entries.items():
+            parts.append(SHORT.get(key) or put_short(key))
             kind = type(item)
             if kind is str:
                 octets = item.encode()  # type: ignore[union-attr]  # `kind` says so
-                append(put_tag16(0x95, len(octets)))
-                append(octets)
+                length = len(octets)
+                parts.append(STR16[length] if length < 256 else put_tag16(0x95, length))
+                parts.append(octets)
             elif kind is int:
-                append(put_tag_i64(0x31, item))
+                parts.append(put_tag_i64(0x31, item))
             else:
                 code = type_code_of(item)
-                append(OCTET[code])
-                append(_write(code, item, depth + 1))
+                parts.append(OCTET[code])
+                parts.append(_write(code, item, depth + 1))
     except EncodeError as why:
         raise EncodeError(f"map[{key!a}]: {why.what}", why.rule) from None
     except (struct.error, IndexError, UnicodeEncodeError, AttributeError):
         return _put_map_slowly(value, depth)
-    if isinstance(value, Map):
+    if type(value) is not Map and isinstance(value, Map):
         if value.null:
             return b"\0\0\0\0"
         if value.octets is not None:
             return put_u32(len(value.octets)) + value.octets
     octets = b"".join(parts)
-    return put_sizes(len(octets) + 4, len(value)) + octets
+    return put_sizes(len(octets) + 4, len(entries)) + octets
 
 
 def _put_map_slowly(value: Mapping[str, Value], depth: int) -> bytes:
@@ -474,9 +506,7 @@ def encode_texts(value: tuple[str, ...]) -> bytes:
 
 def encode_struct32(value: Struct) -> bytes:
     """A coded struct with its size in front.  EncodeError names the field; also for a struct without a code."""
-    from amqp_sansio.wire.layouts import structs
-
-    write = structs.WRITERS.get(type(value))
+    write = STRUCT_WRITERS.get(type(value))
     if write is None:
         return _put_other_struct(value)
     try:
@@ -497,3 +527,6 @@ def _put_other_struct(value: Struct) -> bytes:
             raise EncodeError("unknown struct", f"class and code are octets, not {value.class_code} and {value.code}")
         return put_u32(len(value.octets) + 2) + OCTET[value.class_code] + OCTET[value.code] + value.octets
     raise EncodeError(value.NAME or type(value).__name__, "has no code: it stands only in the fields that are made for it")
+
+
+import amqp_sansio.wire.layouts.structs  # noqa: E402, F401  (last, for it needs all of the above, and fills STRUCT_READERS)

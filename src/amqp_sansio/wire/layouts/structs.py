@@ -14,11 +14,12 @@ from amqp_sansio.spec import dtx, exchange, file, message, queue, stream
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.values import Array, Map
 from amqp_sansio.wire.octets import (
+    LENGTH16,
     OCTET,
+    OCTET_OF,
     i64,
     put_sized16_head,
     put_struct_head,
-    put_u8,
     put_u16,
     put_u32,
     put_u64,
@@ -30,7 +31,17 @@ from amqp_sansio.wire.octets import (
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.scalars import put_datetime
 from amqp_sansio.wire.sets import encode_set, read_set
-from amqp_sansio.wire.types import StructDecoder, encode_array, encode_map, read_array, read_map
+from amqp_sansio.wire.types import (
+    SHORT,
+    STRUCT_READERS,
+    STRUCT_WRITERS,
+    StructDecoder,
+    encode_array,
+    encode_map,
+    put_short,
+    read_array,
+    read_map,
+)
 
 
 def read_message_delivery_properties(
@@ -41,7 +52,6 @@ def read_message_delivery_properties(
     reading: Reading,
     depth: int,
 ) -> message.DeliveryProperties:
-    text = reading.text
     v_priority: int | None = None
     if flags & 0x0800:
         v_priority = b[p]
@@ -65,17 +75,17 @@ def read_message_delivery_properties(
     v_exchange: str | None = None
     if flags & 0x0001:
         q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_exchange = b[p + 1 : q].decode()
         p = q
     v_routing_key: str | None = None
     if flags & 0x0002:
         q = p + 1 + b[p]
-        v_routing_key = b[p + 1 : q].decode("utf-8", text)
+        v_routing_key = b[p + 1 : q].decode()
         p = q
     v_resume_id: str | None = None
     if flags & 0x0004:
-        q = p + 2 + u16(b, p)[0]
-        v_resume_id = b[p + 2 : q].decode("utf-8", text)
+        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
+        v_resume_id = b[p + 2 : q].decode()
         p = q
     v_resume_ttl: int | None = None
     if flags & 0x0008:
@@ -102,7 +112,6 @@ def read_message_delivery_properties(
 def write_message_delivery_properties(s: message.DeliveryProperties) -> bytes:
     flags = 0
     parts: list[bytes] = []
-    append = parts.append
     if s.discard_unroutable:
         flags |= 0x0100
     if s.immediate:
@@ -112,45 +121,44 @@ def write_message_delivery_properties(s: message.DeliveryProperties) -> bytes:
     v_priority = s.priority
     if v_priority is not None:
         flags |= 0x0800
-        append(put_u8(v_priority))
+        parts.append(OCTET_OF[v_priority])
     v_delivery_mode = s.delivery_mode
     if v_delivery_mode is not None:
         flags |= 0x1000
-        append(put_u8(v_delivery_mode))
+        parts.append(OCTET_OF[v_delivery_mode])
     v_ttl = s.ttl
     if v_ttl is not None:
         flags |= 0x2000
-        append(put_u64(v_ttl))
+        parts.append(put_u64(v_ttl))
     v_timestamp = s.timestamp
     if v_timestamp is not None:
         flags |= 0x4000
-        append(put_datetime(v_timestamp))
+        parts.append(put_datetime(v_timestamp))
     v_expiration = s.expiration
     if v_expiration is not None:
         flags |= 0x8000
-        append(put_datetime(v_expiration))
+        parts.append(put_datetime(v_expiration))
     v_exchange = s.exchange
     if v_exchange is not None:
         flags |= 0x0001
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_exchange) or put_short(v_exchange))
     v_routing_key = s.routing_key
     if v_routing_key is not None:
         flags |= 0x0002
         octets = v_routing_key.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_resume_id = s.resume_id
     if v_resume_id is not None:
         flags |= 0x0004
         octets = v_resume_id.encode()
-        append(put_u16(len(octets)))
-        append(octets)
+        length = len(octets)
+        parts.append(LENGTH16[length] if length < 256 else put_u16(length))
+        parts.append(octets)
     v_resume_ttl = s.resume_ttl
     if v_resume_ttl is not None:
         flags |= 0x0008
-        append(put_u64(v_resume_ttl))
+        parts.append(put_u64(v_resume_ttl))
     content = b"".join(parts)
     return put_struct_head(len(content) + 4, 0x0401, flags) + content
 
@@ -174,8 +182,7 @@ def read_message_fragment_properties(
 
 def write_message_fragment_properties(s: message.FragmentProperties) -> bytes:
     flags = 0
-    parts: list[bytes] = []
-    append = parts.append
+    content = b""
     if s.first:
         flags |= 0x0100
     if s.last:
@@ -183,26 +190,8 @@ def write_message_fragment_properties(s: message.FragmentProperties) -> bytes:
     v_fragment_size = s.fragment_size
     if v_fragment_size is not None:
         flags |= 0x0400
-        append(put_u64(v_fragment_size))
-    content = b"".join(parts)
+        content += put_u64(v_fragment_size)
     return put_struct_head(len(content) + 4, 0x0402, flags) + content
-
-
-def read_message_reply_to(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.ReplyTo:
-    text = reading.text
-    v_exchange: str | None = None
-    if flags & 0x0100:
-        q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
-        p = q
-    v_routing_key: str | None = None
-    if flags & 0x0200:
-        q = p + 1 + b[p]
-        v_routing_key = b[p + 1 : q].decode("utf-8", text)
-        p = q
-    if p > end:
-        raise IndexError
-    return message.ReplyTo(v_exchange, v_routing_key)
 
 
 def field_message_reply_to(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[message.ReplyTo, int]:
@@ -211,26 +200,36 @@ def field_message_reply_to(b: bytes, p: int, end: int, reading: Reading, depth: 
         return message.ReplyTo(), stop
     if stop > end or stop < p + 4:
         raise IndexError
-    return read_message_reply_to(b, p + 4, stop, u16(b, p + 2)[0], reading, depth), stop
+    flags = u16(b, p + 2)[0]
+    p += 4
+    v_exchange: str | None = None
+    if flags & 0x0100:
+        q = p + 1 + b[p]
+        v_exchange = b[p + 1 : q].decode()
+        p = q
+    v_routing_key: str | None = None
+    if flags & 0x0200:
+        q = p + 1 + b[p]
+        v_routing_key = b[p + 1 : q].decode()
+        p = q
+    if p > stop:
+        raise IndexError
+    return message.ReplyTo(v_exchange, v_routing_key), stop
 
 
 def write_message_reply_to(s: message.ReplyTo) -> bytes:
     flags = 0
-    parts: list[bytes] = []
-    append = parts.append
+    content = b""
     v_exchange = s.exchange
     if v_exchange is not None:
         flags |= 0x0100
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_exchange) or put_short(v_exchange)
     v_routing_key = s.routing_key
     if v_routing_key is not None:
         flags |= 0x0200
         octets = v_routing_key.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    content = b"".join(parts)
+        content += OCTET[len(octets)]
+        content += octets
     return put_sized16_head(len(content) + 2, flags) + content
 
 
@@ -245,13 +244,11 @@ def read_message_acquired(b: bytes, p: int, end: int, flags: int, reading: Readi
 
 def write_message_acquired(s: message.Acquired) -> bytes:
     flags = 0
-    parts: list[bytes] = []
-    append = parts.append
+    content = b""
     v_transfers = s.transfers
     if v_transfers is not None:
         flags |= 0x0100
-        append(encode_set(v_transfers))
-    content = b"".join(parts)
+        content += encode_set(v_transfers)
     return put_struct_head(len(content) + 4, 0x0404, flags) + content
 
 
@@ -274,13 +271,11 @@ def read_message_message_resume_result(
 
 def write_message_message_resume_result(s: message.MessageResumeResult) -> bytes:
     flags = 0
-    parts: list[bytes] = []
-    append = parts.append
+    content = b""
     v_offset = s.offset
     if v_offset is not None:
         flags |= 0x0100
-        append(put_u64(v_offset))
-    content = b"".join(parts)
+        content += put_u64(v_offset)
     return put_struct_head(len(content) + 4, 0x0405, flags) + content
 
 
@@ -296,13 +291,11 @@ def read_dtx_xa_result(b: bytes, p: int, end: int, flags: int, reading: Reading,
 
 def write_dtx_xa_result(s: dtx.XaResult) -> bytes:
     flags = 0
-    parts: list[bytes] = []
-    append = parts.append
+    content = b""
     v_status = s.status
     if v_status is not None:
         flags |= 0x0100
-        append(put_u16(v_status))
-    content = b"".join(parts)
+        content += put_u16(v_status)
     return put_struct_head(len(content) + 4, 0x0601, flags) + content
 
 
@@ -332,28 +325,44 @@ def field_dtx_xid(b: bytes, p: int, end: int, reading: Reading, depth: int) -> t
         return dtx.Xid(), stop
     if stop > end or stop < p + 8 or u16(b, p + 4)[0] != 0x0604:
         raise IndexError
-    return read_dtx_xid(b, p + 8, stop, u16(b, p + 6)[0], reading, depth), stop
+    flags = u16(b, p + 6)[0]
+    p += 8
+    v_format: int | None = None
+    if flags & 0x0100:
+        v_format = u32(b, p)[0]
+        p += 4
+    v_global_id: bytes | None = None
+    if flags & 0x0200:
+        q = p + 1 + b[p]
+        v_global_id = b[p + 1 : q]
+        p = q
+    v_branch_id: bytes | None = None
+    if flags & 0x0400:
+        q = p + 1 + b[p]
+        v_branch_id = b[p + 1 : q]
+        p = q
+    if p > stop:
+        raise IndexError
+    return dtx.Xid(v_format, v_global_id, v_branch_id), stop
 
 
 def write_dtx_xid(s: dtx.Xid) -> bytes:
     flags = 0
-    parts: list[bytes] = []
-    append = parts.append
+    content = b""
     v_format = s.format_
     if v_format is not None:
         flags |= 0x0100
-        append(put_u32(v_format))
+        content += put_u32(v_format)
     v_global_id = s.global_id
     if v_global_id is not None:
         flags |= 0x0200
-        append(OCTET[len(v_global_id)])
-        append(v_global_id)
+        content += OCTET[len(v_global_id)]
+        content += v_global_id
     v_branch_id = s.branch_id
     if v_branch_id is not None:
         flags |= 0x0400
-        append(OCTET[len(v_branch_id)])
-        append(v_branch_id)
-    content = b"".join(parts)
+        content += OCTET[len(v_branch_id)]
+        content += v_branch_id
     return put_struct_head(len(content) + 4, 0x0604, flags) + content
 
 
@@ -369,13 +378,11 @@ def read_dtx_get_timeout_result(b: bytes, p: int, end: int, flags: int, reading:
 
 def write_dtx_get_timeout_result(s: dtx.GetTimeoutResult) -> bytes:
     flags = 0
-    parts: list[bytes] = []
-    append = parts.append
+    content = b""
     v_timeout = s.timeout
     if v_timeout is not None:
         flags |= 0x0100
-        append(put_u32(v_timeout))
-    content = b"".join(parts)
+        content += put_u32(v_timeout)
     return put_struct_head(len(content) + 4, 0x0602, flags) + content
 
 
@@ -390,13 +397,11 @@ def read_dtx_recover_result(b: bytes, p: int, end: int, flags: int, reading: Rea
 
 def write_dtx_recover_result(s: dtx.RecoverResult) -> bytes:
     flags = 0
-    parts: list[bytes] = []
-    append = parts.append
+    content = b""
     v_in_doubt = s.in_doubt
     if v_in_doubt is not None:
         flags |= 0x0100
-        append(encode_array(v_in_doubt))
-    content = b"".join(parts)
+        content += encode_array(v_in_doubt)
     return put_struct_head(len(content) + 4, 0x0603, flags) + content
 
 
@@ -408,11 +413,10 @@ def read_exchange_exchange_query_result(
     reading: Reading,
     depth: int,
 ) -> exchange.ExchangeQueryResult:
-    text = reading.text
     v_type: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_type = b[p + 1 : q].decode("utf-8", text)
+        v_type = b[p + 1 : q].decode()
         p = q
     v_arguments: Map | None = None
     if flags & 0x0800:
@@ -424,14 +428,13 @@ def read_exchange_exchange_query_result(
 
 def write_exchange_exchange_query_result(s: exchange.ExchangeQueryResult) -> bytes:
     flags = 0
-    parts: list[bytes] = []
-    append = parts.append
+    content = b""
     v_type = s.type_
     if v_type is not None:
         flags |= 0x0100
         octets = v_type.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += OCTET[len(octets)]
+        content += octets
     if s.durable:
         flags |= 0x0200
     if s.not_found:
@@ -439,8 +442,7 @@ def write_exchange_exchange_query_result(s: exchange.ExchangeQueryResult) -> byt
     v_arguments = s.arguments
     if v_arguments is not None:
         flags |= 0x0800
-        append(encode_map(v_arguments))
-    content = b"".join(parts)
+        content += encode_map(v_arguments)
     return put_struct_head(len(content) + 4, 0x0701, flags) + content
 
 
@@ -486,16 +488,15 @@ def read_queue_queue_query_result(
     reading: Reading,
     depth: int,
 ) -> queue.QueueQueryResult:
-    text = reading.text
     v_queue: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_queue = b[p + 1 : q].decode("utf-8", text)
+        v_queue = b[p + 1 : q].decode()
         p = q
     v_alternate_exchange: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_alternate_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_alternate_exchange = b[p + 1 : q].decode()
         p = q
     v_arguments: Map | None = None
     if flags & 0x2000:
@@ -525,19 +526,16 @@ def read_queue_queue_query_result(
 def write_queue_queue_query_result(s: queue.QueueQueryResult) -> bytes:
     flags = 0
     parts: list[bytes] = []
-    append = parts.append
     v_queue = s.queue
     if v_queue is not None:
         flags |= 0x0100
-        octets = v_queue.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_queue) or put_short(v_queue))
     v_alternate_exchange = s.alternate_exchange
     if v_alternate_exchange is not None:
         flags |= 0x0200
         octets = v_alternate_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     if s.durable:
         flags |= 0x0400
     if s.exclusive:
@@ -547,30 +545,29 @@ def write_queue_queue_query_result(s: queue.QueueQueryResult) -> bytes:
     v_arguments = s.arguments
     if v_arguments is not None:
         flags |= 0x2000
-        append(encode_map(v_arguments))
+        parts.append(encode_map(v_arguments))
     v_message_count = s.message_count
     if v_message_count is not None:
         flags |= 0x4000
-        append(put_u32(v_message_count))
+        parts.append(put_u32(v_message_count))
     v_subscriber_count = s.subscriber_count
     if v_subscriber_count is not None:
         flags |= 0x8000
-        append(put_u32(v_subscriber_count))
+        parts.append(put_u32(v_subscriber_count))
     content = b"".join(parts)
     return put_struct_head(len(content) + 4, 0x0801, flags) + content
 
 
 def read_file_file_properties(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.FileProperties:
-    text = reading.text
     v_content_type: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_content_type = b[p + 1 : q].decode("utf-8", text)
+        v_content_type = b[p + 1 : q].decode()
         p = q
     v_content_encoding: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_content_encoding = b[p + 1 : q].decode("utf-8", text)
+        v_content_encoding = b[p + 1 : q].decode()
         p = q
     v_headers: Map | None = None
     if flags & 0x0400:
@@ -582,17 +579,17 @@ def read_file_file_properties(b: bytes, p: int, end: int, flags: int, reading: R
     v_reply_to: str | None = None
     if flags & 0x1000:
         q = p + 1 + b[p]
-        v_reply_to = b[p + 1 : q].decode("utf-8", text)
+        v_reply_to = b[p + 1 : q].decode()
         p = q
     v_message_id: str | None = None
     if flags & 0x2000:
         q = p + 1 + b[p]
-        v_message_id = b[p + 1 : q].decode("utf-8", text)
+        v_message_id = b[p + 1 : q].decode()
         p = q
     v_filename: str | None = None
     if flags & 0x4000:
         q = p + 1 + b[p]
-        v_filename = b[p + 1 : q].decode("utf-8", text)
+        v_filename = b[p + 1 : q].decode()
         p = q
     v_timestamp: int | None = None
     if flags & 0x8000:
@@ -601,7 +598,7 @@ def read_file_file_properties(b: bytes, p: int, end: int, flags: int, reading: R
     v_cluster_id: str | None = None
     if flags & 0x0001:
         q = p + 1 + b[p]
-        v_cluster_id = b[p + 1 : q].decode("utf-8", text)
+        v_cluster_id = b[p + 1 : q].decode()
         p = q
     if p > end:
         raise IndexError
@@ -621,55 +618,50 @@ def read_file_file_properties(b: bytes, p: int, end: int, flags: int, reading: R
 def write_file_file_properties(s: file.FileProperties) -> bytes:
     flags = 0
     parts: list[bytes] = []
-    append = parts.append
     v_content_type = s.content_type
     if v_content_type is not None:
         flags |= 0x0100
-        octets = v_content_type.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_content_type) or put_short(v_content_type))
     v_content_encoding = s.content_encoding
     if v_content_encoding is not None:
         flags |= 0x0200
-        octets = v_content_encoding.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_content_encoding) or put_short(v_content_encoding))
     v_headers = s.headers
     if v_headers is not None:
         flags |= 0x0400
-        append(encode_map(v_headers))
+        parts.append(encode_map(v_headers))
     v_priority = s.priority
     if v_priority is not None:
         flags |= 0x0800
-        append(put_u8(v_priority))
+        parts.append(OCTET_OF[v_priority])
     v_reply_to = s.reply_to
     if v_reply_to is not None:
         flags |= 0x1000
         octets = v_reply_to.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_message_id = s.message_id
     if v_message_id is not None:
         flags |= 0x2000
         octets = v_message_id.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_filename = s.filename
     if v_filename is not None:
         flags |= 0x4000
         octets = v_filename.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_timestamp = s.timestamp
     if v_timestamp is not None:
         flags |= 0x8000
-        append(put_datetime(v_timestamp))
+        parts.append(put_datetime(v_timestamp))
     v_cluster_id = s.cluster_id
     if v_cluster_id is not None:
         flags |= 0x0001
         octets = v_cluster_id.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     content = b"".join(parts)
     return put_struct_head(len(content) + 4, 0x0901, flags) + content
 
@@ -682,16 +674,15 @@ def read_stream_stream_properties(
     reading: Reading,
     depth: int,
 ) -> stream.StreamProperties:
-    text = reading.text
     v_content_type: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_content_type = b[p + 1 : q].decode("utf-8", text)
+        v_content_type = b[p + 1 : q].decode()
         p = q
     v_content_encoding: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_content_encoding = b[p + 1 : q].decode("utf-8", text)
+        v_content_encoding = b[p + 1 : q].decode()
         p = q
     v_headers: Map | None = None
     if flags & 0x0400:
@@ -712,31 +703,26 @@ def read_stream_stream_properties(
 def write_stream_stream_properties(s: stream.StreamProperties) -> bytes:
     flags = 0
     parts: list[bytes] = []
-    append = parts.append
     v_content_type = s.content_type
     if v_content_type is not None:
         flags |= 0x0100
-        octets = v_content_type.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_content_type) or put_short(v_content_type))
     v_content_encoding = s.content_encoding
     if v_content_encoding is not None:
         flags |= 0x0200
-        octets = v_content_encoding.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_content_encoding) or put_short(v_content_encoding))
     v_headers = s.headers
     if v_headers is not None:
         flags |= 0x0400
-        append(encode_map(v_headers))
+        parts.append(encode_map(v_headers))
     v_priority = s.priority
     if v_priority is not None:
         flags |= 0x0800
-        append(put_u8(v_priority))
+        parts.append(OCTET_OF[v_priority])
     v_timestamp = s.timestamp
     if v_timestamp is not None:
         flags |= 0x1000
-        append(put_datetime(v_timestamp))
+        parts.append(put_datetime(v_timestamp))
     content = b"".join(parts)
     return put_struct_head(len(content) + 4, 0x0A01, flags) + content
 
@@ -749,7 +735,6 @@ def read_message_message_properties(
     reading: Reading,
     depth: int,
 ) -> message.MessageProperties:
-    text = reading.text
     v_content_length: int | None = None
     if flags & 0x0100:
         v_content_length = u64(b, p)[0]
@@ -760,7 +745,7 @@ def read_message_message_properties(
         p += 16
     v_correlation_id: bytes | None = None
     if flags & 0x0400:
-        q = p + 2 + u16(b, p)[0]
+        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
         v_correlation_id = b[p + 2 : q]
         p = q
     v_reply_to: message.ReplyTo | None = None
@@ -769,21 +754,21 @@ def read_message_message_properties(
     v_content_type: str | None = None
     if flags & 0x1000:
         q = p + 1 + b[p]
-        v_content_type = b[p + 1 : q].decode("utf-8", text)
+        v_content_type = b[p + 1 : q].decode()
         p = q
     v_content_encoding: str | None = None
     if flags & 0x2000:
         q = p + 1 + b[p]
-        v_content_encoding = b[p + 1 : q].decode("utf-8", text)
+        v_content_encoding = b[p + 1 : q].decode()
         p = q
     v_user_id: bytes | None = None
     if flags & 0x4000:
-        q = p + 2 + u16(b, p)[0]
+        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
         v_user_id = b[p + 2 : q]
         p = q
     v_app_id: bytes | None = None
     if flags & 0x8000:
-        q = p + 2 + u16(b, p)[0]
+        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
         v_app_id = b[p + 2 : q]
         p = q
     v_application_headers: Map | None = None
@@ -807,50 +792,48 @@ def read_message_message_properties(
 def write_message_message_properties(s: message.MessageProperties) -> bytes:
     flags = 0
     parts: list[bytes] = []
-    append = parts.append
     v_content_length = s.content_length
     if v_content_length is not None:
         flags |= 0x0100
-        append(put_u64(v_content_length))
+        parts.append(put_u64(v_content_length))
     v_message_id = s.message_id
     if v_message_id is not None:
         flags |= 0x0200
-        append(v_message_id.bytes)
+        parts.append(v_message_id.bytes)
     v_correlation_id = s.correlation_id
     if v_correlation_id is not None:
         flags |= 0x0400
-        append(put_u16(len(v_correlation_id)))
-        append(v_correlation_id)
+        length = len(v_correlation_id)
+        parts.append(LENGTH16[length] if length < 256 else put_u16(length))
+        parts.append(v_correlation_id)
     v_reply_to = s.reply_to
     if v_reply_to is not None:
         flags |= 0x0800
-        append(write_message_reply_to(v_reply_to))
+        parts.append(write_message_reply_to(v_reply_to))
     v_content_type = s.content_type
     if v_content_type is not None:
         flags |= 0x1000
-        octets = v_content_type.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_content_type) or put_short(v_content_type))
     v_content_encoding = s.content_encoding
     if v_content_encoding is not None:
         flags |= 0x2000
-        octets = v_content_encoding.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_content_encoding) or put_short(v_content_encoding))
     v_user_id = s.user_id
     if v_user_id is not None:
         flags |= 0x4000
-        append(put_u16(len(v_user_id)))
-        append(v_user_id)
+        length = len(v_user_id)
+        parts.append(LENGTH16[length] if length < 256 else put_u16(length))
+        parts.append(v_user_id)
     v_app_id = s.app_id
     if v_app_id is not None:
         flags |= 0x8000
-        append(put_u16(len(v_app_id)))
-        append(v_app_id)
+        length = len(v_app_id)
+        parts.append(LENGTH16[length] if length < 256 else put_u16(length))
+        parts.append(v_app_id)
     v_application_headers = s.application_headers
     if v_application_headers is not None:
         flags |= 0x0001
-        append(encode_map(v_application_headers))
+        parts.append(encode_map(v_application_headers))
     content = b"".join(parts)
     return put_struct_head(len(content) + 4, 0x0403, flags) + content
 
@@ -889,3 +872,6 @@ WRITERS: Final[dict[type[Struct], Callable[..., bytes]]] = {
     stream.StreamProperties: write_stream_stream_properties,
     message.MessageProperties: write_message_message_properties,
 }
+
+STRUCT_READERS.update(DECODERS)
+STRUCT_WRITERS.update(WRITERS)

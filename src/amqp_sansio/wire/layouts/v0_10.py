@@ -27,14 +27,28 @@ from amqp_sansio.wire.layouts.dispatch import (
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.structs import WRITERS, field_dtx_xid, write_dtx_xid
-from amqp_sansio.wire.octets import OCTET, put_command_head, put_control_head, put_u8, put_u16, put_u32, put_u64, u16, u32, u64
+from amqp_sansio.wire.octets import (
+    LENGTH16,
+    OCTET,
+    OCTET_OF,
+    put_command_head,
+    put_control_head,
+    put_u16,
+    put_u32,
+    put_u64,
+    u16,
+    u32,
+    u64,
+)
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.sets import encode_set, read_set
 from amqp_sansio.wire.types import (
+    SHORT,
     encode_array,
     encode_map,
     encode_struct32,
     encode_texts,
+    put_short,
     read_fragments,
     read_map,
     read_struct32,
@@ -59,33 +73,30 @@ def read_connection_start(b: bytes, p: int, end: int, flags: int, reading: Readi
 
 def write_connection_start(c: connection.Start) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_server_properties = c.server_properties
     if v_server_properties is not None:
         flags |= 0x0100
-        append(encode_map(v_server_properties))
+        content += encode_map(v_server_properties)
     v_mechanisms = c.mechanisms
     if v_mechanisms is not None:
         flags |= 0x0200
-        append(encode_texts(v_mechanisms))
+        content += encode_texts(v_mechanisms)
     v_locales = c.locales
     if v_locales is not None:
         flags |= 0x0400
-        append(encode_texts(v_locales))
-    parts[0] = put_control_head(0x0101, flags)
-    return b"".join(parts)
+        content += encode_texts(v_locales)
+    return put_control_head(0x0101, flags) + content
 
 
 def read_connection_start_ok(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> connection.StartOk:
-    text = reading.text
     v_client_properties: Map | None = None
     if flags & 0x0100:
         v_client_properties, p = read_map(b, p, end, reading, depth)
     v_mechanism: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_mechanism = b[p + 1 : q].decode("utf-8", text)
+        v_mechanism = b[p + 1 : q].decode()
         p = q
     v_response: bytes | None = None
     if flags & 0x0400:
@@ -95,7 +106,7 @@ def read_connection_start_ok(b: bytes, p: int, end: int, flags: int, reading: Re
     v_locale: str | None = None
     if flags & 0x0800:
         q = p + 1 + b[p]
-        v_locale = b[p + 1 : q].decode("utf-8", text)
+        v_locale = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xF0FF:
         raise IndexError
@@ -104,31 +115,30 @@ def read_connection_start_ok(b: bytes, p: int, end: int, flags: int, reading: Re
 
 def write_connection_start_ok(c: connection.StartOk) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    parts: list[bytes] = []
     v_client_properties = c.client_properties
     if v_client_properties is not None:
         flags |= 0x0100
-        append(encode_map(v_client_properties))
+        parts.append(encode_map(v_client_properties))
     v_mechanism = c.mechanism
     if v_mechanism is not None:
         flags |= 0x0200
         octets = v_mechanism.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_response = c.response
     if v_response is not None:
         flags |= 0x0400
-        append(put_u32(len(v_response)))
-        append(v_response)
+        parts.append(put_u32(len(v_response)))
+        parts.append(v_response)
     v_locale = c.locale
     if v_locale is not None:
         flags |= 0x0800
         octets = v_locale.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_control_head(0x0102, flags)
-    return b"".join(parts)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
+    content = b"".join(parts)
+    return put_control_head(0x0102, flags) + content
 
 
 def read_connection_secure(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> connection.Secure:
@@ -144,15 +154,13 @@ def read_connection_secure(b: bytes, p: int, end: int, flags: int, reading: Read
 
 def write_connection_secure(c: connection.Secure) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_challenge = c.challenge
     if v_challenge is not None:
         flags |= 0x0100
-        append(put_u32(len(v_challenge)))
-        append(v_challenge)
-    parts[0] = put_control_head(0x0103, flags)
-    return b"".join(parts)
+        content += put_u32(len(v_challenge))
+        content += v_challenge
+    return put_control_head(0x0103, flags) + content
 
 
 def read_connection_secure_ok(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> connection.SecureOk:
@@ -168,15 +176,13 @@ def read_connection_secure_ok(b: bytes, p: int, end: int, flags: int, reading: R
 
 def write_connection_secure_ok(c: connection.SecureOk) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_response = c.response
     if v_response is not None:
         flags |= 0x0100
-        append(put_u32(len(v_response)))
-        append(v_response)
-    parts[0] = put_control_head(0x0104, flags)
-    return b"".join(parts)
+        content += put_u32(len(v_response))
+        content += v_response
+    return put_control_head(0x0104, flags) + content
 
 
 def read_connection_tune(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> connection.Tune:
@@ -203,26 +209,25 @@ def read_connection_tune(b: bytes, p: int, end: int, flags: int, reading: Readin
 
 def write_connection_tune(c: connection.Tune) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    parts: list[bytes] = []
     v_channel_max = c.channel_max
     if v_channel_max is not None:
         flags |= 0x0100
-        append(put_u16(v_channel_max))
+        parts.append(put_u16(v_channel_max))
     v_max_frame_size = c.max_frame_size
     if v_max_frame_size is not None:
         flags |= 0x0200
-        append(put_u16(v_max_frame_size))
+        parts.append(put_u16(v_max_frame_size))
     v_heartbeat_min = c.heartbeat_min
     if v_heartbeat_min is not None:
         flags |= 0x0400
-        append(put_u16(v_heartbeat_min))
+        parts.append(put_u16(v_heartbeat_min))
     v_heartbeat_max = c.heartbeat_max
     if v_heartbeat_max is not None:
         flags |= 0x0800
-        append(put_u16(v_heartbeat_max))
-    parts[0] = put_control_head(0x0105, flags)
-    return b"".join(parts)
+        parts.append(put_u16(v_heartbeat_max))
+    content = b"".join(parts)
+    return put_control_head(0x0105, flags) + content
 
 
 def read_connection_tune_ok(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> connection.TuneOk:
@@ -245,30 +250,27 @@ def read_connection_tune_ok(b: bytes, p: int, end: int, flags: int, reading: Rea
 
 def write_connection_tune_ok(c: connection.TuneOk) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_channel_max = c.channel_max
     if v_channel_max is not None:
         flags |= 0x0100
-        append(put_u16(v_channel_max))
+        content += put_u16(v_channel_max)
     v_max_frame_size = c.max_frame_size
     if v_max_frame_size is not None:
         flags |= 0x0200
-        append(put_u16(v_max_frame_size))
+        content += put_u16(v_max_frame_size)
     v_heartbeat = c.heartbeat
     if v_heartbeat is not None:
         flags |= 0x0400
-        append(put_u16(v_heartbeat))
-    parts[0] = put_control_head(0x0106, flags)
-    return b"".join(parts)
+        content += put_u16(v_heartbeat)
+    return put_control_head(0x0106, flags) + content
 
 
 def read_connection_open(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> connection.Open:
-    text = reading.text
     v_virtual_host: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_virtual_host = b[p + 1 : q].decode("utf-8", text)
+        v_virtual_host = b[p + 1 : q].decode()
         p = q
     v_capabilities: tuple[str, ...] | None = None
     if flags & 0x0200:
@@ -280,22 +282,20 @@ def read_connection_open(b: bytes, p: int, end: int, flags: int, reading: Readin
 
 def write_connection_open(c: connection.Open) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_virtual_host = c.virtual_host
     if v_virtual_host is not None:
         flags |= 0x0100
         octets = v_virtual_host.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += OCTET[len(octets)]
+        content += octets
     v_capabilities = c.capabilities
     if v_capabilities is not None:
         flags |= 0x0200
-        append(encode_texts(v_capabilities))
+        content += encode_texts(v_capabilities)
     if c.insist:
         flags |= 0x0400
-    parts[0] = put_control_head(0x0107, flags)
-    return b"".join(parts)
+    return put_control_head(0x0107, flags) + content
 
 
 def read_connection_open_ok(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> connection.OpenOk:
@@ -309,22 +309,19 @@ def read_connection_open_ok(b: bytes, p: int, end: int, flags: int, reading: Rea
 
 def write_connection_open_ok(c: connection.OpenOk) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_known_hosts = c.known_hosts
     if v_known_hosts is not None:
         flags |= 0x0100
-        append(encode_texts(v_known_hosts))
-    parts[0] = put_control_head(0x0108, flags)
-    return b"".join(parts)
+        content += encode_texts(v_known_hosts)
+    return put_control_head(0x0108, flags) + content
 
 
 def read_connection_redirect(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> connection.Redirect:
-    text = reading.text
     v_host: str | None = None
     if flags & 0x0100:
-        q = p + 2 + u16(b, p)[0]
-        v_host = b[p + 2 : q].decode("utf-8", text)
+        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
+        v_host = b[p + 2 : q].decode()
         p = q
     v_known_hosts: tuple[str, ...] | None = None
     if flags & 0x0200:
@@ -336,20 +333,19 @@ def read_connection_redirect(b: bytes, p: int, end: int, flags: int, reading: Re
 
 def write_connection_redirect(c: connection.Redirect) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_host = c.host
     if v_host is not None:
         flags |= 0x0100
         octets = v_host.encode()
-        append(put_u16(len(octets)))
-        append(octets)
+        length = len(octets)
+        content += LENGTH16[length] if length < 256 else put_u16(length)
+        content += octets
     v_known_hosts = c.known_hosts
     if v_known_hosts is not None:
         flags |= 0x0200
-        append(encode_texts(v_known_hosts))
-    parts[0] = put_control_head(0x0109, flags)
-    return b"".join(parts)
+        content += encode_texts(v_known_hosts)
+    return put_control_head(0x0109, flags) + content
 
 
 def read_connection_heartbeat(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> connection.Heartbeat:
@@ -363,7 +359,6 @@ def write_connection_heartbeat(c: connection.Heartbeat) -> bytes:
 
 
 def read_connection_close(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> connection.Close:
-    text = reading.text
     v_reply_code: int | None = None
     if flags & 0x0100:
         v_reply_code = u16(b, p)[0]
@@ -371,7 +366,7 @@ def read_connection_close(b: bytes, p: int, end: int, flags: int, reading: Readi
     v_reply_text: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_reply_text = b[p + 1 : q].decode("utf-8", text)
+        v_reply_text = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xFCFF:
         raise IndexError
@@ -380,20 +375,18 @@ def read_connection_close(b: bytes, p: int, end: int, flags: int, reading: Readi
 
 def write_connection_close(c: connection.Close) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_reply_code = c.reply_code
     if v_reply_code is not None:
         flags |= 0x0100
-        append(put_u16(v_reply_code))
+        content += put_u16(v_reply_code)
     v_reply_text = c.reply_text
     if v_reply_text is not None:
         flags |= 0x0200
         octets = v_reply_text.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_control_head(0x010B, flags)
-    return b"".join(parts)
+        content += OCTET[len(octets)]
+        content += octets
+    return put_control_head(0x010B, flags) + content
 
 
 def read_connection_close_ok(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> connection.CloseOk:
@@ -409,7 +402,7 @@ def write_connection_close_ok(c: connection.CloseOk) -> bytes:
 def read_session_attach(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> session.Attach:
     v_name: bytes | None = None
     if flags & 0x0100:
-        q = p + 2 + u16(b, p)[0]
+        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
         v_name = b[p + 2 : q]
         p = q
     if p > end or flags & 0xFCFF:
@@ -419,23 +412,22 @@ def read_session_attach(b: bytes, p: int, end: int, flags: int, reading: Reading
 
 def write_session_attach(c: session.Attach) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_name = c.name
     if v_name is not None:
         flags |= 0x0100
-        append(put_u16(len(v_name)))
-        append(v_name)
+        length = len(v_name)
+        content += LENGTH16[length] if length < 256 else put_u16(length)
+        content += v_name
     if c.force:
         flags |= 0x0200
-    parts[0] = put_control_head(0x0201, flags)
-    return b"".join(parts)
+    return put_control_head(0x0201, flags) + content
 
 
 def read_session_attached(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> session.Attached:
     v_name: bytes | None = None
     if flags & 0x0100:
-        q = p + 2 + u16(b, p)[0]
+        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
         v_name = b[p + 2 : q]
         p = q
     if p > end or flags & 0xFEFF:
@@ -445,21 +437,20 @@ def read_session_attached(b: bytes, p: int, end: int, flags: int, reading: Readi
 
 def write_session_attached(c: session.Attached) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_name = c.name
     if v_name is not None:
         flags |= 0x0100
-        append(put_u16(len(v_name)))
-        append(v_name)
-    parts[0] = put_control_head(0x0202, flags)
-    return b"".join(parts)
+        length = len(v_name)
+        content += LENGTH16[length] if length < 256 else put_u16(length)
+        content += v_name
+    return put_control_head(0x0202, flags) + content
 
 
 def read_session_detach(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> session.Detach:
     v_name: bytes | None = None
     if flags & 0x0100:
-        q = p + 2 + u16(b, p)[0]
+        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
         v_name = b[p + 2 : q]
         p = q
     if p > end or flags & 0xFEFF:
@@ -469,21 +460,20 @@ def read_session_detach(b: bytes, p: int, end: int, flags: int, reading: Reading
 
 def write_session_detach(c: session.Detach) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_name = c.name
     if v_name is not None:
         flags |= 0x0100
-        append(put_u16(len(v_name)))
-        append(v_name)
-    parts[0] = put_control_head(0x0203, flags)
-    return b"".join(parts)
+        length = len(v_name)
+        content += LENGTH16[length] if length < 256 else put_u16(length)
+        content += v_name
+    return put_control_head(0x0203, flags) + content
 
 
 def read_session_detached(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> session.Detached:
     v_name: bytes | None = None
     if flags & 0x0100:
-        q = p + 2 + u16(b, p)[0]
+        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
         v_name = b[p + 2 : q]
         p = q
     v_code: int | None = None
@@ -497,19 +487,18 @@ def read_session_detached(b: bytes, p: int, end: int, flags: int, reading: Readi
 
 def write_session_detached(c: session.Detached) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_name = c.name
     if v_name is not None:
         flags |= 0x0100
-        append(put_u16(len(v_name)))
-        append(v_name)
+        length = len(v_name)
+        content += LENGTH16[length] if length < 256 else put_u16(length)
+        content += v_name
     v_code = c.code
     if v_code is not None:
         flags |= 0x0200
-        append(put_u8(v_code))
-    parts[0] = put_control_head(0x0204, flags)
-    return b"".join(parts)
+        content += OCTET_OF[v_code]
+    return put_control_head(0x0204, flags) + content
 
 
 def read_session_request_timeout(
@@ -531,14 +520,12 @@ def read_session_request_timeout(
 
 def write_session_request_timeout(c: session.RequestTimeout) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_timeout = c.timeout
     if v_timeout is not None:
         flags |= 0x0100
-        append(put_u32(v_timeout))
-    parts[0] = put_control_head(0x0205, flags)
-    return b"".join(parts)
+        content += put_u32(v_timeout)
+    return put_control_head(0x0205, flags) + content
 
 
 def read_session_timeout(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> session.Timeout:
@@ -553,14 +540,12 @@ def read_session_timeout(b: bytes, p: int, end: int, flags: int, reading: Readin
 
 def write_session_timeout(c: session.Timeout) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_timeout = c.timeout
     if v_timeout is not None:
         flags |= 0x0100
-        append(put_u32(v_timeout))
-    parts[0] = put_control_head(0x0206, flags)
-    return b"".join(parts)
+        content += put_u32(v_timeout)
+    return put_control_head(0x0206, flags) + content
 
 
 def read_session_command_point(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> session.CommandPoint:
@@ -579,18 +564,16 @@ def read_session_command_point(b: bytes, p: int, end: int, flags: int, reading: 
 
 def write_session_command_point(c: session.CommandPoint) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_command_id = c.command_id
     if v_command_id is not None:
         flags |= 0x0100
-        append(put_u32(v_command_id))
+        content += put_u32(v_command_id)
     v_command_offset = c.command_offset
     if v_command_offset is not None:
         flags |= 0x0200
-        append(put_u64(v_command_offset))
-    parts[0] = put_control_head(0x0207, flags)
-    return b"".join(parts)
+        content += put_u64(v_command_offset)
+    return put_control_head(0x0207, flags) + content
 
 
 def read_session_expected(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> session.Expected:
@@ -607,18 +590,16 @@ def read_session_expected(b: bytes, p: int, end: int, flags: int, reading: Readi
 
 def write_session_expected(c: session.Expected) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_commands = c.commands
     if v_commands is not None:
         flags |= 0x0100
-        append(encode_set(v_commands))
+        content += encode_set(v_commands)
     v_fragments = c.fragments
     if v_fragments is not None:
         flags |= 0x0200
-        append(encode_array(v_fragments))
-    parts[0] = put_control_head(0x0208, flags)
-    return b"".join(parts)
+        content += encode_array(v_fragments)
+    return put_control_head(0x0208, flags) + content
 
 
 def read_session_confirmed(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> session.Confirmed:
@@ -635,18 +616,16 @@ def read_session_confirmed(b: bytes, p: int, end: int, flags: int, reading: Read
 
 def write_session_confirmed(c: session.Confirmed) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_commands = c.commands
     if v_commands is not None:
         flags |= 0x0100
-        append(encode_set(v_commands))
+        content += encode_set(v_commands)
     v_fragments = c.fragments
     if v_fragments is not None:
         flags |= 0x0200
-        append(encode_array(v_fragments))
-    parts[0] = put_control_head(0x0209, flags)
-    return b"".join(parts)
+        content += encode_array(v_fragments)
+    return put_control_head(0x0209, flags) + content
 
 
 def read_session_completed(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> session.Completed:
@@ -660,16 +639,14 @@ def read_session_completed(b: bytes, p: int, end: int, flags: int, reading: Read
 
 def write_session_completed(c: session.Completed) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_commands = c.commands
     if v_commands is not None:
         flags |= 0x0100
-        append(encode_set(v_commands))
+        content += encode_set(v_commands)
     if c.timely_reply:
         flags |= 0x0200
-    parts[0] = put_control_head(0x020A, flags)
-    return b"".join(parts)
+    return put_control_head(0x020A, flags) + content
 
 
 def read_session_known_completed(
@@ -690,14 +667,12 @@ def read_session_known_completed(
 
 def write_session_known_completed(c: session.KnownCompleted) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_commands = c.commands
     if v_commands is not None:
         flags |= 0x0100
-        append(encode_set(v_commands))
-    parts[0] = put_control_head(0x020B, flags)
-    return b"".join(parts)
+        content += encode_set(v_commands)
+    return put_control_head(0x020B, flags) + content
 
 
 def read_session_flush(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> session.Flush:
@@ -728,14 +703,12 @@ def read_session_gap(b: bytes, p: int, end: int, flags: int, reading: Reading, d
 
 def write_session_gap(c: session.Gap) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_commands = c.commands
     if v_commands is not None:
         flags |= 0x0100
-        append(encode_set(v_commands))
-    parts[0] = put_control_head(0x020D, flags)
-    return b"".join(parts)
+        content += encode_set(v_commands)
+    return put_control_head(0x020D, flags) + content
 
 
 def read_execution_sync(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> execution.Sync:
@@ -763,22 +736,19 @@ def read_execution_result(b: bytes, p: int, end: int, flags: int, reading: Readi
 
 def write_execution_result(c: execution.Result, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_command_id = c.command_id
     if v_command_id is not None:
         flags |= 0x0100
-        append(put_u32(v_command_id))
+        content += put_u32(v_command_id)
     v_value = c.value
     if v_value is not None:
         flags |= 0x0200
-        append(encode_struct32(v_value))
-    parts[0] = put_command_head(0x0302, 1, sync, flags)
-    return b"".join(parts)
+        content += encode_struct32(v_value)
+    return put_command_head(0x0302, 1, sync, flags) + content
 
 
 def read_execution_exception(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> execution.Exception_:
-    text = reading.text
     v_error_code: int | None = None
     if flags & 0x0100:
         v_error_code = u16(b, p)[0]
@@ -801,8 +771,8 @@ def read_execution_exception(b: bytes, p: int, end: int, flags: int, reading: Re
         p += 1
     v_description: str | None = None
     if flags & 0x2000:
-        q = p + 2 + u16(b, p)[0]
-        v_description = b[p + 2 : q].decode("utf-8", text)
+        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
+        v_description = b[p + 2 : q].decode()
         p = q
     v_error_info: Map | None = None
     if flags & 0x4000:
@@ -822,48 +792,47 @@ def read_execution_exception(b: bytes, p: int, end: int, flags: int, reading: Re
 
 def write_execution_exception(c: execution.Exception_, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    parts: list[bytes] = []
     v_error_code = c.error_code
     if v_error_code is not None:
         flags |= 0x0100
-        append(put_u16(v_error_code))
+        parts.append(put_u16(v_error_code))
     v_command_id = c.command_id
     if v_command_id is not None:
         flags |= 0x0200
-        append(put_u32(v_command_id))
+        parts.append(put_u32(v_command_id))
     v_class_code = c.class_code
     if v_class_code is not None:
         flags |= 0x0400
-        append(put_u8(v_class_code))
+        parts.append(OCTET_OF[v_class_code])
     v_command_code = c.command_code
     if v_command_code is not None:
         flags |= 0x0800
-        append(put_u8(v_command_code))
+        parts.append(OCTET_OF[v_command_code])
     v_field_index = c.field_index
     if v_field_index is not None:
         flags |= 0x1000
-        append(put_u8(v_field_index))
+        parts.append(OCTET_OF[v_field_index])
     v_description = c.description
     if v_description is not None:
         flags |= 0x2000
         octets = v_description.encode()
-        append(put_u16(len(octets)))
-        append(octets)
+        length = len(octets)
+        parts.append(LENGTH16[length] if length < 256 else put_u16(length))
+        parts.append(octets)
     v_error_info = c.error_info
     if v_error_info is not None:
         flags |= 0x4000
-        append(encode_map(v_error_info))
-    parts[0] = put_command_head(0x0303, 1, sync, flags)
-    return b"".join(parts)
+        parts.append(encode_map(v_error_info))
+    content = b"".join(parts)
+    return put_command_head(0x0303, 1, sync, flags) + content
 
 
 def read_message_transfer(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.Transfer:
-    text = reading.text
     v_destination: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_destination = b[p + 1 : q].decode("utf-8", text)
+        v_destination = b[p + 1 : q].decode()
         p = q
     v_accept_mode: int | None = None
     if flags & 0x0200:
@@ -880,24 +849,20 @@ def read_message_transfer(b: bytes, p: int, end: int, flags: int, reading: Readi
 
 def write_message_transfer(c: message.Transfer, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_destination = c.destination
     if v_destination is not None:
         flags |= 0x0100
-        octets = v_destination.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_destination) or put_short(v_destination)
     v_accept_mode = c.accept_mode
     if v_accept_mode is not None:
         flags |= 0x0200
-        append(put_u8(v_accept_mode))
+        content += OCTET_OF[v_accept_mode]
     v_acquire_mode = c.acquire_mode
     if v_acquire_mode is not None:
         flags |= 0x0400
-        append(put_u8(v_acquire_mode))
-    parts[0] = put_command_head(0x0401, 1, sync, flags)
-    return b"".join(parts)
+        content += OCTET_OF[v_acquire_mode]
+    return put_command_head(0x0401, 1, sync, flags) + content
 
 
 def read_message_accept(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.Accept:
@@ -911,18 +876,15 @@ def read_message_accept(b: bytes, p: int, end: int, flags: int, reading: Reading
 
 def write_message_accept(c: message.Accept, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_transfers = c.transfers
     if v_transfers is not None:
         flags |= 0x0100
-        append(encode_set(v_transfers))
-    parts[0] = put_command_head(0x0402, 1, sync, flags)
-    return b"".join(parts)
+        content += encode_set(v_transfers)
+    return put_command_head(0x0402, 1, sync, flags) + content
 
 
 def read_message_reject(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.Reject:
-    text = reading.text
     v_transfers: RangeSet | None = None
     if flags & 0x0100:
         v_transfers, p = read_set(b, p, end, reading, depth)
@@ -933,7 +895,7 @@ def read_message_reject(b: bytes, p: int, end: int, flags: int, reading: Reading
     v_text: str | None = None
     if flags & 0x0400:
         q = p + 1 + b[p]
-        v_text = b[p + 1 : q].decode("utf-8", text)
+        v_text = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xF8FF:
         raise IndexError
@@ -942,24 +904,22 @@ def read_message_reject(b: bytes, p: int, end: int, flags: int, reading: Reading
 
 def write_message_reject(c: message.Reject, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_transfers = c.transfers
     if v_transfers is not None:
         flags |= 0x0100
-        append(encode_set(v_transfers))
+        content += encode_set(v_transfers)
     v_code = c.code
     if v_code is not None:
         flags |= 0x0200
-        append(put_u16(v_code))
+        content += put_u16(v_code)
     v_text = c.text
     if v_text is not None:
         flags |= 0x0400
         octets = v_text.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0403, 1, sync, flags)
-    return b"".join(parts)
+        content += OCTET[len(octets)]
+        content += octets
+    return put_command_head(0x0403, 1, sync, flags) + content
 
 
 def read_message_release(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.Release:
@@ -973,16 +933,14 @@ def read_message_release(b: bytes, p: int, end: int, flags: int, reading: Readin
 
 def write_message_release(c: message.Release, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_transfers = c.transfers
     if v_transfers is not None:
         flags |= 0x0100
-        append(encode_set(v_transfers))
+        content += encode_set(v_transfers)
     if c.set_redelivered:
         flags |= 0x0200
-    parts[0] = put_command_head(0x0404, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x0404, 1, sync, flags) + content
 
 
 def read_message_acquire(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.Acquire:
@@ -996,27 +954,24 @@ def read_message_acquire(b: bytes, p: int, end: int, flags: int, reading: Readin
 
 def write_message_acquire(c: message.Acquire, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_transfers = c.transfers
     if v_transfers is not None:
         flags |= 0x0100
-        append(encode_set(v_transfers))
-    parts[0] = put_command_head(0x0405, 1, sync, flags)
-    return b"".join(parts)
+        content += encode_set(v_transfers)
+    return put_command_head(0x0405, 1, sync, flags) + content
 
 
 def read_message_resume(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.Resume:
-    text = reading.text
     v_destination: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_destination = b[p + 1 : q].decode("utf-8", text)
+        v_destination = b[p + 1 : q].decode()
         p = q
     v_resume_id: str | None = None
     if flags & 0x0200:
-        q = p + 2 + u16(b, p)[0]
-        v_resume_id = b[p + 2 : q].decode("utf-8", text)
+        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
+        v_resume_id = b[p + 2 : q].decode()
         p = q
     if p > end or flags & 0xFCFF:
         raise IndexError
@@ -1025,35 +980,31 @@ def read_message_resume(b: bytes, p: int, end: int, flags: int, reading: Reading
 
 def write_message_resume(c: message.Resume, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_destination = c.destination
     if v_destination is not None:
         flags |= 0x0100
-        octets = v_destination.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_destination) or put_short(v_destination)
     v_resume_id = c.resume_id
     if v_resume_id is not None:
         flags |= 0x0200
         octets = v_resume_id.encode()
-        append(put_u16(len(octets)))
-        append(octets)
-    parts[0] = put_command_head(0x0406, 1, sync, flags)
-    return b"".join(parts)
+        length = len(octets)
+        content += LENGTH16[length] if length < 256 else put_u16(length)
+        content += octets
+    return put_command_head(0x0406, 1, sync, flags) + content
 
 
 def read_message_subscribe(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.Subscribe:
-    text = reading.text
     v_queue: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_queue = b[p + 1 : q].decode("utf-8", text)
+        v_queue = b[p + 1 : q].decode()
         p = q
     v_destination: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_destination = b[p + 1 : q].decode("utf-8", text)
+        v_destination = b[p + 1 : q].decode()
         p = q
     v_accept_mode: int | None = None
     if flags & 0x0400:
@@ -1065,8 +1016,8 @@ def read_message_subscribe(b: bytes, p: int, end: int, flags: int, reading: Read
         p += 1
     v_resume_id: str | None = None
     if flags & 0x2000:
-        q = p + 2 + u16(b, p)[0]
-        v_resume_id = b[p + 2 : q].decode("utf-8", text)
+        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
+        v_resume_id = b[p + 2 : q].decode()
         p = q
     v_resume_ttl: int | None = None
     if flags & 0x4000:
@@ -1091,54 +1042,49 @@ def read_message_subscribe(b: bytes, p: int, end: int, flags: int, reading: Read
 
 def write_message_subscribe(c: message.Subscribe, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    parts: list[bytes] = []
     v_queue = c.queue
     if v_queue is not None:
         flags |= 0x0100
-        octets = v_queue.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_queue) or put_short(v_queue))
     v_destination = c.destination
     if v_destination is not None:
         flags |= 0x0200
-        octets = v_destination.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_destination) or put_short(v_destination))
     v_accept_mode = c.accept_mode
     if v_accept_mode is not None:
         flags |= 0x0400
-        append(put_u8(v_accept_mode))
+        parts.append(OCTET_OF[v_accept_mode])
     v_acquire_mode = c.acquire_mode
     if v_acquire_mode is not None:
         flags |= 0x0800
-        append(put_u8(v_acquire_mode))
+        parts.append(OCTET_OF[v_acquire_mode])
     if c.exclusive:
         flags |= 0x1000
     v_resume_id = c.resume_id
     if v_resume_id is not None:
         flags |= 0x2000
         octets = v_resume_id.encode()
-        append(put_u16(len(octets)))
-        append(octets)
+        length = len(octets)
+        parts.append(LENGTH16[length] if length < 256 else put_u16(length))
+        parts.append(octets)
     v_resume_ttl = c.resume_ttl
     if v_resume_ttl is not None:
         flags |= 0x4000
-        append(put_u64(v_resume_ttl))
+        parts.append(put_u64(v_resume_ttl))
     v_arguments = c.arguments
     if v_arguments is not None:
         flags |= 0x8000
-        append(encode_map(v_arguments))
-    parts[0] = put_command_head(0x0407, 1, sync, flags)
-    return b"".join(parts)
+        parts.append(encode_map(v_arguments))
+    content = b"".join(parts)
+    return put_command_head(0x0407, 1, sync, flags) + content
 
 
 def read_message_cancel(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.Cancel:
-    text = reading.text
     v_destination: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_destination = b[p + 1 : q].decode("utf-8", text)
+        v_destination = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xFEFF:
         raise IndexError
@@ -1147,24 +1093,19 @@ def read_message_cancel(b: bytes, p: int, end: int, flags: int, reading: Reading
 
 def write_message_cancel(c: message.Cancel, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_destination = c.destination
     if v_destination is not None:
         flags |= 0x0100
-        octets = v_destination.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0408, 1, sync, flags)
-    return b"".join(parts)
+        content += SHORT.get(v_destination) or put_short(v_destination)
+    return put_command_head(0x0408, 1, sync, flags) + content
 
 
 def read_message_set_flow_mode(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.SetFlowMode:
-    text = reading.text
     v_destination: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_destination = b[p + 1 : q].decode("utf-8", text)
+        v_destination = b[p + 1 : q].decode()
         p = q
     v_flow_mode: int | None = None
     if flags & 0x0200:
@@ -1177,28 +1118,23 @@ def read_message_set_flow_mode(b: bytes, p: int, end: int, flags: int, reading: 
 
 def write_message_set_flow_mode(c: message.SetFlowMode, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_destination = c.destination
     if v_destination is not None:
         flags |= 0x0100
-        octets = v_destination.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_destination) or put_short(v_destination)
     v_flow_mode = c.flow_mode
     if v_flow_mode is not None:
         flags |= 0x0200
-        append(put_u8(v_flow_mode))
-    parts[0] = put_command_head(0x0409, 1, sync, flags)
-    return b"".join(parts)
+        content += OCTET_OF[v_flow_mode]
+    return put_command_head(0x0409, 1, sync, flags) + content
 
 
 def read_message_flow(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.Flow:
-    text = reading.text
     v_destination: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_destination = b[p + 1 : q].decode("utf-8", text)
+        v_destination = b[p + 1 : q].decode()
         p = q
     v_unit: int | None = None
     if flags & 0x0200:
@@ -1215,32 +1151,27 @@ def read_message_flow(b: bytes, p: int, end: int, flags: int, reading: Reading, 
 
 def write_message_flow(c: message.Flow, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_destination = c.destination
     if v_destination is not None:
         flags |= 0x0100
-        octets = v_destination.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_destination) or put_short(v_destination)
     v_unit = c.unit
     if v_unit is not None:
         flags |= 0x0200
-        append(put_u8(v_unit))
+        content += OCTET_OF[v_unit]
     v_value = c.value
     if v_value is not None:
         flags |= 0x0400
-        append(put_u32(v_value))
-    parts[0] = put_command_head(0x040A, 1, sync, flags)
-    return b"".join(parts)
+        content += put_u32(v_value)
+    return put_command_head(0x040A, 1, sync, flags) + content
 
 
 def read_message_flush(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.Flush:
-    text = reading.text
     v_destination: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_destination = b[p + 1 : q].decode("utf-8", text)
+        v_destination = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xFEFF:
         raise IndexError
@@ -1249,24 +1180,19 @@ def read_message_flush(b: bytes, p: int, end: int, flags: int, reading: Reading,
 
 def write_message_flush(c: message.Flush, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_destination = c.destination
     if v_destination is not None:
         flags |= 0x0100
-        octets = v_destination.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x040B, 1, sync, flags)
-    return b"".join(parts)
+        content += SHORT.get(v_destination) or put_short(v_destination)
+    return put_command_head(0x040B, 1, sync, flags) + content
 
 
 def read_message_stop(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.Stop:
-    text = reading.text
     v_destination: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_destination = b[p + 1 : q].decode("utf-8", text)
+        v_destination = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xFEFF:
         raise IndexError
@@ -1275,16 +1201,12 @@ def read_message_stop(b: bytes, p: int, end: int, flags: int, reading: Reading, 
 
 def write_message_stop(c: message.Stop, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_destination = c.destination
     if v_destination is not None:
         flags |= 0x0100
-        octets = v_destination.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x040C, 1, sync, flags)
-    return b"".join(parts)
+        content += SHORT.get(v_destination) or put_short(v_destination)
+    return put_command_head(0x040C, 1, sync, flags) + content
 
 
 def read_tx_select(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> tx.Select:
@@ -1338,18 +1260,16 @@ def read_dtx_start(b: bytes, p: int, end: int, flags: int, reading: Reading, dep
 
 def write_dtx_start(c: dtx.Start, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
+        content += write_dtx_xid(v_xid)
     if c.join:
         flags |= 0x0200
     if c.resume:
         flags |= 0x0400
-    parts[0] = put_command_head(0x0602, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x0602, 1, sync, flags) + content
 
 
 def read_dtx_end(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.End:
@@ -1363,18 +1283,16 @@ def read_dtx_end(b: bytes, p: int, end: int, flags: int, reading: Reading, depth
 
 def write_dtx_end(c: dtx.End, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
+        content += write_dtx_xid(v_xid)
     if c.fail:
         flags |= 0x0200
     if c.suspend:
         flags |= 0x0400
-    parts[0] = put_command_head(0x0603, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x0603, 1, sync, flags) + content
 
 
 def read_dtx_commit(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Commit:
@@ -1388,16 +1306,14 @@ def read_dtx_commit(b: bytes, p: int, end: int, flags: int, reading: Reading, de
 
 def write_dtx_commit(c: dtx.Commit, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
+        content += write_dtx_xid(v_xid)
     if c.one_phase:
         flags |= 0x0200
-    parts[0] = put_command_head(0x0604, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x0604, 1, sync, flags) + content
 
 
 def read_dtx_forget(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Forget:
@@ -1411,14 +1327,12 @@ def read_dtx_forget(b: bytes, p: int, end: int, flags: int, reading: Reading, de
 
 def write_dtx_forget(c: dtx.Forget, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
-    parts[0] = put_command_head(0x0605, 1, sync, flags)
-    return b"".join(parts)
+        content += write_dtx_xid(v_xid)
+    return put_command_head(0x0605, 1, sync, flags) + content
 
 
 def read_dtx_get_timeout(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.GetTimeout:
@@ -1432,14 +1346,12 @@ def read_dtx_get_timeout(b: bytes, p: int, end: int, flags: int, reading: Readin
 
 def write_dtx_get_timeout(c: dtx.GetTimeout, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
-    parts[0] = put_command_head(0x0606, 1, sync, flags)
-    return b"".join(parts)
+        content += write_dtx_xid(v_xid)
+    return put_command_head(0x0606, 1, sync, flags) + content
 
 
 def read_dtx_prepare(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Prepare:
@@ -1453,14 +1365,12 @@ def read_dtx_prepare(b: bytes, p: int, end: int, flags: int, reading: Reading, d
 
 def write_dtx_prepare(c: dtx.Prepare, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
-    parts[0] = put_command_head(0x0607, 1, sync, flags)
-    return b"".join(parts)
+        content += write_dtx_xid(v_xid)
+    return put_command_head(0x0607, 1, sync, flags) + content
 
 
 def read_dtx_recover(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Recover:
@@ -1484,14 +1394,12 @@ def read_dtx_rollback(b: bytes, p: int, end: int, flags: int, reading: Reading, 
 
 def write_dtx_rollback(c: dtx.Rollback, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
-    parts[0] = put_command_head(0x0609, 1, sync, flags)
-    return b"".join(parts)
+        content += write_dtx_xid(v_xid)
+    return put_command_head(0x0609, 1, sync, flags) + content
 
 
 def read_dtx_set_timeout(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.SetTimeout:
@@ -1509,36 +1417,33 @@ def read_dtx_set_timeout(b: bytes, p: int, end: int, flags: int, reading: Readin
 
 def write_dtx_set_timeout(c: dtx.SetTimeout, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
+        content += write_dtx_xid(v_xid)
     v_timeout = c.timeout
     if v_timeout is not None:
         flags |= 0x0200
-        append(put_u32(v_timeout))
-    parts[0] = put_command_head(0x060A, 1, sync, flags)
-    return b"".join(parts)
+        content += put_u32(v_timeout)
+    return put_command_head(0x060A, 1, sync, flags) + content
 
 
 def read_exchange_declare(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> exchange.Declare:
-    text = reading.text
     v_exchange: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_exchange = b[p + 1 : q].decode()
         p = q
     v_type: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_type = b[p + 1 : q].decode("utf-8", text)
+        v_type = b[p + 1 : q].decode()
         p = q
     v_alternate_exchange: str | None = None
     if flags & 0x0400:
         q = p + 1 + b[p]
-        v_alternate_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_alternate_exchange = b[p + 1 : q].decode()
         p = q
     v_arguments: Map | None = None
     if flags & 0x4000:
@@ -1558,26 +1463,23 @@ def read_exchange_declare(b: bytes, p: int, end: int, flags: int, reading: Readi
 
 def write_exchange_declare(c: exchange.Declare, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    parts: list[bytes] = []
     v_exchange = c.exchange
     if v_exchange is not None:
         flags |= 0x0100
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_exchange) or put_short(v_exchange))
     v_type = c.type_
     if v_type is not None:
         flags |= 0x0200
         octets = v_type.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_alternate_exchange = c.alternate_exchange
     if v_alternate_exchange is not None:
         flags |= 0x0400
         octets = v_alternate_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     if c.passive:
         flags |= 0x0800
     if c.durable:
@@ -1587,17 +1489,16 @@ def write_exchange_declare(c: exchange.Declare, sync: bool) -> bytes:
     v_arguments = c.arguments
     if v_arguments is not None:
         flags |= 0x4000
-        append(encode_map(v_arguments))
-    parts[0] = put_command_head(0x0701, 1, sync, flags)
-    return b"".join(parts)
+        parts.append(encode_map(v_arguments))
+    content = b"".join(parts)
+    return put_command_head(0x0701, 1, sync, flags) + content
 
 
 def read_exchange_delete(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> exchange.Delete:
-    text = reading.text
     v_exchange: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_exchange = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xFCFF:
         raise IndexError
@@ -1606,26 +1507,21 @@ def read_exchange_delete(b: bytes, p: int, end: int, flags: int, reading: Readin
 
 def write_exchange_delete(c: exchange.Delete, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_exchange = c.exchange
     if v_exchange is not None:
         flags |= 0x0100
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_exchange) or put_short(v_exchange)
     if c.if_unused:
         flags |= 0x0200
-    parts[0] = put_command_head(0x0702, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x0702, 1, sync, flags) + content
 
 
 def read_exchange_query(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> exchange.Query:
-    text = reading.text
     v_name: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_name = b[p + 1 : q].decode("utf-8", text)
+        v_name = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xFEFF:
         raise IndexError
@@ -1634,34 +1530,31 @@ def read_exchange_query(b: bytes, p: int, end: int, flags: int, reading: Reading
 
 def write_exchange_query(c: exchange.Query, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_name = c.name
     if v_name is not None:
         flags |= 0x0100
         octets = v_name.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0703, 1, sync, flags)
-    return b"".join(parts)
+        content += OCTET[len(octets)]
+        content += octets
+    return put_command_head(0x0703, 1, sync, flags) + content
 
 
 def read_exchange_bind(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> exchange.Bind:
-    text = reading.text
     v_queue: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_queue = b[p + 1 : q].decode("utf-8", text)
+        v_queue = b[p + 1 : q].decode()
         p = q
     v_exchange: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_exchange = b[p + 1 : q].decode()
         p = q
     v_binding_key: str | None = None
     if flags & 0x0400:
         q = p + 1 + b[p]
-        v_binding_key = b[p + 1 : q].decode("utf-8", text)
+        v_binding_key = b[p + 1 : q].decode()
         p = q
     v_arguments: Map | None = None
     if flags & 0x0800:
@@ -1673,50 +1566,44 @@ def read_exchange_bind(b: bytes, p: int, end: int, flags: int, reading: Reading,
 
 def write_exchange_bind(c: exchange.Bind, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    parts: list[bytes] = []
     v_queue = c.queue
     if v_queue is not None:
         flags |= 0x0100
-        octets = v_queue.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_queue) or put_short(v_queue))
     v_exchange = c.exchange
     if v_exchange is not None:
         flags |= 0x0200
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_exchange) or put_short(v_exchange))
     v_binding_key = c.binding_key
     if v_binding_key is not None:
         flags |= 0x0400
         octets = v_binding_key.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_arguments = c.arguments
     if v_arguments is not None:
         flags |= 0x0800
-        append(encode_map(v_arguments))
-    parts[0] = put_command_head(0x0704, 1, sync, flags)
-    return b"".join(parts)
+        parts.append(encode_map(v_arguments))
+    content = b"".join(parts)
+    return put_command_head(0x0704, 1, sync, flags) + content
 
 
 def read_exchange_unbind(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> exchange.Unbind:
-    text = reading.text
     v_queue: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_queue = b[p + 1 : q].decode("utf-8", text)
+        v_queue = b[p + 1 : q].decode()
         p = q
     v_exchange: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_exchange = b[p + 1 : q].decode()
         p = q
     v_binding_key: str | None = None
     if flags & 0x0400:
         q = p + 1 + b[p]
-        v_binding_key = b[p + 1 : q].decode("utf-8", text)
+        v_binding_key = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xF8FF:
         raise IndexError
@@ -1725,46 +1612,39 @@ def read_exchange_unbind(b: bytes, p: int, end: int, flags: int, reading: Readin
 
 def write_exchange_unbind(c: exchange.Unbind, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_queue = c.queue
     if v_queue is not None:
         flags |= 0x0100
-        octets = v_queue.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_queue) or put_short(v_queue)
     v_exchange = c.exchange
     if v_exchange is not None:
         flags |= 0x0200
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_exchange) or put_short(v_exchange)
     v_binding_key = c.binding_key
     if v_binding_key is not None:
         flags |= 0x0400
         octets = v_binding_key.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0705, 1, sync, flags)
-    return b"".join(parts)
+        content += OCTET[len(octets)]
+        content += octets
+    return put_command_head(0x0705, 1, sync, flags) + content
 
 
 def read_exchange_bound(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> exchange.Bound:
-    text = reading.text
     v_exchange: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_exchange = b[p + 1 : q].decode()
         p = q
     v_queue: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_queue = b[p + 1 : q].decode("utf-8", text)
+        v_queue = b[p + 1 : q].decode()
         p = q
     v_binding_key: str | None = None
     if flags & 0x0400:
         q = p + 1 + b[p]
-        v_binding_key = b[p + 1 : q].decode("utf-8", text)
+        v_binding_key = b[p + 1 : q].decode()
         p = q
     v_arguments: Map | None = None
     if flags & 0x0800:
@@ -1776,45 +1656,39 @@ def read_exchange_bound(b: bytes, p: int, end: int, flags: int, reading: Reading
 
 def write_exchange_bound(c: exchange.Bound, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    parts: list[bytes] = []
     v_exchange = c.exchange
     if v_exchange is not None:
         flags |= 0x0100
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_exchange) or put_short(v_exchange))
     v_queue = c.queue
     if v_queue is not None:
         flags |= 0x0200
-        octets = v_queue.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_queue) or put_short(v_queue))
     v_binding_key = c.binding_key
     if v_binding_key is not None:
         flags |= 0x0400
         octets = v_binding_key.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_arguments = c.arguments
     if v_arguments is not None:
         flags |= 0x0800
-        append(encode_map(v_arguments))
-    parts[0] = put_command_head(0x0706, 1, sync, flags)
-    return b"".join(parts)
+        parts.append(encode_map(v_arguments))
+    content = b"".join(parts)
+    return put_command_head(0x0706, 1, sync, flags) + content
 
 
 def read_queue_declare(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> queue.Declare:
-    text = reading.text
     v_queue: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_queue = b[p + 1 : q].decode("utf-8", text)
+        v_queue = b[p + 1 : q].decode()
         p = q
     v_alternate_exchange: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_alternate_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_alternate_exchange = b[p + 1 : q].decode()
         p = q
     v_arguments: Map | None = None
     if flags & 0x4000:
@@ -1834,20 +1708,17 @@ def read_queue_declare(b: bytes, p: int, end: int, flags: int, reading: Reading,
 
 def write_queue_declare(c: queue.Declare, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_queue = c.queue
     if v_queue is not None:
         flags |= 0x0100
-        octets = v_queue.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_queue) or put_short(v_queue)
     v_alternate_exchange = c.alternate_exchange
     if v_alternate_exchange is not None:
         flags |= 0x0200
         octets = v_alternate_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += OCTET[len(octets)]
+        content += octets
     if c.passive:
         flags |= 0x0400
     if c.durable:
@@ -1859,17 +1730,15 @@ def write_queue_declare(c: queue.Declare, sync: bool) -> bytes:
     v_arguments = c.arguments
     if v_arguments is not None:
         flags |= 0x4000
-        append(encode_map(v_arguments))
-    parts[0] = put_command_head(0x0801, 1, sync, flags)
-    return b"".join(parts)
+        content += encode_map(v_arguments)
+    return put_command_head(0x0801, 1, sync, flags) + content
 
 
 def read_queue_delete(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> queue.Delete:
-    text = reading.text
     v_queue: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_queue = b[p + 1 : q].decode("utf-8", text)
+        v_queue = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xF8FF:
         raise IndexError
@@ -1878,28 +1747,23 @@ def read_queue_delete(b: bytes, p: int, end: int, flags: int, reading: Reading, 
 
 def write_queue_delete(c: queue.Delete, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_queue = c.queue
     if v_queue is not None:
         flags |= 0x0100
-        octets = v_queue.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_queue) or put_short(v_queue)
     if c.if_unused:
         flags |= 0x0200
     if c.if_empty:
         flags |= 0x0400
-    parts[0] = put_command_head(0x0802, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x0802, 1, sync, flags) + content
 
 
 def read_queue_purge(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> queue.Purge:
-    text = reading.text
     v_queue: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_queue = b[p + 1 : q].decode("utf-8", text)
+        v_queue = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xFEFF:
         raise IndexError
@@ -1908,24 +1772,19 @@ def read_queue_purge(b: bytes, p: int, end: int, flags: int, reading: Reading, d
 
 def write_queue_purge(c: queue.Purge, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_queue = c.queue
     if v_queue is not None:
         flags |= 0x0100
-        octets = v_queue.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0803, 1, sync, flags)
-    return b"".join(parts)
+        content += SHORT.get(v_queue) or put_short(v_queue)
+    return put_command_head(0x0803, 1, sync, flags) + content
 
 
 def read_queue_query(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> queue.Query:
-    text = reading.text
     v_queue: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_queue = b[p + 1 : q].decode("utf-8", text)
+        v_queue = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xFEFF:
         raise IndexError
@@ -1934,16 +1793,12 @@ def read_queue_query(b: bytes, p: int, end: int, flags: int, reading: Reading, d
 
 def write_queue_query(c: queue.Query, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_queue = c.queue
     if v_queue is not None:
         flags |= 0x0100
-        octets = v_queue.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0804, 1, sync, flags)
-    return b"".join(parts)
+        content += SHORT.get(v_queue) or put_short(v_queue)
+    return put_command_head(0x0804, 1, sync, flags) + content
 
 
 def read_file_qos(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.Qos:
@@ -1962,20 +1817,18 @@ def read_file_qos(b: bytes, p: int, end: int, flags: int, reading: Reading, dept
 
 def write_file_qos(c: file.Qos, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_prefetch_size = c.prefetch_size
     if v_prefetch_size is not None:
         flags |= 0x0100
-        append(put_u32(v_prefetch_size))
+        content += put_u32(v_prefetch_size)
     v_prefetch_count = c.prefetch_count
     if v_prefetch_count is not None:
         flags |= 0x0200
-        append(put_u16(v_prefetch_count))
+        content += put_u16(v_prefetch_count)
     if c.global_:
         flags |= 0x0400
-    parts[0] = put_command_head(0x0901, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x0901, 1, sync, flags) + content
 
 
 def read_file_qos_ok(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.QosOk:
@@ -1989,16 +1842,15 @@ def write_file_qos_ok(c: file.QosOk, sync: bool) -> bytes:
 
 
 def read_file_consume(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.Consume:
-    text = reading.text
     v_queue: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_queue = b[p + 1 : q].decode("utf-8", text)
+        v_queue = b[p + 1 : q].decode()
         p = q
     v_consumer_tag: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_consumer_tag = b[p + 1 : q].decode("utf-8", text)
+        v_consumer_tag = b[p + 1 : q].decode()
         p = q
     v_arguments: Map | None = None
     if flags & 0x4000:
@@ -2018,20 +1870,17 @@ def read_file_consume(b: bytes, p: int, end: int, flags: int, reading: Reading, 
 
 def write_file_consume(c: file.Consume, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_queue = c.queue
     if v_queue is not None:
         flags |= 0x0100
-        octets = v_queue.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_queue) or put_short(v_queue)
     v_consumer_tag = c.consumer_tag
     if v_consumer_tag is not None:
         flags |= 0x0200
         octets = v_consumer_tag.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += OCTET[len(octets)]
+        content += octets
     if c.no_local:
         flags |= 0x0400
     if c.no_ack:
@@ -2043,17 +1892,15 @@ def write_file_consume(c: file.Consume, sync: bool) -> bytes:
     v_arguments = c.arguments
     if v_arguments is not None:
         flags |= 0x4000
-        append(encode_map(v_arguments))
-    parts[0] = put_command_head(0x0903, 1, sync, flags)
-    return b"".join(parts)
+        content += encode_map(v_arguments)
+    return put_command_head(0x0903, 1, sync, flags) + content
 
 
 def read_file_consume_ok(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.ConsumeOk:
-    text = reading.text
     v_consumer_tag: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_consumer_tag = b[p + 1 : q].decode("utf-8", text)
+        v_consumer_tag = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xFEFF:
         raise IndexError
@@ -2062,24 +1909,21 @@ def read_file_consume_ok(b: bytes, p: int, end: int, flags: int, reading: Readin
 
 def write_file_consume_ok(c: file.ConsumeOk, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_consumer_tag = c.consumer_tag
     if v_consumer_tag is not None:
         flags |= 0x0100
         octets = v_consumer_tag.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0904, 1, sync, flags)
-    return b"".join(parts)
+        content += OCTET[len(octets)]
+        content += octets
+    return put_command_head(0x0904, 1, sync, flags) + content
 
 
 def read_file_cancel(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.Cancel:
-    text = reading.text
     v_consumer_tag: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_consumer_tag = b[p + 1 : q].decode("utf-8", text)
+        v_consumer_tag = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xFEFF:
         raise IndexError
@@ -2088,24 +1932,21 @@ def read_file_cancel(b: bytes, p: int, end: int, flags: int, reading: Reading, d
 
 def write_file_cancel(c: file.Cancel, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_consumer_tag = c.consumer_tag
     if v_consumer_tag is not None:
         flags |= 0x0100
         octets = v_consumer_tag.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0905, 1, sync, flags)
-    return b"".join(parts)
+        content += OCTET[len(octets)]
+        content += octets
+    return put_command_head(0x0905, 1, sync, flags) + content
 
 
 def read_file_open(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.Open:
-    text = reading.text
     v_identifier: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_identifier = b[p + 1 : q].decode("utf-8", text)
+        v_identifier = b[p + 1 : q].decode()
         p = q
     v_content_size: int | None = None
     if flags & 0x0200:
@@ -2118,20 +1959,18 @@ def read_file_open(b: bytes, p: int, end: int, flags: int, reading: Reading, dep
 
 def write_file_open(c: file.Open, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_identifier = c.identifier
     if v_identifier is not None:
         flags |= 0x0100
         octets = v_identifier.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += OCTET[len(octets)]
+        content += octets
     v_content_size = c.content_size
     if v_content_size is not None:
         flags |= 0x0200
-        append(put_u64(v_content_size))
-    parts[0] = put_command_head(0x0906, 1, sync, flags)
-    return b"".join(parts)
+        content += put_u64(v_content_size)
+    return put_command_head(0x0906, 1, sync, flags) + content
 
 
 def read_file_open_ok(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.OpenOk:
@@ -2146,14 +1985,12 @@ def read_file_open_ok(b: bytes, p: int, end: int, flags: int, reading: Reading, 
 
 def write_file_open_ok(c: file.OpenOk, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_staged_size = c.staged_size
     if v_staged_size is not None:
         flags |= 0x0100
-        append(put_u64(v_staged_size))
-    parts[0] = put_command_head(0x0907, 1, sync, flags)
-    return b"".join(parts)
+        content += put_u64(v_staged_size)
+    return put_command_head(0x0907, 1, sync, flags) + content
 
 
 def read_file_stage(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.Stage:
@@ -2167,21 +2004,20 @@ def write_file_stage(c: file.Stage, sync: bool) -> bytes:
 
 
 def read_file_publish(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.Publish:
-    text = reading.text
     v_exchange: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_exchange = b[p + 1 : q].decode()
         p = q
     v_routing_key: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_routing_key = b[p + 1 : q].decode("utf-8", text)
+        v_routing_key = b[p + 1 : q].decode()
         p = q
     v_identifier: str | None = None
     if flags & 0x1000:
         q = p + 1 + b[p]
-        v_identifier = b[p + 1 : q].decode("utf-8", text)
+        v_identifier = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xE0FF:
         raise IndexError
@@ -2190,20 +2026,17 @@ def read_file_publish(b: bytes, p: int, end: int, flags: int, reading: Reading, 
 
 def write_file_publish(c: file.Publish, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_exchange = c.exchange
     if v_exchange is not None:
         flags |= 0x0100
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_exchange) or put_short(v_exchange)
     v_routing_key = c.routing_key
     if v_routing_key is not None:
         flags |= 0x0200
         octets = v_routing_key.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += OCTET[len(octets)]
+        content += octets
     if c.mandatory:
         flags |= 0x0400
     if c.immediate:
@@ -2212,14 +2045,12 @@ def write_file_publish(c: file.Publish, sync: bool) -> bytes:
     if v_identifier is not None:
         flags |= 0x1000
         octets = v_identifier.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0909, 1, sync, flags)
-    return b"".join(parts)
+        content += OCTET[len(octets)]
+        content += octets
+    return put_command_head(0x0909, 1, sync, flags) + content
 
 
 def read_file_return(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.Return:
-    text = reading.text
     v_reply_code: int | None = None
     if flags & 0x0100:
         v_reply_code = u16(b, p)[0]
@@ -2227,17 +2058,17 @@ def read_file_return(b: bytes, p: int, end: int, flags: int, reading: Reading, d
     v_reply_text: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_reply_text = b[p + 1 : q].decode("utf-8", text)
+        v_reply_text = b[p + 1 : q].decode()
         p = q
     v_exchange: str | None = None
     if flags & 0x0400:
         q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_exchange = b[p + 1 : q].decode()
         p = q
     v_routing_key: str | None = None
     if flags & 0x0800:
         q = p + 1 + b[p]
-        v_routing_key = b[p + 1 : q].decode("utf-8", text)
+        v_routing_key = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xF0FF:
         raise IndexError
@@ -2246,40 +2077,36 @@ def read_file_return(b: bytes, p: int, end: int, flags: int, reading: Reading, d
 
 def write_file_return(c: file.Return, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    parts: list[bytes] = []
     v_reply_code = c.reply_code
     if v_reply_code is not None:
         flags |= 0x0100
-        append(put_u16(v_reply_code))
+        parts.append(put_u16(v_reply_code))
     v_reply_text = c.reply_text
     if v_reply_text is not None:
         flags |= 0x0200
         octets = v_reply_text.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_exchange = c.exchange
     if v_exchange is not None:
         flags |= 0x0400
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_exchange) or put_short(v_exchange))
     v_routing_key = c.routing_key
     if v_routing_key is not None:
         flags |= 0x0800
         octets = v_routing_key.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x090A, 1, sync, flags)
-    return b"".join(parts)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
+    content = b"".join(parts)
+    return put_command_head(0x090A, 1, sync, flags) + content
 
 
 def read_file_deliver(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.Deliver:
-    text = reading.text
     v_consumer_tag: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_consumer_tag = b[p + 1 : q].decode("utf-8", text)
+        v_consumer_tag = b[p + 1 : q].decode()
         p = q
     v_delivery_tag: int | None = None
     if flags & 0x0200:
@@ -2288,17 +2115,17 @@ def read_file_deliver(b: bytes, p: int, end: int, flags: int, reading: Reading, 
     v_exchange: str | None = None
     if flags & 0x0800:
         q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_exchange = b[p + 1 : q].decode()
         p = q
     v_routing_key: str | None = None
     if flags & 0x1000:
         q = p + 1 + b[p]
-        v_routing_key = b[p + 1 : q].decode("utf-8", text)
+        v_routing_key = b[p + 1 : q].decode()
         p = q
     v_identifier: str | None = None
     if flags & 0x2000:
         q = p + 1 + b[p]
-        v_identifier = b[p + 1 : q].decode("utf-8", text)
+        v_identifier = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xC0FF:
         raise IndexError
@@ -2307,40 +2134,37 @@ def read_file_deliver(b: bytes, p: int, end: int, flags: int, reading: Reading, 
 
 def write_file_deliver(c: file.Deliver, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    parts: list[bytes] = []
     v_consumer_tag = c.consumer_tag
     if v_consumer_tag is not None:
         flags |= 0x0100
         octets = v_consumer_tag.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_delivery_tag = c.delivery_tag
     if v_delivery_tag is not None:
         flags |= 0x0200
-        append(put_u64(v_delivery_tag))
+        parts.append(put_u64(v_delivery_tag))
     if c.redelivered:
         flags |= 0x0400
     v_exchange = c.exchange
     if v_exchange is not None:
         flags |= 0x0800
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_exchange) or put_short(v_exchange))
     v_routing_key = c.routing_key
     if v_routing_key is not None:
         flags |= 0x1000
         octets = v_routing_key.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_identifier = c.identifier
     if v_identifier is not None:
         flags |= 0x2000
         octets = v_identifier.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x090B, 1, sync, flags)
-    return b"".join(parts)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
+    content = b"".join(parts)
+    return put_command_head(0x090B, 1, sync, flags) + content
 
 
 def read_file_ack(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.Ack:
@@ -2355,16 +2179,14 @@ def read_file_ack(b: bytes, p: int, end: int, flags: int, reading: Reading, dept
 
 def write_file_ack(c: file.Ack, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_delivery_tag = c.delivery_tag
     if v_delivery_tag is not None:
         flags |= 0x0100
-        append(put_u64(v_delivery_tag))
+        content += put_u64(v_delivery_tag)
     if c.multiple:
         flags |= 0x0200
-    parts[0] = put_command_head(0x090C, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x090C, 1, sync, flags) + content
 
 
 def read_file_reject(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> file.Reject:
@@ -2379,16 +2201,14 @@ def read_file_reject(b: bytes, p: int, end: int, flags: int, reading: Reading, d
 
 def write_file_reject(c: file.Reject, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_delivery_tag = c.delivery_tag
     if v_delivery_tag is not None:
         flags |= 0x0100
-        append(put_u64(v_delivery_tag))
+        content += put_u64(v_delivery_tag)
     if c.requeue:
         flags |= 0x0200
-    parts[0] = put_command_head(0x090D, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x090D, 1, sync, flags) + content
 
 
 def read_stream_qos(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> stream.Qos:
@@ -2411,24 +2231,22 @@ def read_stream_qos(b: bytes, p: int, end: int, flags: int, reading: Reading, de
 
 def write_stream_qos(c: stream.Qos, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_prefetch_size = c.prefetch_size
     if v_prefetch_size is not None:
         flags |= 0x0100
-        append(put_u32(v_prefetch_size))
+        content += put_u32(v_prefetch_size)
     v_prefetch_count = c.prefetch_count
     if v_prefetch_count is not None:
         flags |= 0x0200
-        append(put_u16(v_prefetch_count))
+        content += put_u16(v_prefetch_count)
     v_consume_rate = c.consume_rate
     if v_consume_rate is not None:
         flags |= 0x0400
-        append(put_u32(v_consume_rate))
+        content += put_u32(v_consume_rate)
     if c.global_:
         flags |= 0x0800
-    parts[0] = put_command_head(0x0A01, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x0A01, 1, sync, flags) + content
 
 
 def read_stream_qos_ok(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> stream.QosOk:
@@ -2442,16 +2260,15 @@ def write_stream_qos_ok(c: stream.QosOk, sync: bool) -> bytes:
 
 
 def read_stream_consume(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> stream.Consume:
-    text = reading.text
     v_queue: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_queue = b[p + 1 : q].decode("utf-8", text)
+        v_queue = b[p + 1 : q].decode()
         p = q
     v_consumer_tag: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_consumer_tag = b[p + 1 : q].decode("utf-8", text)
+        v_consumer_tag = b[p + 1 : q].decode()
         p = q
     v_arguments: Map | None = None
     if flags & 0x2000:
@@ -2463,20 +2280,17 @@ def read_stream_consume(b: bytes, p: int, end: int, flags: int, reading: Reading
 
 def write_stream_consume(c: stream.Consume, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_queue = c.queue
     if v_queue is not None:
         flags |= 0x0100
-        octets = v_queue.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_queue) or put_short(v_queue)
     v_consumer_tag = c.consumer_tag
     if v_consumer_tag is not None:
         flags |= 0x0200
         octets = v_consumer_tag.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += OCTET[len(octets)]
+        content += octets
     if c.no_local:
         flags |= 0x0400
     if c.exclusive:
@@ -2486,17 +2300,15 @@ def write_stream_consume(c: stream.Consume, sync: bool) -> bytes:
     v_arguments = c.arguments
     if v_arguments is not None:
         flags |= 0x2000
-        append(encode_map(v_arguments))
-    parts[0] = put_command_head(0x0A03, 1, sync, flags)
-    return b"".join(parts)
+        content += encode_map(v_arguments)
+    return put_command_head(0x0A03, 1, sync, flags) + content
 
 
 def read_stream_consume_ok(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> stream.ConsumeOk:
-    text = reading.text
     v_consumer_tag: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_consumer_tag = b[p + 1 : q].decode("utf-8", text)
+        v_consumer_tag = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xFEFF:
         raise IndexError
@@ -2505,24 +2317,21 @@ def read_stream_consume_ok(b: bytes, p: int, end: int, flags: int, reading: Read
 
 def write_stream_consume_ok(c: stream.ConsumeOk, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_consumer_tag = c.consumer_tag
     if v_consumer_tag is not None:
         flags |= 0x0100
         octets = v_consumer_tag.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0A04, 1, sync, flags)
-    return b"".join(parts)
+        content += OCTET[len(octets)]
+        content += octets
+    return put_command_head(0x0A04, 1, sync, flags) + content
 
 
 def read_stream_cancel(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> stream.Cancel:
-    text = reading.text
     v_consumer_tag: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_consumer_tag = b[p + 1 : q].decode("utf-8", text)
+        v_consumer_tag = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xFEFF:
         raise IndexError
@@ -2531,29 +2340,26 @@ def read_stream_cancel(b: bytes, p: int, end: int, flags: int, reading: Reading,
 
 def write_stream_cancel(c: stream.Cancel, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_consumer_tag = c.consumer_tag
     if v_consumer_tag is not None:
         flags |= 0x0100
         octets = v_consumer_tag.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0A05, 1, sync, flags)
-    return b"".join(parts)
+        content += OCTET[len(octets)]
+        content += octets
+    return put_command_head(0x0A05, 1, sync, flags) + content
 
 
 def read_stream_publish(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> stream.Publish:
-    text = reading.text
     v_exchange: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_exchange = b[p + 1 : q].decode()
         p = q
     v_routing_key: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_routing_key = b[p + 1 : q].decode("utf-8", text)
+        v_routing_key = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xF0FF:
         raise IndexError
@@ -2562,30 +2368,25 @@ def read_stream_publish(b: bytes, p: int, end: int, flags: int, reading: Reading
 
 def write_stream_publish(c: stream.Publish, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_exchange = c.exchange
     if v_exchange is not None:
         flags |= 0x0100
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += SHORT.get(v_exchange) or put_short(v_exchange)
     v_routing_key = c.routing_key
     if v_routing_key is not None:
         flags |= 0x0200
         octets = v_routing_key.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        content += OCTET[len(octets)]
+        content += octets
     if c.mandatory:
         flags |= 0x0400
     if c.immediate:
         flags |= 0x0800
-    parts[0] = put_command_head(0x0A06, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x0A06, 1, sync, flags) + content
 
 
 def read_stream_return(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> stream.Return:
-    text = reading.text
     v_reply_code: int | None = None
     if flags & 0x0100:
         v_reply_code = u16(b, p)[0]
@@ -2593,17 +2394,17 @@ def read_stream_return(b: bytes, p: int, end: int, flags: int, reading: Reading,
     v_reply_text: str | None = None
     if flags & 0x0200:
         q = p + 1 + b[p]
-        v_reply_text = b[p + 1 : q].decode("utf-8", text)
+        v_reply_text = b[p + 1 : q].decode()
         p = q
     v_exchange: str | None = None
     if flags & 0x0400:
         q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_exchange = b[p + 1 : q].decode()
         p = q
     v_routing_key: str | None = None
     if flags & 0x0800:
         q = p + 1 + b[p]
-        v_routing_key = b[p + 1 : q].decode("utf-8", text)
+        v_routing_key = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xF0FF:
         raise IndexError
@@ -2612,40 +2413,36 @@ def read_stream_return(b: bytes, p: int, end: int, flags: int, reading: Reading,
 
 def write_stream_return(c: stream.Return, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    parts: list[bytes] = []
     v_reply_code = c.reply_code
     if v_reply_code is not None:
         flags |= 0x0100
-        append(put_u16(v_reply_code))
+        parts.append(put_u16(v_reply_code))
     v_reply_text = c.reply_text
     if v_reply_text is not None:
         flags |= 0x0200
         octets = v_reply_text.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_exchange = c.exchange
     if v_exchange is not None:
         flags |= 0x0400
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_exchange) or put_short(v_exchange))
     v_routing_key = c.routing_key
     if v_routing_key is not None:
         flags |= 0x0800
         octets = v_routing_key.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0A07, 1, sync, flags)
-    return b"".join(parts)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
+    content = b"".join(parts)
+    return put_command_head(0x0A07, 1, sync, flags) + content
 
 
 def read_stream_deliver(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> stream.Deliver:
-    text = reading.text
     v_consumer_tag: str | None = None
     if flags & 0x0100:
         q = p + 1 + b[p]
-        v_consumer_tag = b[p + 1 : q].decode("utf-8", text)
+        v_consumer_tag = b[p + 1 : q].decode()
         p = q
     v_delivery_tag: int | None = None
     if flags & 0x0200:
@@ -2654,12 +2451,12 @@ def read_stream_deliver(b: bytes, p: int, end: int, flags: int, reading: Reading
     v_exchange: str | None = None
     if flags & 0x0400:
         q = p + 1 + b[p]
-        v_exchange = b[p + 1 : q].decode("utf-8", text)
+        v_exchange = b[p + 1 : q].decode()
         p = q
     v_queue: str | None = None
     if flags & 0x0800:
         q = p + 1 + b[p]
-        v_queue = b[p + 1 : q].decode("utf-8", text)
+        v_queue = b[p + 1 : q].decode()
         p = q
     if p > end or flags & 0xF0FF:
         raise IndexError
@@ -2668,32 +2465,27 @@ def read_stream_deliver(b: bytes, p: int, end: int, flags: int, reading: Reading
 
 def write_stream_deliver(c: stream.Deliver, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    parts: list[bytes] = []
     v_consumer_tag = c.consumer_tag
     if v_consumer_tag is not None:
         flags |= 0x0100
         octets = v_consumer_tag.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(OCTET[len(octets)])
+        parts.append(octets)
     v_delivery_tag = c.delivery_tag
     if v_delivery_tag is not None:
         flags |= 0x0200
-        append(put_u64(v_delivery_tag))
+        parts.append(put_u64(v_delivery_tag))
     v_exchange = c.exchange
     if v_exchange is not None:
         flags |= 0x0400
-        octets = v_exchange.encode()
-        append(OCTET[len(octets)])
-        append(octets)
+        parts.append(SHORT.get(v_exchange) or put_short(v_exchange))
     v_queue = c.queue
     if v_queue is not None:
         flags |= 0x0800
-        octets = v_queue.encode()
-        append(OCTET[len(octets)])
-        append(octets)
-    parts[0] = put_command_head(0x0A08, 1, sync, flags)
-    return b"".join(parts)
+        parts.append(SHORT.get(v_queue) or put_short(v_queue))
+    content = b"".join(parts)
+    return put_command_head(0x0A08, 1, sync, flags) + content
 
 
 CONTROL_READERS: Final[dict[int, ControlReader]] = {

@@ -24,7 +24,7 @@ from amqp_sansio.wire.layouts.dispatch import (
 )
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.layouts.layout import Layout
-from amqp_sansio.wire.layouts.structs import WRITERS, read_dtx_xid
+from amqp_sansio.wire.layouts.structs import WRITERS
 from amqp_sansio.wire.layouts.v0_10 import CLASSES, CODES, COMMANDS, CONTROL_READERS, CONTROL_WRITERS, CONTROLS, SEGMENTS
 from amqp_sansio.wire.octets import OCTET, put_command_head, put_sized16_head, put_u32, u16, u32
 from amqp_sansio.wire.reading import Reading
@@ -36,28 +36,44 @@ def field_dtx_xid(b: bytes, p: int, end: int, reading: Reading, depth: int) -> t
         return dtx.Xid(), stop
     if stop > end or stop < p + 4:
         raise IndexError
-    return read_dtx_xid(b, p + 4, stop, u16(b, p + 2)[0], reading, depth), stop
+    flags = u16(b, p + 2)[0]
+    p += 4
+    v_format: int | None = None
+    if flags & 0x0100:
+        v_format = u32(b, p)[0]
+        p += 4
+    v_global_id: bytes | None = None
+    if flags & 0x0200:
+        q = p + 1 + b[p]
+        v_global_id = b[p + 1 : q]
+        p = q
+    v_branch_id: bytes | None = None
+    if flags & 0x0400:
+        q = p + 1 + b[p]
+        v_branch_id = b[p + 1 : q]
+        p = q
+    if p > stop:
+        raise IndexError
+    return dtx.Xid(v_format, v_global_id, v_branch_id), stop
 
 
 def write_dtx_xid(s: dtx.Xid) -> bytes:
     flags = 0
-    parts: list[bytes] = []
-    append = parts.append
+    content = b""
     v_format = s.format_
     if v_format is not None:
         flags |= 0x0100
-        append(put_u32(v_format))
+        content += put_u32(v_format)
     v_global_id = s.global_id
     if v_global_id is not None:
         flags |= 0x0200
-        append(OCTET[len(v_global_id)])
-        append(v_global_id)
+        content += OCTET[len(v_global_id)]
+        content += v_global_id
     v_branch_id = s.branch_id
     if v_branch_id is not None:
         flags |= 0x0400
-        append(OCTET[len(v_branch_id)])
-        append(v_branch_id)
-    content = b"".join(parts)
+        content += OCTET[len(v_branch_id)]
+        content += v_branch_id
     return put_sized16_head(len(content) + 2, flags) + content
 
 
@@ -72,18 +88,16 @@ def read_dtx_start(b: bytes, p: int, end: int, flags: int, reading: Reading, dep
 
 def write_dtx_start(c: dtx.Start, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
+        content += write_dtx_xid(v_xid)
     if c.join:
         flags |= 0x0200
     if c.resume:
         flags |= 0x0400
-    parts[0] = put_command_head(0x0602, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x0602, 1, sync, flags) + content
 
 
 def read_dtx_end(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.End:
@@ -97,18 +111,16 @@ def read_dtx_end(b: bytes, p: int, end: int, flags: int, reading: Reading, depth
 
 def write_dtx_end(c: dtx.End, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
+        content += write_dtx_xid(v_xid)
     if c.fail:
         flags |= 0x0200
     if c.suspend:
         flags |= 0x0400
-    parts[0] = put_command_head(0x0603, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x0603, 1, sync, flags) + content
 
 
 def read_dtx_commit(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Commit:
@@ -122,16 +134,14 @@ def read_dtx_commit(b: bytes, p: int, end: int, flags: int, reading: Reading, de
 
 def write_dtx_commit(c: dtx.Commit, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
+        content += write_dtx_xid(v_xid)
     if c.one_phase:
         flags |= 0x0200
-    parts[0] = put_command_head(0x0604, 1, sync, flags)
-    return b"".join(parts)
+    return put_command_head(0x0604, 1, sync, flags) + content
 
 
 def read_dtx_forget(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Forget:
@@ -145,14 +155,12 @@ def read_dtx_forget(b: bytes, p: int, end: int, flags: int, reading: Reading, de
 
 def write_dtx_forget(c: dtx.Forget, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
-    parts[0] = put_command_head(0x0605, 1, sync, flags)
-    return b"".join(parts)
+        content += write_dtx_xid(v_xid)
+    return put_command_head(0x0605, 1, sync, flags) + content
 
 
 def read_dtx_get_timeout(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.GetTimeout:
@@ -166,14 +174,12 @@ def read_dtx_get_timeout(b: bytes, p: int, end: int, flags: int, reading: Readin
 
 def write_dtx_get_timeout(c: dtx.GetTimeout, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
-    parts[0] = put_command_head(0x0606, 1, sync, flags)
-    return b"".join(parts)
+        content += write_dtx_xid(v_xid)
+    return put_command_head(0x0606, 1, sync, flags) + content
 
 
 def read_dtx_prepare(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Prepare:
@@ -187,14 +193,12 @@ def read_dtx_prepare(b: bytes, p: int, end: int, flags: int, reading: Reading, d
 
 def write_dtx_prepare(c: dtx.Prepare, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
-    parts[0] = put_command_head(0x0607, 1, sync, flags)
-    return b"".join(parts)
+        content += write_dtx_xid(v_xid)
+    return put_command_head(0x0607, 1, sync, flags) + content
 
 
 def read_dtx_rollback(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Rollback:
@@ -208,14 +212,12 @@ def read_dtx_rollback(b: bytes, p: int, end: int, flags: int, reading: Reading, 
 
 def write_dtx_rollback(c: dtx.Rollback, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
-    parts[0] = put_command_head(0x0609, 1, sync, flags)
-    return b"".join(parts)
+        content += write_dtx_xid(v_xid)
+    return put_command_head(0x0609, 1, sync, flags) + content
 
 
 def read_dtx_set_timeout(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.SetTimeout:
@@ -233,18 +235,16 @@ def read_dtx_set_timeout(b: bytes, p: int, end: int, flags: int, reading: Readin
 
 def write_dtx_set_timeout(c: dtx.SetTimeout, sync: bool) -> bytes:
     flags = 0
-    parts = [b""]
-    append = parts.append
+    content = b""
     v_xid = c.xid
     if v_xid is not None:
         flags |= 0x0100
-        append(write_dtx_xid(v_xid))
+        content += write_dtx_xid(v_xid)
     v_timeout = c.timeout
     if v_timeout is not None:
         flags |= 0x0200
-        append(put_u32(v_timeout))
-    parts[0] = put_command_head(0x060A, 1, sync, flags)
-    return b"".join(parts)
+        content += put_u32(v_timeout)
+    return put_command_head(0x060A, 1, sync, flags) + content
 
 
 COMMAND_READERS: Final[dict[int, CommandReader]] = {
