@@ -1,10 +1,10 @@
 """AMQP before 1.0 as pure state machines: octets and calls in; octets, events and one deadline out.
 
-    conn = ClientConnection(ClientConfig(username="guest", password="guest"))
-    conn.receive_data(octets)
-    for event in conn.events(): ...
-    moment = conn.tick(now)
-    octets = conn.data_to_send()
+conn = ClientConnection(ClientConfig(username="guest", password="guest"))
+conn.receive_data(octets)
+for event in conn.events(): ...
+moment = conn.tick(now)
+octets = conn.data_to_send()
 """
 
 from __future__ import annotations
