@@ -15,6 +15,7 @@ from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Obser
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, TuneOk
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, CommandPoint, Detach, Detached
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.segments import CONTROL, Assembly, Malformed
@@ -66,6 +67,8 @@ class Observer:
         self._late = False
         self._eof = False
         self._client_header: ProtocolHeader | None = None
+        self._transfers: dict[bytes, tuple[Command, bool]] = {}
+        """Those of one subscription are the same octets over and over; values are immutable."""
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None:
         """Stores what `speaker` says.  ValueError for any other speaker than "C" and "S"."""
@@ -271,10 +274,14 @@ class Observer:
         command: Command | None = None
         sync = len(payload) > 3 and payload[2] > 0 and bool(payload[3] & _SYNC)
         error: DecodeError | None = None
-        try:
-            command, sync = dialect.layout.decode_command(payload, 0, len(payload))
-        except DecodeError as caught:
-            error = caught
+        cached = self._transfers.get(payload)
+        if cached is not None:
+            command, sync = cached
+        else:
+            try:
+                command, sync = dialect.layout.decode_command(payload, 0, len(payload))
+            except DecodeError as caught:
+                error = caught
         header, body = assembly.header, assembly.body
         octets = len(header or b"") + len(body or b"")
         if assembly.complete:
@@ -291,8 +298,12 @@ class Observer:
         findings.channel = assembly.channel
         if error is not None:
             findings.breach("command.undecodable", verb, str(error), (), error.code)
-        elif command is not None:
+        elif command is not None and cached is None:
             self._exact(verb, payload, command, sync)
+            if isinstance(command, Transfer):
+                if len(self._transfers) >= self.limits.cached_commands:
+                    self._transfers.clear()
+                self._transfers[payload] = (command, sync)
         if header:
             self._headers(dialect, verb, header)
         if assembly.unended:

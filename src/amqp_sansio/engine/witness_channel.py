@@ -102,7 +102,7 @@ class ChannelWitness:
         word = attachment_verb(verb)
         if word == OTHER and self._attachment.state(speaker) == "requested":
             text = f"{verb} before the session is attached"
-            self._findings.letter(RULE_NOT_ATTACHED, verb, text, ("session.detach",))
+            self._findings.letter("session.attach.not-awaited", verb, text, ("session.detach",))
             return True
         refusal = self._attachment.step(speaker, word)
         if refusal is None:
