@@ -454,7 +454,7 @@ class Session:
             self.channel.say(controls.Flush(True, True, True))
             self.outbound.expected_asked += 1
         else:
-            self.ready(self.attachments > 1)
+            self.ready(False)
 
     def take(self, channel: Channel) -> None:
         """The channel is this session's."""
