@@ -109,13 +109,15 @@ def test_force_takes_a_session_from_its_other_transport(elsewhere: bool) -> None
     new.channel(1).accept(session)
     said = old.said()
     assert said[0] == c.Detached(b"x", 1)
-    assert ((said[1:] + new.said()) if elsewhere else said[1:]) == [c.Attached(b"x")]
+    assert ((said[1:] + new.said()) if elsewhere else said[1:]) == [c.Attached(b"x"), c.Flush(True, True, True)]
     assert session.channel is new.channel(1)
     events = old.happened()
     assert isinstance(events[0], SessionDetached)
     assert (events[0].code, events[0].ended) == (1, False)
     old.hear(c.CommandPoint(0, 0), execution.Sync())
     assert old.said() == []
+    assert standing(session) == "resuming"
+    new.hear(c.Expected(EMPTY), channel=1)
     assert standing(session) == "attached"
 
 
@@ -147,7 +149,7 @@ def test_detach_is_answered_and_frees_the_transport() -> None:
     assert carrier.channel(0).free
     carrier.hear(c.Attach(b"x"))
     carrier.channel(0).accept(session)
-    assert standing(session) == "attached"
+    assert standing(session) == "resuming"
 
 
 def test_detach_ends_a_session_that_nobody_wants_kept() -> None:
@@ -368,7 +370,7 @@ def test_the_fast_path_without_a_session_a_point_or_news() -> None:
 
 
 def test_a_breach_within_a_command_ends_the_session_alone() -> None:
-    carrier, session = server()
+    carrier, _ = server()
     carrier.channel(0).receive_breach("assembly.segments", "two headers", 503, "header", ("body",), 77)
     said = carrier.said()
     assert isinstance(said[1], execution.Exception_)
