@@ -22,6 +22,7 @@ class Model:
         self.skipped: set[int] = set()
         self.completed: set[int] = set()
         self.incomplete: set[int] = set()
+        self.ahead: set[int] = set()
 
     def holes(self) -> set[int]:
         return set(range(self.high)) - self.seen - self.skipped
@@ -38,8 +39,6 @@ class Model:
         self.incomplete.add(id)
         return id
 
-    ahead: set[int] = set()
-
 
 small = st.integers(0, 12)
 steps = st.lists(st.tuples(st.sampled_from(["point", "take", "complete", "gap", "known"]), small, small), max_size=40)
@@ -49,7 +48,6 @@ steps = st.lists(st.tuples(st.sampled_from(["point", "take", "complete", "gap", 
 def test_received_holes_and_completed_are_those_of_plain_sets(script: list[tuple[str, int, int]], base: int) -> None:
     """Whatever is pointed at, received, gapped and completed, each id is fresh at most once and the sets are exact."""
     inbound, model = Inbound(), Model()
-    model.ahead = set()
 
     def abs_(ids: set[int]) -> RangeSet:
         return RangeSet.of(*[(base + id) & TOP for id in ids])
