@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.flows import Listener
-from amqp_sansio.captures.reader import read_packets
+from amqp_sansio.captures.transcript import transcript
+from amqp_sansio.captures.verdicts import verdict_row, verdicts
+from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.config import ClientConfig, Profile, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import AmqpError, HeaderError
-from amqp_sansio.events import CommandReceived, CommandsCompleted, Event, Observation, ResultReceived, TransferReceived
+from amqp_sansio.events import CommandReceived, CommandsCompleted, Event, ResultReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.codes import AcceptMode
@@ -89,24 +91,27 @@ def tolerant_reader(said: Said) -> list[str]:
 # --- the third person -----------------------------------------------------------------------------------------------------
 
 
+SPEAKERS: Final[dict[str, Literal["C", "S"]]] = {"client": "C", "server": "S"}
+
+
 def observer(said: Said) -> list[str]:
-    """An Observer that hears both; both stop in the end."""
+    """An Observer that hears both; both stop in the end.  It says things in the order of whole assemblies, which is that of the
+    last octets, so each speaker's words are compared by themselves."""
     subject = Observer(limits=LIMITS)
-    heard: dict[str, list[str]] = {"client": [], "server": []}
+    heard: dict[str, list[str]] = {"C": [], "S": []}
 
     def drain() -> None:
         while (thing := subject.next_event()) is not None:
-            speaker, start, end, event = thing
-            heard[speaker].append(f"{speaker} {start} {end} {event!r}")
-            _count(heard[speaker])
+            heard[thing[0]].append(repr(thing))
+            _count(heard[thing[0]])
 
     for speaker, octets in said:
-        subject.receive_data(speaker, octets)
+        subject.receive_data(SPEAKERS[speaker], octets)
         drain()
-    for speaker in ("client", "server"):
-        subject.receive_eof(speaker)
-        drain()
-    return heard["client"] + heard["server"]
+    subject.receive_eof("C")
+    subject.receive_eof("S")
+    drain()
+    return heard["C"] + heard["S"]
 
 
 # --- the two roles ----------------------------------------------------------------------------------------------------------
@@ -254,37 +259,21 @@ def server(said: Said) -> list[str]:
 
 
 def capture(said: Said) -> list[str]:
-    """A capture file, read and listened to."""
+    """A capture file, decoded and checked; every row must be JSON as we promise it."""
     out: list[str] = []
-
-    class Witness:
-        """Writes down what reaches the conversations."""
-
-        def receive_data(self, speaker: str, data: bytes) -> None:
-            """Octets."""
-            out.append(f"{speaker} {data.hex()}")
-
-        def receive_gap(self, speaker: str, octets: int) -> None:
-            """A gap."""
-            out.append(f"{speaker} gap {octets}")
-
-        def receive_eof(self, speaker: str) -> None:
-            """The end."""
-            out.append(f"{speaker} eof")
-
-        def next_event(self) -> tuple[str, int, int, Observation] | None:
-            """Nothing is made of it here; the observer is a target of its own."""
-            return None
-
+    ports = (5672, 15672, 15673, 15674)
     for _speaker, octets in said:
         with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
             Path(file.name).write_bytes(octets)
-            listener = Listener(lambda _middle: Witness(), lambda talk, heard: None, lambda talk: None, (5672,), out.append)
             try:
-                for packet in read_packets(file.name, out.append):
-                    listener.hear(packet)
+                for _talk, row in transcript(file.name, observers(), ports, out.append):
+                    out.append(json.dumps(row, allow_nan=False))
                     _count(out)
             except CaptureError as error:
                 out.append(f"error {error.rule}")
-            listener.finish()
+            try:
+                for verdict in verdicts(file.name, observers(strict=True), ports, out.append):
+                    out.append(json.dumps(verdict_row(file.name, verdict), allow_nan=False))
+            except CaptureError as error:
+                out.append(f"error {error.rule}")
     return out
