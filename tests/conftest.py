@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("ci", max_examples=60, deadline=None, derandomize=True, database=None)
+"""Small and always the same: what `make test` runs."""
+settings.register_profile("soak", max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""Large, with the seed that `make soak` gives."""
+settings.load_profile(os.environ.get("AMQP_PROFILE", "ci"))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,73 @@
+# One word for each chore, the same for people and for CI. Everything happens inside this checkout.
+#
+#   make run        set up, then the main job: read a capture, move messages over a link that is cut
+#   make test       set up, then all tests that need no other server
+#   make check      style, strict types, import contracts, freshness of generated code, docs build
+#   make bench      ours against pamqp and pika, in one run            (TIME=seconds a case, ROUNDS=9)
+#   make fuzz       mutated captures and random frames                 (COUNT=1000000 or TIME=seconds, SEED=1)
+#   make soak       the long forms of the tests, bounded, resumable    (TIME=seconds)
+#   make docs       the manual, in site/
+#   make changelog  news fragments into CHANGELOG.md                   (VERSION=x.y.z)
+
+PYTHON  ?= python3
+VENV    := .venv
+BIN     := $(VENV)/bin
+STAMP   := $(VENV)/.set-up
+COUNT   ?=
+TIME    ?=
+SEED    ?=
+ROUNDS  ?=
+VERSION ?=
+ARGS    ?=
+
+# A checkout that was moved or copied has a .venv that points elsewhere: set it up again.
+ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
+.PHONY: $(STAMP)
+endif
+
+.PHONY: help set-up run test check bench fuzz soak interop docs changelog clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+set-up: $(STAMP)
+
+$(STAMP): pyproject.toml tools/chores/set-up
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" tools/chores/set-up -e '.[dev]'
+	@printf '%s' "$(CURDIR)" > $@
+
+$(VENV)/.bench: $(STAMP) bench/requirements.txt
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" tools/chores/set-up -r bench/requirements.txt
+	@touch $@
+
+run: $(STAMP)
+	@$(BIN)/python -m amqp_sansio run $(ARGS)
+
+test: $(STAMP)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+check: $(STAMP)
+	@$(BIN)/python tools/chores/check.py
+
+bench: $(VENV)/.bench
+	@$(BIN)/python -m bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(TIME),--seconds $(TIME)) $(ARGS)
+
+fuzz: $(STAMP)
+	@$(BIN)/python -m fuzz $(if $(COUNT),--count $(COUNT)) $(if $(TIME),--seconds $(TIME)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+soak: $(STAMP)
+	@$(BIN)/python tools/chores/soak.py $(if $(TIME),--seconds $(TIME)) $(ARGS)
+
+interop:
+	@echo "make interop: not available yet; it comes with the issue that brings real brokers" >&2
+	@exit 1
+
+docs: $(STAMP)
+	@$(BIN)/python -m mkdocs build --quiet --strict
+
+changelog: $(STAMP)
+	@test -n "$(VERSION)" || { echo "make changelog: VERSION=x.y.z is missing" >&2; exit 1; }
+	@$(BIN)/towncrier build --yes --version $(VERSION)
+
+clean:
+	rm -rf $(VENV) site out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

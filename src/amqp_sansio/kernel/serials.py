@@ -1,0 +1,378 @@
+"""Serial numbers of 32 bits (RFC 1982) and sets of them, held as ranges.
+
+The numbers lie on a circle: 0 follows 2**32 - 1.  A set is kept as a few ranges and every operation is algebra on ranges:
+nothing here walks through the ids inside one, for a single range may hold billions of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeAlias, TypeVar
+
+MODULUS: Final = 1 << 32
+"""How many serial numbers there are."""
+HALF: Final = 1 << 31
+TOP: Final = MODULUS - 1
+"""The largest serial number."""
+
+Range: TypeAlias = tuple[int, int]
+"""Both ends belong to the range; the first is greater than the second when the range goes over the top."""
+
+_T = TypeVar("_T")
+
+
+def serial_add(a: int, n: int) -> int:
+    """The serial number `n` after `a`; `n` may be negative."""
+    return (a + n) & TOP
+
+
+def serial_diff(a: int, b: int) -> int:
+    """How far `a` is after `b`: the n with -2**31 < n <= 2**31 for which `serial_add(b, n) == a`."""
+    n = (a - b) & TOP
+    return n - MODULUS if n > HALF else n
+
+
+def serial_lt(a: int, b: int) -> bool:
+    """Whether `a` comes before `b`: b is 1 to 2**31 - 1 after a.  Of two that are 2**31 apart, neither does."""
+    return 0 < ((b - a) & TOP) < HALF
+
+
+def serial_le(a: int, b: int) -> bool:
+    """Whether `a` is `b` or comes before it."""
+    return ((b - a) & TOP) < HALF
+
+
+def _check(number: int) -> int:
+    if not 0 <= number <= TOP:
+        raise ValueError(f"{number} is not a serial number: 0 to {TOP}")
+    return number
+
+
+# What follows works on lines: ascending tuples of disjoint, non-touching ranges within 0 to TOP, none of which wraps.
+
+
+def _line(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """The line of any ranges, which may wrap, touch, overlap and come in any order."""
+    pieces: list[Range] = []
+    for low, high in ranges:
+        _check(low)
+        _check(high)
+        if low <= high:
+            pieces.append((low, high))
+        else:
+            pieces.append((low, TOP))
+            pieces.append((0, high))
+    pieces.sort()
+    return _merge(pieces)
+
+
+def _merge(pieces: list[Range]) -> tuple[Range, ...]:
+    """The line of ascending pieces that may touch and overlap."""
+    if len(pieces) < 2:
+        return tuple(pieces)
+    merged: list[Range] = []
+    low, high = pieces[0]
+    for next_low, next_high in pieces:
+        if next_low <= high + 1:
+            if next_high > high:
+                high = next_high
+        else:
+            merged.append((low, high))
+            low, high = next_low, next_high
+    merged.append((low, high))
+    return tuple(merged)
+
+
+def _intersect(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
+    found: list[Range] = []
+    i = j = 0
+    while i < len(a) and j < len(b):
+        low = max(a[i][0], b[j][0])
+        high = min(a[i][1], b[j][1])
+        if low <= high:
+            found.append((low, high))
+        if a[i][1] < b[j][1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(found)
+
+
+def _subtract(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
+    left: list[Range] = []
+    j = 0
+    for low, high in a:
+        while j < len(b) and b[j][1] < low:
+            j += 1
+        k = j
+        while k < len(b) and b[k][0] <= high:
+            if b[k][0] > low:
+                left.append((low, b[k][0] - 1))
+            low = b[k][1] + 1
+            k += 1
+        if low <= high:
+            left.append((low, high))
+    return tuple(left)
+
+
+def _circle(line: tuple[Range, ...]) -> tuple[Range, ...]:
+    """The ranges of a line as they follow one another on the circle.
+
+    They start after the widest gap; that is the ascending order of RFC 1982 for every set that fits into half the circle,
+    and a definite order for all others.
+    """
+    if not line or line[-1][1] - line[0][0] < HALF:
+        return line
+    ranges = list(line)
+    if len(ranges) > 1 and ranges[0][0] == 0 and ranges[-1][1] == TOP:
+        ranges[-1] = (ranges[-1][0], ranges[0][1])
+        del ranges[0]
+    start = max(range(len(ranges)), key=lambda at: ((ranges[at][0] - ranges[at - 1][1]) & TOP, -ranges[at][0]))
+    return tuple(ranges[start:] + ranges[:start])
+
+
+class RangeSet:
+    """An immutable set of serial numbers.
+
+    Equal, hashed and pickled by value.  It cannot be iterated id by id, on purpose: see `iter_ranges`.  Any ranges may be
+    given, in any order, overlapping or touching; (4294967295, 0) holds two ids.  ValueError for what is not a 32-bit number.
+    """
+
+    __slots__ = ("_line",)
+    _line: tuple[Range, ...]
+
+    def __init__(self, ranges: Iterable[Range] = ()) -> None:
+        object.__setattr__(self, "_line", _line(ranges))
+
+    @classmethod
+    def of(cls, *ids: int) -> RangeSet:
+        """The set of these ids."""
+        return RangeSet([(id, id) for id in ids])
+
+    @classmethod
+    def _of_line(cls, line: tuple[Range, ...]) -> RangeSet:
+        made = RangeSet.__new__(RangeSet)
+        object.__setattr__(made, "_line", line)
+        return made
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a RangeSet is immutable: {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a RangeSet is immutable: {name}")
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """The ranges, both ends included, ascending by RFC 1982; no two touch."""
+        return _circle(self._line)
+
+    def iter_ranges(self) -> Iterator[Range]:
+        """The same, one after the other."""
+        return iter(self.ranges)
+
+    @property
+    def first(self) -> int:
+        """The lowest id by RFC 1982.  ValueError when the set is empty."""
+        if not self._line:
+            raise ValueError("an empty set has no first id")
+        return self.ranges[0][0]
+
+    @property
+    def last(self) -> int:
+        """The highest id by RFC 1982.  ValueError when the set is empty."""
+        if not self._line:
+            raise ValueError("an empty set has no last id")
+        return self.ranges[-1][1]
+
+    def __bool__(self) -> bool:
+        return bool(self._line)
+
+    def __len__(self) -> int:
+        return sum([high - low + 1 for low, high in self._line])
+
+    def __contains__(self, id: object) -> bool:
+        if not isinstance(id, int):
+            return False
+        at = bisect_right(self._line, (id, MODULUS)) - 1
+        return at >= 0 and id <= self._line[at][1]
+
+    def __or__(self, other: RangeSet) -> RangeSet:
+        if not isinstance(other, RangeSet):
+            return NotImplemented
+        if not other._line:
+            return self
+        if not self._line:
+            return other
+        return RangeSet._of_line(_merge(sorted(self._line + other._line)))
+
+    def __and__(self, other: RangeSet) -> RangeSet:
+        if not isinstance(other, RangeSet):
+            return NotImplemented
+        return RangeSet._of_line(_intersect(self._line, other._line))
+
+    def __sub__(self, other: RangeSet) -> RangeSet:
+        if not isinstance(other, RangeSet):
+            return NotImplemented
+        return RangeSet._of_line(_subtract(self._line, other._line))
+
+    def isdisjoint(self, other: RangeSet) -> bool:
+        """Whether no id is in both."""
+        return not _intersect(self._line, other._line)
+
+    def issubset(self, other: RangeSet) -> bool:
+        """Whether every id of this set is in the other."""
+        return not _subtract(self._line, other._line)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RangeSet):
+            return NotImplemented
+        return self._line == other._line
+
+    def __hash__(self) -> int:
+        return hash((RangeSet, self._line))
+
+    def __repr__(self) -> str:
+        shown = ", ".join([f"({low}, {high})" for low, high in self.ranges])
+        return f"RangeSet([{shown}])" if shown else "RangeSet()"
+
+    def __str__(self) -> str:
+        return "{" + ", ".join([str(low) if low == high else f"{low}-{high}" for low, high in self.ranges]) + "}"
+
+    def __reduce__(self) -> tuple[type[RangeSet], tuple[tuple[Range, ...]]]:
+        return RangeSet, (self.ranges,)
+
+
+EMPTY: Final = RangeSet()
+
+
+class MutableRangeSet:
+    """A set of serial numbers that the engine changes in place.
+
+    Adding the id after the highest one costs the same whatever the size of the set; any other change costs the number of
+    ranges.  How many ranges it may hold is the caller's to limit (`range_count`).
+    """
+
+    __slots__ = ("_highs", "_lows")
+
+    def __init__(self, ranges: RangeSet = EMPTY) -> None:
+        self._lows: list[int] = [low for low, _ in ranges._line]
+        self._highs: list[int] = [high for _, high in ranges._line]
+
+    def add(self, id: int) -> None:
+        """Adds one id."""
+        highs = self._highs
+        if highs and id == highs[-1] + 1 and id <= TOP:
+            highs[-1] = id
+            return
+        self._add_line(_check(id), id)
+
+    def add_range(self, low: int, high: int) -> None:
+        """Adds the ids from `low` to `high`, both included, over the top when low is greater."""
+        _check(low)
+        _check(high)
+        if low <= high:
+            self._add_line(low, high)
+        else:
+            self._add_line(low, TOP)
+            self._add_line(0, high)
+
+    def update(self, ids: RangeSet) -> None:
+        """Adds all ids of a set."""
+        if len(ids._line) <= 4:
+            for low, high in ids._line:
+                self._add_line(low, high)
+        else:
+            self._replace((self.freeze() | ids)._line)
+
+    def discard(self, ids: RangeSet) -> None:
+        """Takes away all ids of a set that are in this one."""
+        if ids._line and self._lows:
+            self._replace(_subtract(tuple(zip(self._lows, self._highs, strict=True)), ids._line))
+
+    def discard_id(self, id: int) -> None:
+        """Takes one id away when it is there."""
+        at = bisect_right(self._lows, id) - 1
+        if at < 0 or id > self._highs[at]:
+            return
+        low, high = self._lows[at], self._highs[at]
+        if low == high:
+            del self._lows[at]
+            del self._highs[at]
+        elif id == low:
+            self._lows[at] = id + 1
+        elif id == high:
+            self._highs[at] = id - 1
+        else:
+            self._highs[at] = id - 1
+            self._lows.insert(at + 1, id + 1)
+            self._highs.insert(at + 1, high)
+
+    def clear(self) -> None:
+        """Takes everything away."""
+        self._lows.clear()
+        self._highs.clear()
+
+    def freeze(self) -> RangeSet:
+        """The set as it is now."""
+        return RangeSet._of_line(tuple(zip(self._lows, self._highs, strict=True)))
+
+    @property
+    def range_count(self) -> int:
+        """How many ranges it holds; one that goes over the top counts twice."""
+        return len(self._lows)
+
+    def __bool__(self) -> bool:
+        return bool(self._lows)
+
+    def __len__(self) -> int:
+        return sum(self._highs) - sum(self._lows) + len(self._lows)
+
+    def __contains__(self, id: object) -> bool:
+        if not isinstance(id, int):
+            return False
+        at = bisect_right(self._lows, id) - 1
+        return at >= 0 and id <= self._highs[at]
+
+    def __repr__(self) -> str:
+        return f"Mutable{self.freeze()!r}"
+
+    def copy(self) -> MutableRangeSet:
+        """Another set with the same ids."""
+        return MutableRangeSet(self.freeze())
+
+    def _replace(self, line: tuple[Range, ...]) -> None:
+        self._lows = [low for low, _ in line]
+        self._highs = [high for _, high in line]
+
+    def _add_line(self, low: int, high: int) -> None:
+        lows, highs = self._lows, self._highs
+        # The ranges that touch or overlap the new one: those that end at low - 1 or later and begin at high + 1 or earlier.
+        start = bisect_left(highs, low - 1)
+        stop = bisect_right(lows, high + 1)
+        if start < stop:
+            low = min(low, lows[start])
+            high = max(high, highs[stop - 1])
+        lows[start:stop] = [low]
+        highs[start:stop] = [high]
+
+
+def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:
+    """The keys of `live` that are in the set, ascending by RFC 1982.
+
+    Costs whichever is smaller, the ids of the set or the keys, and never more than the keys a few times over.
+    """
+    found: list[int] = []
+    if len(ids) <= 4 * len(live):
+        for low, high in ids.ranges:
+            if low <= high:
+                found += [id for id in range(low, high + 1) if id in live]
+            else:
+                found += [id for id in range(low, MODULUS) if id in live]
+                found += [id for id in range(high + 1) if id in live]
+        return found
+    found = [id for id in live if id in ids]
+    if found:
+        origin = ids.first
+        found.sort(key=lambda id: (id - origin) & TOP)
+    return found

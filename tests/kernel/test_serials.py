@@ -1,0 +1,199 @@
+"""Serial numbers and sets of them: the algebra equals that of plain sets, and never walks through ids."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amqp_sansio.kernel.serials import (
+    EMPTY,
+    HALF,
+    MODULUS,
+    TOP,
+    MutableRangeSet,
+    RangeSet,
+    pick,
+    serial_add,
+    serial_diff,
+    serial_le,
+    serial_lt,
+)
+
+# A small universe of ids that lies across the top, so that sets of ints can be the model.
+NEAR_TOP = [(TOP - 11 + n) & TOP for n in range(24)]
+near = st.sampled_from(range(len(NEAR_TOP)))
+models = st.frozensets(st.sampled_from(NEAR_TOP))
+near_ranges = st.lists(st.tuples(near, near).map(lambda pair: (min(pair), max(pair))), max_size=8)
+numbers = st.integers(0, TOP)
+
+
+def made(model: frozenset[int]) -> RangeSet:
+    return RangeSet.of(*sorted(model))
+
+
+def naive(ids: RangeSet) -> frozenset[int]:
+    return frozenset(id for id in NEAR_TOP if id in ids)
+
+
+def test_serials_go_around() -> None:
+    assert serial_add(TOP, 1) == 0
+    assert serial_add(0, -1) == TOP
+    assert serial_diff(0, TOP) == 1
+    assert serial_diff(TOP, 0) == -1
+    assert serial_diff(HALF, 0) == HALF
+    assert serial_diff(0, HALF) == HALF
+    assert serial_lt(TOP, 0)
+    assert not serial_lt(0, TOP)
+    assert not serial_lt(5, 5)
+    assert serial_le(5, 5)
+    assert not serial_lt(0, HALF)
+    assert not serial_lt(HALF, 0)
+
+
+@given(numbers, numbers)
+def test_the_difference_leads_from_one_number_to_the_other(a: int, b: int) -> None:
+    n = serial_diff(a, b)
+    assert -HALF < n <= HALF
+    assert serial_add(b, n) == a
+    assert serial_lt(b, a) == (0 < n < HALF)
+    assert serial_le(b, a) == (0 <= n < HALF)
+
+
+@given(models, models)
+def test_the_algebra_is_that_of_plain_sets(a: frozenset[int], b: frozenset[int]) -> None:
+    assert naive(made(a) | made(b)) == a | b
+    assert naive(made(a) & made(b)) == a & b
+    assert naive(made(a) - made(b)) == a - b
+    assert made(a).isdisjoint(made(b)) == a.isdisjoint(b)
+    assert made(a).issubset(made(b)) == a.issubset(b)
+    assert (made(a) == made(b)) == (a == b)
+    assert len(made(a)) == len(a)
+    assert bool(made(a)) == bool(a)
+
+
+@given(models)
+def test_ranges_ascend_and_do_not_touch(model: frozenset[int]) -> None:
+    ids = made(model)
+    ranges = ids.ranges
+    assert ranges == tuple(ids.iter_ranges())
+    for (_, high), (low, _) in itertools.pairwise(ranges):
+        assert serial_lt(serial_add(high, 1), low)
+    if model:
+        order = [id for id in NEAR_TOP if id in model]
+        assert (ids.first, ids.last) == (order[0], order[-1])
+
+
+@given(near_ranges)
+def test_any_ranges_make_the_set_of_their_ids(ranges: list[tuple[int, int]]) -> None:
+    ids = RangeSet([(NEAR_TOP[low], NEAR_TOP[high]) for low, high in ranges])
+    assert naive(ids) == frozenset(NEAR_TOP[n] for low, high in ranges for n in range(low, high + 1))
+
+
+@given(models)
+def test_a_set_is_a_value(model: frozenset[int]) -> None:
+    ids = made(model)
+    again = pickle.loads(pickle.dumps(ids))
+    assert again == ids
+    assert hash(again) == hash(ids)
+    assert RangeSet(ids.ranges) == ids
+    assert eval(repr(ids)) == ids
+
+
+@given(st.lists(st.tuples(st.sampled_from(["add", "add_range", "update", "discard", "discard_id"]), near, near, models)))
+def test_the_mutable_set_does_what_a_plain_set_does(steps: list[tuple[str, int, int, frozenset[int]]]) -> None:
+    ids, model = MutableRangeSet(), set[int]()
+    for verb, a, b, others in steps:
+        low, high = min(a, b), max(a, b)
+        if verb == "add":
+            ids.add(NEAR_TOP[a])
+            model.add(NEAR_TOP[a])
+        elif verb == "add_range":
+            ids.add_range(NEAR_TOP[low], NEAR_TOP[high])
+            model.update(NEAR_TOP[low : high + 1])
+        elif verb == "update":
+            ids.update(made(others))
+            model |= others
+        elif verb == "discard":
+            ids.discard(made(others))
+            model -= others
+        else:
+            ids.discard_id(NEAR_TOP[a])
+            model.discard(NEAR_TOP[a])
+        assert ids.freeze() == made(frozenset(model))
+        assert len(ids) == len(model)
+        assert bool(ids) == bool(model)
+        assert all((id in ids) == (id in model) for id in NEAR_TOP)
+    assert ids.copy().freeze() == ids.freeze()
+
+
+@given(models, models)
+def test_pick_finds_the_live_ids_in_order(asked: frozenset[int], live: frozenset[int]) -> None:
+    order = [id for id in NEAR_TOP if id in asked and id in live]
+    assert pick(made(asked), dict.fromkeys(live)) == order
+
+
+def test_ranges_of_billions_cost_nothing() -> None:
+    everything = RangeSet([(0, TOP)])
+    half = RangeSet([(10, 10 + HALF)])
+    assert len(everything) == MODULUS
+    assert everything.ranges == ((0, TOP),)
+    assert len(half) == HALF + 1
+    assert len(everything - half) == MODULUS - HALF - 1
+    assert (everything - half).ranges == ((11 + HALF, 9),)
+    assert half | (everything - half) == everything
+    assert everything & half == half
+    mutable = MutableRangeSet(everything)
+    mutable.discard(half)
+    assert len(mutable) == MODULUS - HALF - 1
+    mutable.add_range(0, TOP)
+    assert mutable.freeze() == everything
+    live = {5: None, TOP: None, 700: None}
+    assert pick(everything, live) == [5, 700, TOP]
+    assert pick(half, live) == [700]
+    assert len([RangeSet([(n, n + HALF)]) | everything for n in range(1000)]) == 1000
+
+
+def test_a_set_beyond_half_the_circle_still_has_one_order() -> None:
+    ids = RangeSet([(0, 1), (1 << 30, HALF), (3 << 30, (3 << 30) + 5)])
+    assert RangeSet(reversed(ids.ranges)).ranges == ids.ranges
+
+
+def test_adding_at_the_end_keeps_one_range() -> None:
+    ids = MutableRangeSet()
+    for n in range(TOP - 1000, TOP + 1000):
+        ids.add(n & TOP)
+    assert ids.freeze().ranges == ((TOP - 1000, 998),)
+    assert ids.range_count == 2
+
+
+def test_what_is_no_serial_number_is_refused() -> None:
+    for bad in (-1, MODULUS):
+        with pytest.raises(ValueError, match="not a serial number"):
+            RangeSet.of(bad)
+        with pytest.raises(ValueError, match="not a serial number"):
+            MutableRangeSet().add(bad)
+        with pytest.raises(ValueError, match="not a serial number"):
+            MutableRangeSet().add_range(0, bad)
+    ids = MutableRangeSet(RangeSet([(5, TOP)]))
+    with pytest.raises(ValueError, match="not a serial number"):
+        ids.add(MODULUS)
+    for missing in ("first", "last"):
+        with pytest.raises(ValueError, match="empty set"):
+            getattr(EMPTY, missing)
+    assert "5" not in RangeSet.of(5)
+    assert -1 not in RangeSet([(0, TOP)])
+    assert MODULUS not in RangeSet([(0, TOP)])
+
+
+def test_a_set_cannot_be_changed() -> None:
+    ids = RangeSet.of(1)
+    with pytest.raises(AttributeError):
+        ids._line = ()
+    with pytest.raises(AttributeError):
+        del ids._line
+    assert str(RangeSet([(1, 3), (7, 7)])) == "{1-3, 7}"
+    assert repr(EMPTY) == "RangeSet()"

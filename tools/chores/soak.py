@@ -1,0 +1,56 @@
+"""`make soak`: the long forms of what `make test` runs small, bounded in time, resumable.
+
+Each round takes the next seed and runs the property tests with the profile `soak` and then the fuzzer.  The number of rounds
+done is kept in out/soak.json, so that a run that was stopped goes on with the next seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+STATE: Final = ROOT / "out" / "soak.json"
+
+
+def rounds_done() -> int:
+    """How many rounds earlier runs have finished."""
+    if not STATE.exists():
+        return 0
+    done = json.loads(STATE.read_text())["rounds"]
+    assert isinstance(done, int)
+    return done
+
+
+def main() -> int:
+    """0 when every round passed, else 1."""
+    parser = argparse.ArgumentParser(prog="make soak", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=1800.0, help="stop after the round that passes this time")
+    arguments = parser.parse_args()
+    end = time.monotonic() + arguments.seconds
+    seed = rounds_done()
+    environment = {**os.environ, "AMQP_PROFILE": "soak"}
+    failed = False
+    while time.monotonic() < end and not failed:
+        seed += 1
+        left = end - time.monotonic()
+        print(f"soak: round {seed}, {left:.0f} s left", flush=True)
+        properties = (sys.executable, "-m", "pytest", "-n", "2", "tests/properties", f"--hypothesis-seed={seed}")
+        fuzz = (sys.executable, "-m", "fuzz", "--seconds", str(int(min(left, 300.0)) + 1), "--seed", str(seed))
+        for command in (properties, fuzz):
+            failed = failed or subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0
+        if not failed:
+            STATE.parent.mkdir(exist_ok=True)
+            STATE.write_text(json.dumps({"rounds": seed}) + "\n")
+    print(f"soak: round {seed} found something" if failed else f"soak: {seed} rounds done in all, all good")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
