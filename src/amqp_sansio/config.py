@@ -165,6 +165,14 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
     return (values,) if isinstance(values, str) else tuple(values)
 
 
+def _client_mechanisms(values: Iterable[ClientMechanism]) -> tuple[ClientMechanism, ...]:
+    return tuple(values)
+
+
+def _server_mechanisms(values: Iterable[ServerMechanism]) -> tuple[ServerMechanism, ...]:
+    return tuple(values)
+
+
 def _product() -> dict[str, object]:
     return {"product": "amqp-sansio", "platform": "Python"}
 
@@ -177,7 +185,7 @@ class ClientConfig:
     in the client's order of preference; the first that the server offers is used.
     """
 
-    mechanisms: tuple[ClientMechanism, ...] = attrs.field(default=(), converter=tuple)
+    mechanisms: tuple[ClientMechanism, ...] = attrs.field(default=(), converter=_client_mechanisms)
     username: str | None = None
     password: str = attrs.field(default="", repr=False)
     virtual_host: str = attrs.field(default="", validator=_texts(255))
@@ -207,7 +215,7 @@ class ServerConfig:
     `close`, `accept`, `refuse`) is answered by `virtual_hosts` and `attach`.
     """
 
-    mechanisms: tuple[ServerMechanism, ...] = attrs.field(default=(), converter=tuple)
+    mechanisms: tuple[ServerMechanism, ...] = attrs.field(default=(), converter=_server_mechanisms)
     virtual_hosts: tuple[str, ...] | None = attrs.field(default=None, converter=attrs.converters.optional(_names))
     """The virtual hosts that exist; another one is answered with close 402.  None: any."""
     known_hosts: tuple[str, ...] = attrs.field(default=(), converter=_names, validator=_texts(65535))

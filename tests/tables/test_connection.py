@@ -99,7 +99,6 @@ def test_the_answered_close_ends_the_connection() -> None:
     dialogue = opened()
     hear(dialogue, "client:connection.close")
     assert dialogue.state == "closing"
-    assert not dialogue.finished
     hear(dialogue, "server:session-traffic", "server:connection.close-ok")
     assert dialogue.state == "closed"
     assert dialogue.finished

@@ -1,0 +1,109 @@
+"""What a channel and its session need of the connection that carries them, and nothing more.
+
+A Connection is one; the tests of sessions use one made of two lists.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from amqp_sansio.config import Profile
+from amqp_sansio.events import Event, Violation
+from amqp_sansio.limits import Limits
+from amqp_sansio.wire.layouts.layout import Layout
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.session import Session
+
+Role: TypeAlias = Literal["client", "server"]
+
+CommandId: TypeAlias = int
+"""The id of a command in one half of a session: 0 to 2**32 - 1, after which comes 0 again."""
+
+
+class Carrier(Protocol):
+    """A connection as its channels see it."""
+
+    @property
+    def role(self) -> Role:
+        """Which side we are."""
+        ...
+
+    @property
+    def layout(self) -> Layout:
+        """How controls, commands and structs become octets."""
+        ...
+
+    @property
+    def limits(self) -> Limits:
+        """What a session may cost."""
+        ...
+
+    @property
+    def profile(self) -> Profile:
+        """How closely the letter is followed."""
+        ...
+
+    @property
+    def eager_headers(self) -> bool:
+        """True when a header field that cannot be read is a violation on receipt."""
+        ...
+
+    @property
+    def max_frame_size(self) -> int:
+        """Octets of the largest frame, its header included, as agreed."""
+        ...
+
+    @property
+    def now(self) -> float | None:
+        """The moment of the last tick; None before the first."""
+        ...
+
+    @property
+    def closed_cause(self) -> str | None:
+        """Why nothing may be said any more on the connection; None while it is open."""
+        ...
+
+    def write(self, octets: bytes) -> None:
+        """Appends whole frames to the output."""
+        ...
+
+    def emit(self, event: Event) -> None:
+        """Puts an event behind those that are waiting to be handed out."""
+        ...
+
+    def fail(self, violation: Violation) -> None:
+        """The peer broke a rule of the connection: close 501, and ConnectionClosed(VIOLATION) in the end."""
+        ...
+
+    def touch(self, session: Session) -> None:
+        """`session.flush_pending()` wants to be called before the next octets are taken."""
+        ...
+
+    def session_named(self, name: bytes) -> Session | None:
+        """The session of that name that is attached on any channel of this connection, None when there is none."""
+        ...
+
+
+class Assembly(Protocol):
+    """What a channel reads of a command assembly (see `wire.segments.Assembly`)."""
+
+    @property
+    def payload(self) -> bytes:
+        """The command segment."""
+        ...
+
+    @property
+    def header(self) -> bytes | None:
+        """The header segment; None when there was none."""
+        ...
+
+    @property
+    def body(self) -> bytes | None:
+        """The body segment; None when there was none."""
+        ...
+
+    @property
+    def start(self) -> int:
+        """The offset of its first frame in the peer's octets."""
+        ...

@@ -1,0 +1,152 @@
+"""SCRAM-SHA-1 (RFC 5802) and SCRAM-SHA-256 (RFC 7677), by the library `scramp` (extra [scram]).
+
+A nonce is drawn inside scramp, from the operating system, unless the caller gives one: the only randomness there is.  The
+server's final message travels as one more challenge and is answered with nothing, since 0-10 has no outcome to carry it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Final, Literal, Protocol, TypeAlias
+
+import attrs
+
+from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
+
+ScramName: TypeAlias = Literal["SCRAM-SHA-1", "SCRAM-SHA-256"]
+ScramSecret: TypeAlias = tuple[bytes, bytes, bytes, int]
+"""Salt, stored key, server key and iteration count, as `scram_secret` makes them."""
+
+
+class _ScrampClient(Protocol):
+    def get_client_first(self) -> str: ...
+    def set_server_first(self, message: str) -> None: ...
+    def get_client_final(self) -> str: ...
+    def set_server_final(self, message: str) -> None: ...
+
+
+class _ScrampServer(Protocol):
+    def set_client_first(self, message: str) -> None: ...
+    def get_server_first(self) -> str: ...
+    def set_client_final(self, message: str) -> None: ...
+    def get_server_final(self) -> str: ...
+
+
+def _scramp() -> ModuleType:
+    try:
+        return import_module("scramp")
+    except ImportError as error:
+        raise ImportError("SCRAM needs the extra [scram]: pip install 'amqp-sansio[scram]'") from error
+
+
+def scram_secret(password: str, mechanism: ScramName = "SCRAM-SHA-256", *, salt: bytes, iterations: int = 4096) -> ScramSecret:
+    """What a server keeps instead of a password.  `salt` is at least 12 octets, different for each user."""
+    made = _scramp().ScramMechanism(mechanism).make_auth_info(password, iteration_count=iterations, salt=salt)
+    octets, stored_key, server_key, count = made
+    return octets, stored_key, server_key, count
+
+
+class _Client(ClientExchange):
+    def __init__(self, scramp: ModuleType, client: _ScrampClient) -> None:
+        self._error: Final[type[Exception]] = scramp.ScramException
+        self._client: Final = client
+        self._round = 0
+
+    @property
+    def done(self) -> bool:
+        return self._round == 2
+
+    def initial(self) -> bytes | None:
+        return self._client.get_client_first().encode()
+
+    def step(self, challenge: bytes) -> bytes:
+        try:
+            text = challenge.decode()
+            if self._round == 0:
+                self._client.set_server_first(text)
+                answer = self._client.get_client_final().encode()
+            elif self._round == 1:
+                self._client.set_server_final(text)
+                answer = b""
+            else:
+                raise SaslError("SCRAM has two challenges")
+        except (self._error, UnicodeDecodeError):
+            # Not the library's own text: it may quote what was said.
+            raise SaslError("the server's SCRAM message is not valid, or it does not know the password") from None
+        self._round += 1
+        return answer
+
+
+class _Server(ServerExchange):
+    def __init__(
+        self, scramp: ModuleType, mechanism: ScramName, secret: Callable[[str], ScramSecret | None], nonce: str | None
+    ):
+        self._error: Final[type[Exception]] = scramp.ScramException
+        self._secret: Final = secret
+        self._username = ""
+        self._round = 0
+        self._server: Final[_ScrampServer] = scramp.ScramMechanism(mechanism).make_server(self._look_up, s_nonce=nonce)
+
+    def _look_up(self, username: str) -> ScramSecret:
+        self._username = username
+        secret = self._secret(username)
+        if secret is None:
+            raise SaslError("wrong name or password")
+        return secret
+
+    def step(self, response: bytes | None) -> Challenge | Accepted | Rejected:
+        if response is None:
+            return Challenge(b"") if self._round == 0 else Rejected("a SCRAM response is missing")
+        try:
+            text = response.decode()
+            if self._round == 0:
+                self._server.set_client_first(text)
+                verdict: Challenge | Accepted = Challenge(self._server.get_server_first().encode())
+            elif self._round == 1:
+                self._server.set_client_final(text)
+                verdict = Challenge(self._server.get_server_final().encode())
+            elif response:
+                return Rejected("the answer to the server's final SCRAM message is empty")
+            else:
+                verdict = Accepted(self._username)
+        except (self._error, UnicodeDecodeError):
+            return Rejected("wrong name or password, or a SCRAM message that is not valid")
+        self._round += 1
+        return verdict
+
+
+@attrs.frozen
+class Scram:
+    """The client's half.  `nonce()` gives printable ASCII without commas that was never used before; None: scramp draws it."""
+
+    username: str = attrs.field()
+    password: str = attrs.field(repr=False)
+    name: ScramName = "SCRAM-SHA-256"
+    nonce: Callable[[], str] | None = None
+
+    def start(self) -> ClientExchange:
+        """A new exchange.  Raises ImportError, naming the extra, when scramp is missing; SaslError for a name it refuses."""
+        scramp = _scramp()
+        nonce = None if self.nonce is None else self.nonce()
+        try:
+            return _Client(scramp, scramp.ScramClient([self.name], self.username, self.password, c_nonce=nonce))
+        except scramp.ScramException:
+            raise SaslError("the name, the password or the nonce cannot be said in SCRAM") from None
+
+
+@attrs.frozen
+class ScramServer:
+    """The server's half.
+
+    `secret(username)` is what `scram_secret` made of the password, None for who is not known.  `nonce` as for `Scram`.
+    """
+
+    secret: Callable[[str], ScramSecret | None]
+    name: ScramName = "SCRAM-SHA-256"
+    nonce: Callable[[], str] | None = None
+
+    def start(self) -> ServerExchange:
+        """A new exchange.  Raises ImportError, naming the extra, when scramp is missing."""
+        return _Server(_scramp(), self.name, self.secret, None if self.nonce is None else self.nonce())

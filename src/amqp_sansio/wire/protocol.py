@@ -1,0 +1,88 @@
+"""The protocol header: the eight octets with which each side begins, and what they tell about a side that begins otherwise."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from amqp_sansio.kernel.value import Value
+
+SIZE: Final = 8
+"""Octets of a protocol header, in every version."""
+
+HEADERS: Final[dict[str, bytes]] = {
+    "0-8": b"AMQP\x01\x01\x08\x00",
+    "0-9": b"AMQP\x01\x01\x00\x09",
+    "0-9-1": b"AMQP\x00\x00\x09\x01",
+    "0-10": b"AMQP\x01\x01\x00\x0a",
+    "99-0": b"AMQP\x01\x01\x63\x00",
+    "1.0": b"AMQP\x00\x01\x00\x00",
+}
+"""What a client of each version sends first."""
+
+_VERSIONS: Final[dict[bytes, str]] = {
+    **{octets: version for version, octets in HEADERS.items()},
+    b"AMQP\x01\x01\x09\x01": "0-8",  # as the 0-8 document prints it
+    b"AMQP\x01\x01\x00\x5b": "0-9-1",  # as qpid's own XML numbers it: minor 91
+    b"AMQP\x02\x01\x00\x00": "1.0",  # its TLS layer
+    b"AMQP\x03\x01\x00\x00": "1.0",  # its SASL layer
+}
+
+_OTHERS: Final[tuple[tuple[bytes, str], ...]] = (
+    (b"GET ", "HTTP"),
+    (b"POST ", "HTTP"),
+    (b"HEAD ", "HTTP"),
+    (b"PUT ", "HTTP"),
+    (b"OPTIONS ", "HTTP"),
+    (b"CONNECT ", "HTTP"),
+    (b"HTTP/", "HTTP"),
+    (b"\x16\x03", "TLS"),
+    (b"SSH-", "SSH"),
+    (b"CONNECT\n", "STOMP"),
+)
+
+
+class ProtocolHeader(Value):
+    """What a side sent where a protocol header belongs: eight octets, or fewer when it ended there.
+
+    `version` is "0-8", "0-9", "0-9-1", "0-10", "99-0" or "1.0"; None when the octets name no version that we know.
+    """
+
+    __slots__ = ("octets", "version")
+    FIELDS: ClassVar[tuple[str, ...]] = ("octets",)
+    __match_args__ = ("octets",)
+
+    def __init__(self, octets: bytes) -> None:
+        self.octets: Final = octets
+        self.version: Final = _VERSIONS.get(octets)
+
+    @property
+    def amqp(self) -> bool:
+        """Whether it begins with the protocol's name (rule connection.protocol-name)."""
+        return self.octets[:4] == b"AMQP"
+
+    @property
+    def name(self) -> str:
+        """What the other side seems to speak, for a person: "AMQP 0-9-1", "HTTP", "TLS", "AMQP 1.2.0.10", "nothing known"."""
+        if self.version is not None:
+            return f"AMQP {self.version}"
+        if self.amqp and len(self.octets) == SIZE:
+            return "AMQP " + ".".join([str(octet) for octet in self.octets[4:]])
+        for start, name in _OTHERS:
+            if self.octets.startswith(start):
+                return name
+        return "nothing known"
+
+
+def parse_header(octets: bytes, start: int = 0) -> ProtocolHeader | None:
+    """The header at `start`; None as long as there are fewer than eight octets.
+
+    Exactly eight octets are its own: what follows them is already frames, or a security layer.
+    """
+    if len(octets) - start < SIZE:
+        return None
+    return ProtocolHeader(octets[start : start + SIZE])
+
+
+def mismatch(ours: bytes, theirs: ProtocolHeader) -> str:
+    """One sentence about two sides that do not speak the same."""
+    return f"this side speaks {ProtocolHeader(ours).name}, the other one {theirs.name} ({theirs.octets.hex(' ')})"

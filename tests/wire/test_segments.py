@@ -1,0 +1,574 @@
+"""Frames in, assemblies out; and assemblies cut into frames."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from struct import pack
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from amqp_sansio.errors import EncodeError
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.wire.segments import (
+    BODY,
+    COMMAND,
+    CONTROL,
+    HEADER,
+    Assembly,
+    Malformed,
+    SegmentReader,
+    frame_command,
+    frame_control,
+)
+
+Found = list[Assembly | Malformed]
+
+TRANSFER = bytes.fromhex("04010100070000010 0".replace(" ", ""))
+SYNC = bytes.fromhex("030101010000")
+HEARTBEAT = bytes.fromhex("010a0000")
+
+
+def frame(
+    flags: int, kind: int, payload: bytes = b"", channel: int = 1, track: int | None = None, size: int | None = None
+) -> bytes:
+    """A frame with anything in it."""
+    on = (0 if kind == CONTROL else 1) if track is None else track
+    return pack(">BBHBBHI", flags, kind, 12 + len(payload) if size is None else size, 0, on, channel, 0) + payload
+
+
+def drain(reader: SegmentReader) -> Found:
+    found: Found = []
+    while (thing := reader.next()) is not None:
+        found.append(thing)
+    return found
+
+
+def carries(class_code: int, code: int) -> bool:
+    return (class_code, code) == (4, 1)
+
+
+def read(
+    octets: bytes, *, tolerant: bool = False, limits: Limits = DEFAULT_LIMITS, strict: bool = False, chunk: int = 0
+) -> Found:
+    """What a reader says of the octets, then of their end.  Fed whole and in pieces: the same."""
+    answers = []
+    for piece in (len(octets) or 1, 1, 7):
+        reader = SegmentReader(limits, tolerant=tolerant, strict=strict, carries=carries)
+        found: Found = []
+        for at in range(0, len(octets), piece):
+            reader.receive(octets[at : at + piece])
+            found += drain(reader)
+        if tolerant:
+            reader.finish()
+            found += drain(reader)
+        answers.append(found)
+        assert reader.held >= 0
+    assert answers[0] == answers[1] == answers[2]
+    return answers[0]
+
+
+def rules(found: Iterable[Assembly | Malformed]) -> list[tuple[str, int]]:
+    return [(thing.rule, thing.code) for thing in found if isinstance(thing, Malformed)]
+
+
+def only(found: Found) -> Assembly:
+    assert len(found) == 1
+    thing = found[0]
+    assert isinstance(thing, Assembly)
+    return thing
+
+
+def summary(found: Found) -> list[str]:
+    """One word each: the payload of an assembly (with ! when incomplete, ~ when unended), or the rule of a breach."""
+    words = []
+    for thing in found:
+        if isinstance(thing, Malformed):
+            words.append(thing.rule)
+        else:
+            words.append(thing.payload.hex()[:4] + ("" if thing.complete else "!") + ("~" if thing.unended else ""))
+    return words
+
+
+# Whole assemblies.
+
+
+def test_a_control_in_one_frame() -> None:
+    octets = frame(0x0F, CONTROL, HEARTBEAT, channel=0)
+    assert only(read(octets)) == Assembly(0, 0, CONTROL, HEARTBEAT, None, None, 0, 16)
+
+
+def test_a_command_with_header_and_body() -> None:
+    octets = frame(0x0B, COMMAND, TRANSFER) + frame(0x03, HEADER, b"head") + frame(0x07, BODY, b"hello")
+    assert only(read(octets)) == Assembly(1, 1, COMMAND, TRANSFER, b"head", b"hello", 0, len(octets))
+
+
+@pytest.mark.parametrize(
+    ("octets", "header", "body"),
+    [
+        (frame(0x0F, COMMAND, TRANSFER), None, None),
+        (frame(0x0B, COMMAND, TRANSFER) + frame(0x07, HEADER, b"h"), b"h", None),
+        (frame(0x0B, COMMAND, TRANSFER) + frame(0x03, HEADER, b"h") + frame(0x07, BODY), b"h", b""),
+        (frame(0x0B, COMMAND, TRANSFER) + frame(0x07, BODY), None, b""),
+    ],
+)
+def test_the_four_encodings_of_an_empty_message(octets: bytes, header: bytes | None, body: bytes | None) -> None:
+    assembly = only(read(octets))
+    assert (assembly.payload, assembly.header, assembly.body) == (TRANSFER, header, body)
+
+
+def test_a_body_over_many_frames() -> None:
+    octets = (
+        frame(0x0B, COMMAND, TRANSFER)
+        + frame(0x03, HEADER, b"h")
+        + frame(0x06, BODY, b"a" * 600)
+        + frame(0x04, BODY, b"b")
+        + frame(0x04, BODY, b"")
+        + frame(0x05, BODY, b"c")
+    )
+    assert only(read(octets)).body == b"a" * 600 + b"bc"
+
+
+def test_every_segment_over_many_frames() -> None:
+    octets = (
+        frame(0x0A, COMMAND, TRANSFER[:3])
+        + frame(0x09, COMMAND, TRANSFER[3:])
+        + frame(0x02, HEADER, b"h")
+        + frame(0x00, HEADER, b"e")
+        + frame(0x01, HEADER, b"ad")
+        + frame(0x07, BODY, b"x")
+    )
+    assert only(read(octets)) == Assembly(1, 1, COMMAND, TRANSFER, b"head", b"x", 0, len(octets))
+    control = frame(0x0E, CONTROL, HEARTBEAT[:1]) + frame(0x0C, CONTROL, b"") + frame(0x0D, CONTROL, HEARTBEAT[1:])
+    assert only(read(control)).payload == HEARTBEAT
+
+
+def test_controls_and_other_channels_interleave_within_a_transfer() -> None:
+    octets = (
+        frame(0x0B, COMMAND, TRANSFER, channel=1)
+        + frame(0x0B, COMMAND, TRANSFER, channel=0)
+        + frame(0x0E, CONTROL, HEARTBEAT[:2], channel=1)
+        + frame(0x06, BODY, b"one ", channel=1)
+        + frame(0x0D, CONTROL, HEARTBEAT[2:], channel=1)
+        + frame(0x07, BODY, b"zero", channel=0)
+        + frame(0x05, BODY, b"more", channel=1)
+    )
+    found = read(octets)
+    assert [(a.channel, a.kind, a.body) for a in found if isinstance(a, Assembly)] == [
+        (1, CONTROL, None),
+        (0, COMMAND, b"zero"),
+        (1, COMMAND, b"one more"),
+    ]
+
+
+def test_octets_8_to_11_of_a_frame_header_are_ignored() -> None:
+    octets = bytearray(frame(0x0F, CONTROL, HEARTBEAT))
+    octets[8:12] = b"\xde\xad\xbe\xef"
+    assert only(read(bytes(octets))).complete
+
+
+def test_an_assembly_that_is_never_ended() -> None:
+    unended = frame(0x0B, COMMAND, TRANSFER) + frame(0x03, HEADER, b"h")
+    control = frame(0x0F, CONTROL, HEARTBEAT)
+    octets = unended + control + unended + frame(0x0F, COMMAND, SYNC)
+    for tolerant in (False, True):
+        found = read(octets, tolerant=tolerant)
+        assert summary(found) == ["010a", "0401~", "0401~", "0301"]
+        first = found[1]
+        assert isinstance(first, Assembly)
+        assert (first.start, first.end, first.header, first.body) == (0, len(unended), b"h", None)
+    assert summary(read(octets, strict=True)) == ["010a", "assembly.last-segment", "0301"]
+    assert summary(read(unended, tolerant=True)) == ["0401!"]
+
+
+# Frame headers that cannot be (model 1.2).
+
+
+@pytest.mark.parametrize(
+    ("octets", "rule"),
+    [
+        (frame(0x0F, CONTROL, size=11), "frame.size"),
+        (frame(0x0F, CONTROL, size=0), "frame.size"),
+        (frame(0x4F, CONTROL, HEARTBEAT), "frame.version"),
+        (frame(0x8F, CONTROL, HEARTBEAT), "frame.version"),
+    ],
+)
+def test_a_frame_that_cannot_be_cut_ends_the_reading(octets: bytes, rule: str) -> None:
+    good = frame(0x0F, CONTROL, HEARTBEAT)
+    for tolerant in (False, True):
+        found = read(good + octets + good, tolerant=tolerant)
+        assert summary(found) == ["010a", rule]
+        breach = found[1]
+        assert isinstance(breach, Malformed)
+        assert (breach.code, breach.offset, breach.fatal, breach.ends_connection) == (501, len(good), True, True)
+    reader = SegmentReader(DEFAULT_LIMITS)
+    reader.receive(octets)
+    drain(reader)
+    reader.receive(b"x" * 1000)
+    assert reader.dead
+    assert reader.received == len(octets) + 1000
+    assert reader.next() is None
+    assert reader.buffered <= 12
+
+
+@pytest.mark.parametrize(
+    ("octets", "rule", "seen"),
+    [
+        (frame(0x1F, CONTROL, HEARTBEAT), "frame.reserved", True),
+        (frame(0x2F, CONTROL, HEARTBEAT), "frame.reserved", True),
+        (frame(0x0F, CONTROL, HEARTBEAT, track=0xF0), "frame.reserved", True),
+        (frame(0x0F, CONTROL, HEARTBEAT)[:4] + b"\1" + frame(0x0F, CONTROL, HEARTBEAT)[5:], "frame.reserved", True),
+        (frame(0x0F, 4, HEARTBEAT), "frame.segment-type", False),
+        (frame(0x0F, 9, HEARTBEAT), "frame.segment-type", False),
+        (frame(0x0F, CONTROL, HEARTBEAT, track=1), "frame.track", True),
+        (frame(0x0F, CONTROL, HEARTBEAT, track=5), "frame.track", True),
+        (frame(0x0F, COMMAND, SYNC, track=0), "frame.track", True),
+    ],
+)
+def test_a_frame_header_that_says_what_it_may_not(octets: bytes, rule: str, seen: bool) -> None:
+    good = frame(0x0F, CONTROL, HEARTBEAT)
+    assert rules(read(octets + good)) == [(rule, 501)]
+    assert len(read(octets + good)) == 2
+    found = read(octets + good, tolerant=True)
+    assert rules(found) == [(rule, 501)]
+    assert len(found) == 2 + seen
+    breach = found[0]
+    assert isinstance(breach, Malformed)
+    assert not breach.fatal
+    assert breach.legal
+    assert breach.said
+
+
+@pytest.mark.parametrize(("size", "legal"), [(4095, True), (4096, True), (4097, False)])
+def test_the_largest_frame(size: int, legal: bool) -> None:
+    reader = SegmentReader(DEFAULT_LIMITS, 65535, carries=carries)
+    reader.receive(frame(0x0F, COMMAND, b"\4\1" * 3000))
+    assert isinstance(reader.next(), Assembly)
+    reader.max_frame_size = 4096
+    reader.receive(frame(0x0F, COMMAND, bytes(size - 12)))
+    thing = reader.next()
+    if legal:
+        assert isinstance(thing, Assembly)
+    else:
+        assert isinstance(thing, Malformed)
+        assert (thing.rule, thing.code) == ("connection.tune-ok.max-frame-size.max-frame-size", 501)
+        assert thing.legal == ("at most 4096 octets",)
+    assert reader.next() is None
+
+
+# The order of frames within one (channel, track) (model 1.3).
+
+COMMAND_OPEN = frame(0x0A, COMMAND, TRANSFER)
+BETWEEN_COMMAND = frame(0x0B, COMMAND, TRANSFER)
+BODY_OPEN = BETWEEN_COMMAND + frame(0x06, BODY, b"x")
+BETWEEN_BODY = BETWEEN_COMMAND + frame(0x03, BODY, b"x")
+NEXT = frame(0x0F, COMMAND, SYNC)
+
+
+@pytest.mark.parametrize(
+    ("octets", "rule", "code", "heard"),
+    [
+        # idle
+        (frame(0x07, COMMAND, TRANSFER), "assembly.first-frame", 501, ["0401"]),
+        (frame(0x0D, COMMAND, TRANSFER), "assembly.first-frame", 501, ["0401"]),
+        (frame(0x05, COMMAND, TRANSFER), "assembly.first-frame", 501, ["0401"]),
+        (frame(0x00, CONTROL, HEARTBEAT), "assembly.first-frame", 501, ["010a!"]),
+        (frame(0x07, CONTROL, HEARTBEAT), "assembly.first-frame", 501, ["010a"]),
+        (frame(0x0F, HEADER, b"h"), "assembly.first-segment", 501, []),
+        (frame(0x0F, BODY, b"h"), "assembly.first-segment", 501, []),
+        (frame(0x07, BODY, b"h"), "assembly.first-segment", 501, []),
+        (frame(0x03, HEADER, b"h") + frame(0x07, BODY, b"b"), "assembly.first-segment", 501, []),
+        # in a segment
+        (COMMAND_OPEN + frame(0x0B, COMMAND, TRANSFER) + frame(0x07, BODY), "assembly.last-frame", 501, ["0401!", "0401"]),
+        (COMMAND_OPEN + frame(0x0F, COMMAND, TRANSFER), "assembly.last-frame", 501, ["0401!", "0401"]),
+        (COMMAND_OPEN + frame(0x07, BODY, b"x"), "assembly.last-frame", 501, ["0401!"]),
+        (COMMAND_OPEN + frame(0x05, BODY, b"x"), "assembly.last-frame", 501, ["0401!"]),
+        (BODY_OPEN + frame(0x01, HEADER, b"x") + frame(0x07, BODY), "assembly.last-frame", 501, ["0401!"]),
+        (BODY_OPEN + frame(0x05, COMMAND, b"\4\1"), "assembly.last-frame", 501, ["0401!", "0401"]),
+        (BODY_OPEN + frame(0x07, BODY, b"x"), "assembly.last-frame", 501, ["0401!"]),
+        (BODY_OPEN + frame(0x0D, BODY, b"x"), "assembly.same-segment", 501, ["0401"]),
+        (COMMAND_OPEN + frame(0x0D, COMMAND, b""), "assembly.same-segment", 501, ["0401"]),
+        # between two segments
+        (BETWEEN_COMMAND + NEXT, "assembly.last-segment", 501, ["0401!", "0301"]),
+        (BETWEEN_COMMAND + frame(0x0F, BODY), "assembly.last-segment", 501, ["0401!"]),
+        (BETWEEN_COMMAND + frame(0x05, BODY), "assembly.first-frame", 501, ["0401!"]),
+        (BETWEEN_COMMAND + frame(0x07, COMMAND, SYNC), "assembly.segment-order", 503, ["0401!", "0301"]),
+        (BETWEEN_BODY + frame(0x07, HEADER, b"h"), "assembly.segment-order", 503, ["0401"]),
+        (BETWEEN_BODY + frame(0x07, BODY, b"h"), "assembly.segment-order", 503, ["0401"]),
+        (BETWEEN_COMMAND + frame(0x03, HEADER, b"h") + frame(0x07, HEADER, b"h"), "assembly.segment-order", 503, ["0401"]),
+        # segments where there may be none
+        (frame(0x0B, COMMAND, SYNC) + frame(0x07, BODY), "assembly.segments", 503, ["0301"]),
+        (frame(0x0B, COMMAND, b"") + frame(0x07, BODY), "assembly.segments", 503, [""]),
+        (frame(0x0B, CONTROL, HEARTBEAT), "assembly.control", 501, ["010a!"]),
+        (frame(0x0A, CONTROL, HEARTBEAT) + frame(0x09, CONTROL), "assembly.control", 501, ["010a!"]),
+    ],
+)
+def test_frames_out_of_order(octets: bytes, rule: str, code: int, heard: list[str]) -> None:
+    after = frame(0x0F, COMMAND, SYNC) + frame(0x0F, CONTROL, HEARTBEAT)
+    found = read(octets + after)
+    assert rules(found) == [(rule, code)]
+    assert summary(found)[-2:] == ["0301", "010a"]
+    found = read(octets + after, tolerant=True)
+    assert rules(found) == [(rule, code)]
+    assert sorted(summary([each for each in found if isinstance(each, Assembly)])) == sorted([*heard, "0301", "010a"])
+    other = next(thing for thing in read(octets + after) if isinstance(thing, Malformed))
+    assert other.said
+    assert other.legal
+    assert other.channel == 1
+    assert not other.fatal
+
+
+def test_what_is_open_at_the_end_is_incomplete() -> None:
+    octets = frame(0x0E, CONTROL, HEARTBEAT, channel=3) + BODY_OPEN + COMMAND_OPEN.replace(b"\0\1\0\0\0\0", b"\0\2\0\0\0\0")
+    found = read(octets, tolerant=True)
+    assert summary(found) == ["010a!", "0401!", "0401!"]
+    assert [each.body for each in found if isinstance(each, Assembly)] == [None, b"x", None]
+
+
+def test_the_rest_of_a_command_after_a_command_point_with_an_offset_is_passed_over() -> None:
+    reader = SegmentReader(DEFAULT_LIMITS)
+    reader.expect_rest(1)
+    reader.receive(frame(0x06, BODY, b"rest") + frame(0x05, BODY, b"x") + NEXT)
+    assert summary(drain(reader)) == ["0301"]
+
+
+def test_forgetting_a_channel_passes_over_the_rest_of_its_command() -> None:
+    reader = SegmentReader(DEFAULT_LIMITS)
+    reader.receive(BODY_OPEN)
+    assert drain(reader) == []
+    assert not reader.idle(1)
+    reader.forget(1)
+    assert reader.held == 0
+    reader.receive(frame(0x05, BODY, b"x") + NEXT)
+    assert summary(drain(reader)) == ["0301"]
+    assert reader.idle(1)
+
+
+# Limits, each at the limit less one, at the limit, at the limit plus one.
+
+
+@pytest.mark.parametrize(("octets", "legal"), [(99, True), (100, True), (101, False)])
+def test_limit_assembly_octets(octets: int, legal: bool) -> None:
+    limits = attrs.evolve(DEFAULT_LIMITS, assembly_octets=100)
+    whole = frame(0x0F, COMMAND, TRANSFER + bytes(octets - len(TRANSFER)))
+    parts = frame(0x0B, COMMAND, TRANSFER) + frame(0x06, BODY, bytes(50)) + frame(0x05, BODY, bytes(octets - 59))
+    for message in (whole, parts):
+        found = read(message + NEXT, limits=limits)
+        heard = read(message + NEXT, limits=limits, tolerant=True)
+        if legal:
+            assert summary(found) == summary(heard) == ["0401", "0301"]
+        else:
+            assert summary(found) == ["limits.assembly_octets", "0301"]
+            assert rules(found) == [("limits.assembly_octets", 506)]
+            assert summary(heard) == ["0401!", "limits.assembly_octets", "0301"]
+
+
+@pytest.mark.parametrize(("octets", "legal"), [(99, True), (100, True), (101, False)])
+def test_limit_header_octets(octets: int, legal: bool) -> None:
+    limits = attrs.evolve(DEFAULT_LIMITS, header_octets=100)
+    message = BETWEEN_COMMAND + frame(0x02, HEADER, bytes(60)) + frame(0x01, HEADER, bytes(octets - 60)) + frame(0x07, BODY)
+    expected = ["0401"] if legal else ["limits.header_octets"]
+    assert summary(read(message + NEXT, limits=limits)) == [*expected, "0301"]
+
+
+@pytest.mark.parametrize(("octets", "legal"), [(99, True), (100, True), (101, False)])
+def test_limit_buffered_octets(octets: int, legal: bool) -> None:
+    limits = attrs.evolve(DEFAULT_LIMITS, buffered_octets=100)
+    one = frame(0x0B, COMMAND, TRANSFER, channel=1) + frame(0x06, BODY, bytes(50 - len(TRANSFER)), channel=1)
+    two = frame(0x0B, COMMAND, TRANSFER, channel=2) + frame(0x06, BODY, bytes(octets - 50 - len(TRANSFER)), channel=2)
+    reader = SegmentReader(limits)
+    reader.receive(one + two)
+    assert summary(drain(reader)) == ([] if legal else ["limits.buffered_octets"])
+    assert reader.held == (octets if legal else 50)
+    reader.receive(frame(0x05, BODY, b"", channel=2) + frame(0x05, BODY, b"", channel=1))
+    assert len(drain(reader)) == (2 if legal else 1)
+    assert reader.held == 0
+
+
+@pytest.mark.parametrize(("frames", "legal"), [(15, True), (16, True), (17, False)])
+def test_limit_empty_frames(frames: int, legal: bool) -> None:
+    message = BODY_OPEN + frame(0x04, BODY) * frames + frame(0x04, BODY, b"y") + frame(0x04, BODY) * 16 + frame(0x05, BODY)
+    assert summary(read(message + NEXT)) == [*(["0401"] if legal else ["limits.empty_frames"]), "0301"]
+
+
+@pytest.mark.parametrize(("channels", "legal"), [(3, True), (4, True), (5, False)])
+def test_limit_channels_bounds_the_assemblies_under_way(channels: int, legal: bool) -> None:
+    limits = attrs.evolve(DEFAULT_LIMITS, channels=2)
+    octets = b"".join([frame(0x0A, COMMAND, TRANSFER, channel=channel) for channel in range(channels)])
+    assert rules(read(octets, limits=limits)) == ([] if legal else [("limits.channels", 501)])
+    assert rules(read(octets, limits=limits, tolerant=True)) == ([] if legal else [("limits.channels", 501)])
+
+
+def test_an_empty_frame_that_ends_its_segment_does_not_count() -> None:
+    limits = attrs.evolve(DEFAULT_LIMITS, empty_frames=1)
+    message = frame(0x0B, COMMAND, TRANSFER) + frame(0x03, HEADER) + frame(0x06, BODY) + frame(0x05, BODY)
+    assert summary(read(message, limits=limits)) == ["0401"]
+
+
+# Lost octets.
+
+
+def test_behind_lost_octets_reading_goes_on_at_the_next_plausible_frame() -> None:
+    before = NEXT + BODY_OPEN
+    torn = b"\x0f\x00 torn \x0f\x01" * 9 + frame(0x04, BODY, b"rest") + frame(0x05, BODY, b"rest")
+    after = frame(0x0B, COMMAND, TRANSFER) + frame(0x07, BODY, b"y") + NEXT
+    answers = []
+    for piece in (1000, 1, 7):
+        reader = SegmentReader(DEFAULT_LIMITS, tolerant=True, carries=carries)
+        found: Found = []
+        for part, gap in ((before + NEXT[:5], True), (torn + after, False)):
+            for at in range(0, len(part), piece):
+                reader.receive(part[at : at + piece])
+                found += drain(reader)
+            if gap:
+                reader.lost(100)
+        assert not reader.searching
+        answers.append(found)
+        assert summary(found) == ["0301", "0401!", "0401", "0301"]
+        last = found[-1]
+        assert isinstance(last, Assembly)
+        assert last.end == len(before) + 5 + 100 + len(torn) + len(after)
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_a_last_frame_behind_lost_octets_is_found_at_the_end() -> None:
+    reader = SegmentReader(DEFAULT_LIMITS, tolerant=True)
+    reader.lost(10)
+    reader.receive(b"torn" + NEXT)
+    assert drain(reader) == []
+    reader.finish()
+    assert summary(drain(reader)) == ["0301"]
+
+
+def test_searching_octet_by_octet_is_linear() -> None:
+    reader = SegmentReader(DEFAULT_LIMITS, tolerant=True)
+    reader.lost(1)
+    octets = frame(0x0F, COMMAND, SYNC, size=65535) + bytes(200_000)
+    begin = time.perf_counter()
+    for at in range(len(octets)):
+        reader.receive(octets[at : at + 1])
+        assert reader.next() is None
+    assert time.perf_counter() - begin < 5
+    assert reader.buffered < 70_000
+
+
+# Cost.
+
+
+def test_one_octet_at_a_time_is_linear() -> None:
+    octets = b"".join(frame_command(1, TRANSFER, b"", bytes(65523 * 3)))
+    reader = SegmentReader(DEFAULT_LIMITS)
+    begin = time.perf_counter()
+    found: Found = []
+    for at in range(len(octets)):
+        reader.receive(octets[at : at + 1])
+        found += drain(reader)
+    assert time.perf_counter() - begin < 5
+    assert len(found) == 1
+
+
+def test_small_frames_do_not_cost_an_object_each() -> None:
+    reader = SegmentReader(DEFAULT_LIMITS)
+    reader.receive(BODY_OPEN)
+    drain(reader)
+    for _ in range(1000):
+        reader.receive(frame(0x04, BODY, b"ab") * 10)
+        drain(reader)
+    partial = reader._open[1 << 4 | 1]
+    assert len(partial._parts) <= 2
+    reader.receive(frame(0x05, BODY, b"!"))
+    assert only(drain(reader)).body == b"x" + b"ab" * 10000 + b"!"
+
+
+# Writing.
+
+
+def test_a_control_is_one_frame() -> None:
+    assert frame_control(0, HEARTBEAT) == bytes.fromhex("0f000010000000000000000001 0a0000".replace(" ", ""))
+    assert len(frame_control(1, bytes(4084), 4096)) == 4096
+    with pytest.raises(EncodeError):
+        frame_control(1, bytes(4085), 4096)
+    with pytest.raises(EncodeError):
+        frame_control(1, bytes(65524))
+
+
+def test_flags_of_a_command_and_what_it_carries() -> None:
+    assert [(f[0], f[1]) for f in frame_command(1, TRANSFER)] == [(0x0F, 1)]
+    assert [(f[0], f[1]) for f in frame_command(1, TRANSFER, b"h")] == [(0x0B, 1), (0x07, 2)]
+    assert [(f[0], f[1]) for f in frame_command(1, TRANSFER, b"h", b"")] == [(0x0B, 1), (0x03, 2), (0x07, 3)]
+    assert [(f[0], f[1]) for f in frame_command(1, TRANSFER, None, b"b")] == [(0x0B, 1), (0x07, 3)]
+    split = frame_command(1, TRANSFER, b"h", bytes(4084 * 2 + 1), 4096)
+    assert [(f[0], f[1], len(f)) for f in split[2:]] == [(0x06, 3, 4096), (0x04, 3, 4096), (0x05, 3, 13)]
+    exact = frame_command(1, TRANSFER, b"h", bytes(4084 * 2), 4096)
+    assert [(f[0], len(f)) for f in exact[2:]] == [(0x06, 4096), (0x05, 4096)]
+
+
+def test_commands_and_headers_are_never_split() -> None:
+    assert len(frame_command(1, bytes(4084), bytes(4084), None, 4096)) == 2
+    with pytest.raises(EncodeError, match="command"):
+        frame_command(1, bytes(4085), None, None, 4096)
+    with pytest.raises(EncodeError, match="header"):
+        frame_command(1, b"", bytes(4085), None, 4096)
+    with pytest.raises(EncodeError):
+        frame_command(1, b"", None, b"xx", 12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 65535),
+            st.binary(max_size=40),
+            st.none() | st.binary(max_size=40),
+            st.none() | st.binary(max_size=400),
+        ),
+        max_size=5,
+    ),
+    st.integers(52, 100),
+    st.integers(1, 50),
+)
+def test_what_is_written_is_read(
+    commands: list[tuple[int, bytes, bytes | None, bytes | None]], max_frame: int, piece: int
+) -> None:
+    """Whatever is cut into frames is put together again as it was, however the octets arrive."""
+    octets = b"".join([b"".join(frame_command(*command, max_frame)) for command in commands])
+    reader = SegmentReader(DEFAULT_LIMITS, max_frame)
+    found: Found = []
+    for at in range(0, len(octets), piece):
+        reader.receive(octets[at : at + piece])
+        found += drain(reader)
+    assert [(a.channel, a.payload, a.header, a.body) for a in found if isinstance(a, Assembly)] == commands
+    assert len(found) == len(commands)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 15),
+            st.integers(0, 4),
+            st.binary(max_size=6),
+            st.integers(0, 1),
+            st.sampled_from([None, None, None, 0, 1, 2]),
+        ),
+        max_size=12,
+    )
+)
+def test_random_frames_give_the_same_in_pieces(frames: list[tuple[int, int, bytes, int, int | None]]) -> None:
+    """Any frames in any order: no exception, the same things however they are cut, each control and command at most once."""
+    octets = b"".join([frame(*each) for each in frames])
+    read(octets)
+    heard = read(octets, tolerant=True)
+    firsts = sum([kind <= COMMAND for _, kind, _, _, _ in frames])
+    assert len([each for each in heard if isinstance(each, Assembly)]) <= firsts
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200))
+def test_random_octets_give_the_same_in_pieces(octets: bytes) -> None:
+    """Any octets at all: no exception, and the same things however they are cut."""
+    read(octets)
+    read(octets, tolerant=True)
