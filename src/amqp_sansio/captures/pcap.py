@@ -53,6 +53,8 @@ def read_pcap(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
             raise source.error(f"a record claims {captured} octets, more than the {MAX_PACKET_OCTETS} a packet may have", start)
         data = take(captured)
         if len(data) < captured:
-            warn(f"packet {number}, octet {start}: the file ends inside its last record, {len(data)} of {captured} octets are there")
+            there = f"{len(data)} of {captured} octets are there"
+            warn(f"packet {number}, octet {start}: the file ends inside its last record, {there}")
             return
-        yield Packet(number, seconds * 1_000_000_000 + fraction * unit, link, data, original if original > captured else captured, start)
+        time = seconds * 1_000_000_000 + fraction * unit
+        yield Packet(number, time, link, data, original if original > captured else captured, start)

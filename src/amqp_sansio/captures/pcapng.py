@@ -63,7 +63,7 @@ class _Reader:
                 if len(order) < 4:
                     return self._cut(start)
                 if order not in _ORDERS:
-                    raise source.error(f"a section starts with byte-order magic {order.hex()}, not 1a2b3c4d or 4d3c2b1a", start + 8)
+                    raise source.error(f"byte-order magic {order.hex()} is neither 1a2b3c4d nor 4d3c2b1a", start + 8)
                 self.order = _ORDERS[order]
                 taken = 12
             else:
@@ -142,7 +142,8 @@ class _Reader:
 
     def _of(self, which: int, start: int) -> Interface:
         if which >= len(self.interfaces):
-            raise self.source.error(f"a packet names interface {which}; the section has described {len(self.interfaces)}", start)
+            known = len(self.interfaces)
+            raise self.source.error(f"a packet names interface {which}; the section has described {known}", start)
         return self.interfaces[which]
 
 

@@ -138,10 +138,6 @@ class Flow:
         """Nothing waits and no hole is open."""
         return all(not side.pieces and side.acked <= side.position for side in self.sides)
 
-    def oldest(self) -> int | None:
-        """The lowest number of a packet of which octets wait."""
-        return min((piece.packet for side in self.sides for piece in side.pieces), default=None)
-
     def hear(
         self, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int, packet: int, time: int
     ) -> None:
