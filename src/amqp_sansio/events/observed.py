@@ -60,7 +60,18 @@ class CommandSeen(Value):
         "body",
         "complete",
     )
-    __match_args__ = FIELDS
+    __match_args__ = (
+        "channel",
+        "session",
+        "id",
+        "verb",
+        "command",
+        "sync",
+        "payload",
+        "header",
+        "body",
+        "complete",
+    )
 
     def __init__(
         self,

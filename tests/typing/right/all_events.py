@@ -1,0 +1,54 @@
+"""A downstream program that leaves no event out."""
+
+from __future__ import annotations
+
+from typing import assert_never, assert_type
+
+from amqp_sansio.events import (
+    AttachRequested,
+    Authenticated,
+    CommandReceived,
+    CommandsCompleted,
+    CommandsConfirmed,
+    CommandsSkipped,
+    ConnectionClosed,
+    ConnectionOpened,
+    ConnectionRedirected,
+    Event,
+    ExceptionReceived,
+    OpenRequested,
+    ProducerCreditChanged,
+    ResultReceived,
+    SecurityLayerStarted,
+    SessionAttached,
+    SessionDetached,
+    StartReceived,
+    TimeoutGranted,
+    TransferReceived,
+    Violation,
+)
+from amqp_sansio.kernel.serials import RangeSet
+
+
+def tell(event: Event) -> str:
+    """One word for each event."""
+    match event:
+        case TransferReceived(body=body):
+            assert_type(body, bytes)
+            return f"{len(body)} octets"
+        case SessionDetached(in_doubt=in_doubt):
+            assert_type(in_doubt, RangeSet)
+            return "detached"
+        case ConnectionClosed(violation=violation):
+            assert_type(violation, Violation | None)
+            return "closed"
+        case StartReceived() | Authenticated() | OpenRequested() | ConnectionOpened() | ConnectionRedirected():
+            return "opening"
+        case SecurityLayerStarted() | AttachRequested() | SessionAttached() | TimeoutGranted():
+            return "attaching"
+        case CommandReceived() | ResultReceived() | ExceptionReceived():
+            return "command"
+        case CommandsCompleted() | CommandsConfirmed() | CommandsSkipped() | ProducerCreditChanged():
+            return "progress"
+        case _:
+            assert_never(event)

@@ -1,0 +1,173 @@
+"""The pages of the reference that are made from the code, so that they cannot fall behind it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import amqp_sansio.events
+import amqp_sansio.tables
+from amqp_sansio import errors, limits
+from amqp_sansio.kernel.machine import Table
+from amqp_sansio.spec import rules
+from amqp_sansio.spec.base import Command, Control, Struct
+from tools.docs.diagrams import svg
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+CLASSES: Final = ("connection", "session", "execution", "message", "tx", "dtx", "exchange", "queue", "file", "stream")
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def _first(text: str | None) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return _cell((text or "").strip().split("\n\n")[0])
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def tables() -> list[Table]:
+    """Every table of the library, by module and name."""
+    found: dict[str, Table] = {}
+    for info in pkgutil.iter_modules(amqp_sansio.tables.__path__, "amqp_sansio.tables."):
+        for thing in vars(importlib.import_module(info.name)).values():
+            if isinstance(thing, Table):
+                found.setdefault(thing.name, thing)
+    return list(found.values())
+
+
+def diagrams() -> str:
+    """Every state machine: its diagram and its rows."""
+    parts = [
+        "# State diagrams\n\nDrawn from the rows in `amqp_sansio.tables` when this manual is built. A row says: in this state, "
+        "this speaker\nmay say this verb, then that state. The same rows run for our client, our server and an observer.\n"
+        "The initial state has a thick border, a state in which the dialogue may end a dashed one; what changes\n"
+        "no state stands inside its box.\n"
+    ]
+    for table in tables():
+        parts.append(f"\n## {table.name}\n\n{svg(table)}\n\n")
+        rows = [(f"`{row.state}`", row.speaker, f"`{row.verb}`", f"`{row.next_state}`") for row in table.rows]
+        parts.append(_table(("in state", "this speaker", "may say", "then"), rows))
+    return "".join(parts)
+
+
+def _test_texts() -> dict[str, str]:
+    return {
+        path.relative_to(ROOT / "tests").as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+    }
+
+
+def rules_page() -> str:
+    """Every named rule and exception of the specification, with the tests that carry its path."""
+    texts = _test_texts()
+    rows: list[tuple[str, ...]] = []
+    tested = 0
+    for path, rule in rules.RULES.items():
+        carriers = [f"`{name}`" for name, text in texts.items() if f'"{path}"' in text or f"`{path}`" in text]
+        tested += bool(carriers)
+        rows.append((f"`{path}`", _cell(rule.text), rule.error or "", ", ".join(carriers[:3])))
+    head = (
+        "# Rules\n\nThe named rules and exceptions of AMQP 0-10, in our own words, with the error that goes with a breach\n"
+        f"and the tests that carry the path. {tested} of {len(rows)} paths are carried by a test so far.\n\n"
+    )
+    return head + _table(("path", "what it says", "code", "tests"), rows)
+
+
+def _documented_fields(cls: type) -> Iterator[tuple[str, str, str]]:
+    """Name, default and the words below it, of each annotated field of a class."""
+    (tree,) = ast.parse(inspect.getsource(cls)).body
+    assert isinstance(tree, ast.ClassDef)
+    for at, node in enumerate(tree.body):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            after = tree.body[at + 1] if at + 1 < len(tree.body) else None
+            words = ""
+            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+                words = after.value.value
+            yield node.target.id, ast.unparse(node.value) if node.value else "", words
+
+
+def limits_page() -> str:
+    """Every limit with its default."""
+    rows: list[tuple[str, ...]] = []
+    for name, _source, words in _documented_fields(limits.Limits):
+        value = getattr(limits.DEFAULT_LIMITS, name)
+        shown = f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:g}"
+        rows.append((f"`{name}`", shown, _cell(words)))
+    return (
+        "# Limits\n\nEvery limit has a name, a default and a test at the limit less one, at the limit and at the limit plus\n"
+        "one. A peer that goes beyond one is answered as a violation whose rule is `limits.` and the name; a caller\n"
+        "that does is told by `LimitError`. Pass your own as `limits=Limits(...)` in a config.\n\n"
+    ) + _table(("name", "default", "what it bounds"), rows)
+
+
+def events_page() -> str:
+    """Every event, with its fields."""
+    parts = [
+        "# Events\n\n`Event` is the closed union of what `next_event` of a connection hands out; `Observation` is what an\n"
+        "`Observer` hears. All are plain values: equal, hashed and pickled by value.\n"
+    ]
+    for name in amqp_sansio.events.__all__:
+        thing = getattr(amqp_sansio.events, name)
+        if inspect.isclass(thing):
+            parts.append(f"\n## {name}\n\n{inspect.getdoc(thing)}\n")
+            fields = getattr(thing, "FIELDS", ())
+            if fields:
+                parts.append(f"\nFields: {', '.join(f'`{field}`' for field in fields)}.\n")
+    return "".join(parts)
+
+
+def errors_page() -> str:
+    """Every exception."""
+    parts = [f"# Errors\n\n{inspect.getdoc(errors)}\n"]
+    for thing in vars(errors).values():
+        if inspect.isclass(thing) and issubclass(thing, errors.AmqpError):
+            base = "" if thing is errors.AmqpError else f" ({', '.join(base.__name__ for base in thing.__bases__)})"
+            parts.append(f"\n## {thing.__name__}{base}\n\n{inspect.getdoc(thing)}\n")
+    return "".join(parts)
+
+
+def _vocabulary(module: ModuleType, base: type) -> Iterator[type]:
+    for thing in vars(module).values():
+        if inspect.isclass(thing) and issubclass(thing, base) and thing.__module__ == module.__name__:
+            yield thing
+
+
+def protocol_page() -> str:
+    """Every control, command and struct, with its fields."""
+    parts = [
+        "# Vocabulary\n\nOne class for each control, command and struct of the ten classes of 0-10, whatever the layout. Fields\n"
+        "stand in the order of the constructor; every field may be left out.\n"
+    ]
+    for name in CLASSES:
+        module = importlib.import_module(f"amqp_sansio.spec.{name}")
+        parts.append(f"\n## {name}\n\n")
+        rows: list[tuple[str, ...]] = []
+        for kind, base in (("control", Control), ("command", Command), ("struct", Struct)):
+            for thing in _vocabulary(module, base):
+                fields = ", ".join(f"`{field}`" for field in getattr(thing, "FIELDS", ()))
+                rows.append((f"`{thing.__name__}`", kind, _first(thing.__doc__), fields))
+        parts.append(_table(("class", "kind", "what it says", "fields"), rows))
+    return "".join(parts)
+
+
+PAGES: Final = {
+    "reference/states.md": diagrams,
+    "reference/rules.md": rules_page,
+    "reference/limits.md": limits_page,
+    "reference/events.md": events_page,
+    "reference/errors.md": errors_page,
+    "reference/vocabulary.md": protocol_page,
+}
