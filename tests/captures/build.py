@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -78,7 +78,7 @@ def link(kind: str, packet: bytes) -> tuple[int, bytes]:
     six = packet[0] >> 4 == 6
     ether = b"\x86\xdd" if six else b"\x08\x00"
     family = 30 if six else 2
-    return {
+    layers: dict[str, Callable[[], tuple[int, bytes]]] = {
         "ethernet": lambda: (1, ethernet(packet)),
         "vlan": lambda: (1, ethernet(packet, [0x8100])),
         "qinq": lambda: (1, ethernet(packet, [0x88A8, 0x8100])),
@@ -93,7 +93,8 @@ def link(kind: str, packet: bytes) -> tuple[int, bytes]:
         "raw-12": lambda: (12, packet),
         "raw-14": lambda: (14, packet),
         "ip": lambda: (229 if six else 228, packet),
-    }[kind]()
+    }
+    return layers[kind]()
 
 
 LINKS = (
@@ -129,7 +130,10 @@ def pcap(packets: Sequence[Record], order: str = "<", nano: bool = False, versio
     out = [struct.pack(order + "IHHIIII", 0xA1B23C4D if nano else 0xA1B2C3D4, *version, 0, 0, 262144, kind)]
     for packet in packets:
         seconds, rest = divmod(packet.time, 1_000_000_000)
-        out += (struct.pack(order + "IIII", seconds, rest if nano else rest // 1000, len(packet.data), packet.original), packet.data)
+        out += (
+            struct.pack(order + "IIII", seconds, rest if nano else rest // 1000, len(packet.data), packet.original),
+            packet.data,
+        )
     return b"".join(out)
 
 
@@ -143,9 +147,7 @@ def section(order: str = "<") -> bytes:
     return block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1), order)
 
 
-def interface(
-    kind: int, order: str = "<", resolution: int | None = None, offset: int | None = None, snaplen: int = 0
-) -> bytes:
+def interface(kind: int, order: str = "<", resolution: int | None = None, offset: int | None = None, snaplen: int = 0) -> bytes:
     options = struct.pack(order + "HH", 2, 3) + b"eth\0"
     if resolution is not None:
         options += struct.pack(order + "HHBxxx", 9, 1, resolution)
@@ -247,7 +249,9 @@ def transfer(body: bytes, channel: int = 1) -> bytes:
     command = bytes.fromhex("040101000700000100")
     header = bytes.fromhex("00000007040110020201" + "71")
     return (
-        frame(command, channel, 1, flags=0x0B) + frame(header, channel, 1, kind=2, flags=0x03) + frame(body, channel, 1, kind=3, flags=0x07)
+        frame(command, channel, 1, flags=0x0B)
+        + frame(header, channel, 1, kind=2, flags=0x03)
+        + frame(body, channel, 1, kind=3, flags=0x07)
     )
 
 
@@ -256,7 +260,9 @@ def completed(last: int) -> bytes:
     return frame(bytes.fromhex("020a01000008") + struct.pack(">II", 0, last), 1)
 
 
-def conversation(messages: Sequence[bytes] = (b"one", b"two", b"three"), base: Segment = Segment(True, 0), chunk: int = 1460) -> Talk:
+def conversation(
+    messages: Sequence[bytes] = (b"one", b"two", b"three"), base: Segment = Segment(True, 0), chunk: int = 1460
+) -> Talk:
     """A whole sane conversation of AMQP 0-10 that sends `messages`."""
     talk = Talk(base, chunk).open()
     talk.say(True, HEADER).say(False, HEADER + START).say(True, START_OK).say(False, TUNE).say(True, TUNE_OK + OPEN)

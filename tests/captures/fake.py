@@ -12,8 +12,8 @@ from amqp_sansio.wire.segments import Malformed, SegmentReader
 
 class FakeWitness:
     def __init__(self, middle: bool = False) -> None:
-        self.readers = {name: SegmentReader(Limits(), tolerant=True, offset=0 if middle else 8) for name in ("client", "server")}
-        self.headers = {"client": b"", "server": b""}
+        self.readers = {name: SegmentReader(Limits(), tolerant=True, offset=0 if middle else 8) for name in ("C", "S")}
+        self.headers = {"C": b"", "S": b""}
         self.middle = middle
         self.events: deque[tuple[str, int, int, Observation]] = deque()
 
@@ -51,10 +51,11 @@ class FakeWitness:
                 control = TuneOk(None, None, heartbeat) if verb == "1.6" else None
                 seen = ControlSeen(thing.channel, verb, control, payload, thing.complete)
             else:
-                seen = CommandSeen(
-                    thing.channel, None, None, verb, None, False, payload, thing.header, thing.body, thing.complete
-                )
+                seen = CommandSeen(thing.channel, None, None, verb, None, False, payload, None, thing.body, thing.complete)
             self.events.append((speaker, thing.start, thing.end, seen))
 
     def next_event(self) -> tuple[str, int, int, Observation] | None:
         return self.events.popleft() if self.events else None
+
+    def unfinished(self, speaker: str) -> int | None:
+        return self.readers[speaker].unfinished

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.captures.build import Record, pcap, pcapng, write
 
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.packet import MAX_PACKET_OCTETS, Packet
 from amqp_sansio.captures.reader import read_packets
-from tests.captures.build import Record, pcap, pcapng, write
 
 PACKETS = [Record(1, bytes([number]) * (60 + number), 60 + number, 1_700_000_000_123_456_789 + number) for number in range(5)]
 
@@ -112,8 +113,8 @@ def test_any_damage_gives_packets_or_a_capture_error(tmp_path: Path) -> None:
             packets: list[Packet] = []
             try:
                 for packet in read_packets(path, lambda text: None):
-                    packets.append(packet)  # noqa: PERF402 -- what came before the error counts
+                    packets.append(packet)
             except CaptureError:
                 pass
-            before = [packet for packet, after in zip(good, good[1:], strict=False) if after.offset <= at]
+            before = [packet for packet, after in pairwise(good) if after.offset <= at]
             assert packets[: len(before)] == before

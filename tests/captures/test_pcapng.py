@@ -4,10 +4,10 @@ import struct
 from pathlib import Path
 
 import pytest
-
-from amqp_sansio.captures.pcapng import MAX_BLOCK_OCTETS
 from tests.captures import build
 from tests.captures.test_pcap import PACKETS, fault, read
+
+from amqp_sansio.captures.pcapng import MAX_BLOCK_OCTETS
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -36,7 +36,9 @@ def test_three_kinds_of_packet_block(tmp_path: Path, order: str) -> None:
     ],
 )
 def test_clocks(tmp_path: Path, resolution: int | None, offset: int | None, ticks: int, expected: int) -> None:
-    octets = build.section() + build.interface(1, resolution=resolution, offset=offset) + build.enhanced(PACKETS[0], ticks=ticks)
+    octets = (
+        build.section() + build.interface(1, resolution=resolution, offset=offset) + build.enhanced(PACKETS[0], ticks=ticks)
+    )
     assert read(tmp_path, octets)[0][0].time == expected
 
 

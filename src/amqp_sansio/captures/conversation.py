@@ -9,12 +9,12 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.spec.connection import TuneOk
 
-CLIENT: Final = "client"
-SERVER: Final = "server"
+CLIENT: Final = "C"
+SERVER: Final = "S"
 
 PRELUDE_OCTETS: Final = 4096
 """Octets of a direction kept until it is known whether the connection speaks AMQP."""
-MARKS: Final = 512
+MARKS: Final = 64
 """Packets per direction of which the place in the stream is remembered; older ones are thinned out."""
 
 _NAME: Final = b"AMQP"
@@ -30,6 +30,8 @@ class Witness(Protocol):
     def receive_gap(self, speaker: str, octets: int) -> None: ...
     def receive_eof(self, speaker: str) -> None: ...
     def next_event(self) -> tuple[str, int, int, Observation] | None: ...
+    def unfinished(self, speaker: str) -> int | None:
+        """Where the earliest thing under way ends so far: nothing told later ends before it; None when nothing is."""
 
 
 MakeWitness: TypeAlias = Callable[[bool], Witness]
@@ -39,7 +41,7 @@ MakeWitness: TypeAlias = Callable[[bool], Witness]
 class Heard(NamedTuple):
     """One thing heard: who said it, and the packet (with its time, ns since 1970 UTC) in which its last octet was captured.
 
-    `speaker` is "client" or "server".
+    `speaker` is "C" or "S"; `start` and `end` are offsets in what that speaker said.
     """
 
     packet: int
@@ -207,6 +209,18 @@ class Conversation:
     def _name(self, side: int) -> str:
         return CLIENT if side == self.client else SERVER
 
+    def unfinished(self) -> int | None:
+        """The lowest number of a packet in which something that is still under way may turn out to have ended."""
+        witness = self._witness
+        lowest = None
+        if witness is not None:
+            for side in (0, 1):
+                end = witness.unfinished(self._name(side))
+                if end is not None:
+                    packet = self._marks[side].at(end)[0]
+                    lowest = packet if lowest is None else min(packet, lowest)
+        return lowest
+
     def _feed(self, side: int, octets: bytes, lost: int, packet: int, time: int) -> None:
         witness = self._witness
         assert witness is not None
@@ -265,7 +279,8 @@ class Conversation:
             quiet = time - self._last[side]
             if quiet > 2 * self._beat and not self._silent[side] and not self._ended[side]:
                 self._silent[side] = True
-                heard = f"nothing was heard from the {self._name(side)} for {quiet / 1e9:.3f} s"
+                who = "client" if side == self.client else "server"
+                heard = f"nothing was heard from the {who} for {quiet / 1e9:.3f} s"
                 text = f"{heard}; heartbeats were agreed every {self._beat / 1e9:.0f} s"
                 self._note(side, "connection.silence", text)
 

@@ -94,6 +94,7 @@ class Listener:
         self._past: OrderedDict[Key, _Past] = OrderedDict()
         self._reset: deque[tuple[int, Talk]] = deque()
         self._stalled: dict[Key, int] = {}  # connections of which octets wait, and the packet since when
+        self._unfinished: dict[Key, int] = {}  # connections on which something is under way, and the packet of its latest part
         self._waiting = 0
         self._odd: set[str] = set()
         self._packet = 0
@@ -124,7 +125,11 @@ class Listener:
 
     def floor(self) -> int:
         """Nothing will be told any more of a packet with a number below this one."""
-        return min(self._stalled.values(), default=self._packet + 1)
+        lowest = self._packet + 1
+        for open_ends in (self._stalled, self._unfinished):
+            if open_ends:
+                lowest = min(lowest, min(open_ends.values()))
+        return lowest
 
     def _once(self, text: str) -> None:
         kind = text.partition(":")[2]
@@ -210,6 +215,11 @@ class Listener:
             self._stalled.setdefault(key, self._packet)
         elif self._stalled:
             self._stalled.pop(key, None)
+        unfinished = conversation.unfinished()
+        if unfinished is not None:
+            self._unfinished[key] = unfinished
+        elif self._unfinished:
+            self._unfinished.pop(key, None)
         if talk.sides[0].ended and talk.sides[1].ended:
             self._close(talk)
         elif talk.reset_by is not None and not talk.closed:
@@ -252,6 +262,7 @@ class Listener:
         self._talks.pop(key, None)
         self._strangers.pop(key, None)
         self._stalled.pop(key, None)
+        self._unfinished.pop(key, None)
         first, second = talk.sides
         ends = (first.first + first.position) & _MASK, (second.first + second.position) & _MASK
         self._past[key] = _Past(talk.number, ends, (talk.syn[0], talk.syn[1]), open_ended)

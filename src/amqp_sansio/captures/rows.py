@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, TypedDict
+from typing import TypedDict
 
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.plain import Json, fields, struct
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, OpaqueSeen
 from amqp_sansio.wire.headers import decode_headers
-
-SPEAKERS: Final = {"client": "C", "server": "S"}
 
 
 class Row(TypedDict):
@@ -43,7 +41,7 @@ def row_of(file: str, connection: str, heard: Heard, secrets: bool = False) -> R
         "packet": heard.packet,
         "time": heard.time,
         "connection": connection,
-        "speaker": SPEAKERS[heard.speaker],
+        "speaker": heard.speaker,
         "channel": None,
         "kind": "command",
         "verb": None,

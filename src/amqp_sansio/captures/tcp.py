@@ -91,6 +91,7 @@ class Direction:
         grown = 0
         at = bisect_right(pieces, start, key=_start)
         if at and pieces[at - 1].end > start:
+            self._again(at - 1, piece.need)
             start = pieces[at - 1].end
         while start < end:
             stop = min(end, pieces[at].start) if at < len(pieces) else end
@@ -104,10 +105,17 @@ class Direction:
                 at += 1
             if at >= len(pieces):
                 break
+            if start < end and pieces[at].start < end:
+                self._again(at, piece.need)
             start = max(start, pieces[at].end)
             at += 1
         self.waiting += grown
         return grown
+
+    def _again(self, index: int, need: int) -> None:
+        """Octets of a piece have come again: the lower of two needs was there the first time that they were sent."""
+        if need < self.pieces[index].need:
+            self.pieces[index] = self.pieces[index]._replace(need=need)
 
 
 def _start(piece: Piece) -> int:
@@ -216,9 +224,14 @@ class Flow:
         while moved:
             moved = self._one(0)
             moved = self._one(1) or moved
+            if not moved:
+                heads = [side.pieces[0] for side in self.sides if side.pieces and side.pieces[0].start <= side.position]
+                if len(heads) == 2:
+                    # Each acknowledges the other: one was sent again, with a newer acknowledgement than the first time.
+                    moved = self._one(int(heads[0].packet > heads[1].packet), force=True)
 
-    def _one(self, index: int) -> bool:
-        """Hand out what can be of one direction; whether there was anything."""
+    def _one(self, index: int, force: bool = False) -> bool:
+        """Hand out what can be of one direction; whether there was anything.  `force`: its next piece in any case."""
         side, other = self.sides[index], self.sides[1 - index]
         pieces = side.pieces
         before = side.position
@@ -226,7 +239,7 @@ class Flow:
         while True:
             if done < len(pieces) and pieces[done].start <= side.position:
                 piece = pieces[done]
-                if piece.need > other.position and piece.octets is not None:
+                if piece.need > other.position and piece.octets is not None and not (force and not done):
                     break
                 done += 1
                 side.position = piece.end

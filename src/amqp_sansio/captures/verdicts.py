@@ -10,7 +10,6 @@ from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.packet import Warn
 from amqp_sansio.captures.reader import read_packets
-from amqp_sansio.captures.rows import SPEAKERS
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, Note, OpaqueSeen
 from amqp_sansio.events.violation import Violation
 
@@ -85,14 +84,13 @@ class _Case:
 
     def hear(self, heard: Heard) -> None:
         said = heard.said
-        speaker = SPEAKERS[heard.speaker]
+        speaker = heard.speaker
         if isinstance(said, CommandSeen):
             self.commands += 1
         elif isinstance(said, ControlSeen):
             self.controls += 1
         elif isinstance(said, Violation):
-            accused = SPEAKERS.get(said.speaker, speaker)
-            self.add(Finding(VIOLATION, accused, heard.packet, said.rule, said.said, tuple(said.legal), said.text))
+            self.add(Finding(VIOLATION, said.speaker, heard.packet, said.rule, said.said, tuple(said.legal), said.text))
         elif isinstance(said, Note):
             self.add(Finding(NOTE, speaker, heard.packet, said.rule, said.text, (), said.text))
         elif isinstance(said, OpaqueSeen):

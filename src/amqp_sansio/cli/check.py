@@ -35,9 +35,7 @@ def _verdict(verdict: Verdict) -> str:
     return "\n".join([head, *map(_finding, verdict.findings)])
 
 
-def check(
-    files: Sequence[str], *, as_json: bool, ports: Sequence[int], strict: bool, make: MakeWitness | None = None
-) -> int:
+def check(files: Sequence[str], *, as_json: bool, ports: Sequence[int], strict: bool, make: MakeWitness | None = None) -> int:
     """Prints a verdict on each connection; 0 nobody broke the protocol, 1 somebody did, 2 a file could not be read."""
     if make is None:
         from amqp_sansio.captures.witnesses import observers

@@ -9,7 +9,7 @@ from typing import Final
 from amqp_sansio.captures.conversation import MakeWitness
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.flows import Talk
-from amqp_sansio.captures.rows import Row, row_of
+from amqp_sansio.captures.rows import Row
 from amqp_sansio.captures.transcript import transcript
 from amqp_sansio.cli.output import complain, json_line, pairs, short
 
@@ -71,9 +71,7 @@ def _date(time: int) -> str:
         return f"{time} ns"
 
 
-def decode(
-    files: Sequence[str], *, as_json: bool, ports: Sequence[int], secrets: bool, make: MakeWitness | None = None
-) -> int:
+def decode(files: Sequence[str], *, as_json: bool, ports: Sequence[int], secrets: bool, make: MakeWitness | None = None) -> int:
     """Prints everything heard in the files; 0, or 2 when one of them could not be read (to its end)."""
     if make is None:
         from amqp_sansio.captures.witnesses import observers
@@ -88,10 +86,8 @@ def decode(
             complain(f"{file}: warning: {text}")
 
         try:
-            for talk, heard in transcript(file, make, ports, warn):
-                row = row_of(file, talk.name, heard, secrets)
-                if row is not None:
-                    write((json_line(row) if as_json else page.line(talk, row)) + "\n")
+            for talk, row in transcript(file, make, ports, warn, secrets):
+                write((json_line(row) if as_json else page.line(talk, row)) + "\n")
         except CaptureError as error:
             complain(str(error))
             status = 2
