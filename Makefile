@@ -3,7 +3,7 @@
 #   make run        set up, then the main job: read a capture, move messages over a link that is cut
 #   make test       set up, then all tests that need no other server
 #   make check      style, strict types, import contracts, freshness of generated code, docs build
-#   make bench      ours against pamqp and pika, in one run            (TIME=seconds a case, ROUNDS=9)
+#   make bench      ours against pamqp and pika, in one run            (ROUNDS=9)
 #   make fuzz       mutated captures and random frames                 (COUNT=1000000 or TIME=seconds, SEED=1)
 #   make soak       the long forms of the tests, bounded, resumable    (TIME=seconds)
 #   make docs       the manual, in site/
@@ -50,7 +50,7 @@ check: $(STAMP)
 	@$(BIN)/python tools/chores/check.py
 
 bench: $(VENV)/.bench
-	@$(BIN)/python -m bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(TIME),--seconds $(TIME)) $(ARGS)
+	@$(BIN)/python -m bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
 fuzz: $(STAMP)
 	@$(BIN)/python -m fuzz $(if $(COUNT),--count $(COUNT)) $(if $(TIME),--seconds $(TIME)) $(if $(SEED),--seed $(SEED)) $(ARGS)

@@ -1,1 +1,59 @@
-"""AMQP before 1.0 as pure state machines: octets and calls in; octets, events and one deadline out."""
+"""AMQP before 1.0 as pure state machines: octets and calls in; octets, events and one deadline out.
+
+conn = ClientConnection(ClientConfig(username="guest", password="guest"))
+conn.receive_data(octets)
+for event in conn.events(): ...
+moment = conn.tick(now)
+octets = conn.data_to_send()
+"""
+
+from __future__ import annotations
+
+from amqp_sansio import events, spec
+from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, ClientConfig, Profile, ServerConfig
+from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
+from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.engine.session import Session
+from amqp_sansio.errors import (
+    AmqpError,
+    ConnectionClosedError,
+    DecodeError,
+    EncodeError,
+    HeaderError,
+    LimitError,
+    LocalProtocolError,
+    NoCredit,
+    SessionDetachedError,
+)
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import Limits
+
+__all__ = [
+    "AMQP_0_10",
+    "AMQP_0_10_FINAL",
+    "DEFAULT_PROFILE",
+    "STRICT_PROFILE",
+    "AmqpError",
+    "ClientConfig",
+    "ClientConnection",
+    "Connection",
+    "ConnectionClosedError",
+    "DecodeError",
+    "Dialect",
+    "EncodeError",
+    "HeaderError",
+    "LimitError",
+    "Limits",
+    "LocalProtocolError",
+    "NoCredit",
+    "Profile",
+    "RangeSet",
+    "ServerConfig",
+    "ServerConnection",
+    "Session",
+    "SessionDetachedError",
+    "events",
+    "spec",
+]

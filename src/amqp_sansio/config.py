@@ -10,8 +10,10 @@ from typing import Any, Final, Literal, Protocol
 
 import attrs
 
+from amqp_sansio.dialects import AMQP_0_10, Dialect
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
+from amqp_sansio.spec.values import Map, Value
 
 CompletionPolicy = Literal["default", "on_hand_out", "manual"]
 """When a received command counts as complete.
@@ -129,6 +131,9 @@ class Profile:
     completion: CompletionPolicy = "default"
     octets: OctetAccounting = "frames"
     error_codes: ErrorCodes = "qpid"
+    unpointed: Literal["unknown-ids", "illegal-state"] = "unknown-ids"
+    """What a session that gets command data before any command-point is ended with: detached 4, which the letter demands,
+    or exception 409, which qpidd says."""
     fragments: bool = False
     """True: message.resume and fragment-properties may be said (qpidd ends the connection on them)."""
 
@@ -173,8 +178,12 @@ def _server_mechanisms(values: Iterable[ServerMechanism]) -> tuple[ServerMechani
     return tuple(values)
 
 
-def _product() -> dict[str, object]:
-    return {"product": "amqp-sansio", "platform": "Python"}
+def _map(entries: Mapping[str, Value]) -> Map:
+    return entries if isinstance(entries, Map) else Map(entries)
+
+
+def _product() -> Map:
+    return Map({"product": "amqp-sansio", "platform": "Python"})
 
 
 @attrs.frozen(kw_only=True)
@@ -194,7 +203,7 @@ class ClientConfig:
     insist: bool = False
     """True: the server may not redirect us (connection.open.insist)."""
     locale: str = attrs.field(default="en_US", validator=_texts(255))
-    properties: Mapping[str, object] = attrs.field(factory=_product)
+    properties: Map = attrs.field(factory=_product, converter=_map)
     """client-properties of start-ok."""
     channel_max: int = attrs.field(default=65535, validator=_integers(1, 65535))
     """The most channels we want; the server may offer fewer."""
@@ -203,6 +212,7 @@ class ClientConfig:
     heartbeat: int = attrs.field(default=0, validator=_integers(0, 65535))
     """The interval we want, in seconds; moved into the server's range.  0: none.  Needs `tick`."""
     headers: HeaderReading = "lazy"
+    dialect: Dialect = AMQP_0_10
     profile: Profile = DEFAULT_PROFILE
     limits: Limits = DEFAULT_LIMITS
 
@@ -222,7 +232,7 @@ class ServerConfig:
     """What open-ok tells about other hosts."""
     locales: tuple[str, ...] = attrs.field(default=("en_US",), converter=_names, validator=_texts(65535))
     """Must contain en_US (connection.start.locales.required-support)."""
-    properties: Mapping[str, object] = attrs.field(factory=_product)
+    properties: Map = attrs.field(factory=_product, converter=_map)
     """server-properties of start."""
     channel_max: int = attrs.field(default=65535, validator=_integers(1, 65535))
     """The most channels we offer: numbers 0 to channel_max - 1.  Always said, because clients take silence for 0."""
@@ -238,6 +248,7 @@ class ServerConfig:
     """The most seconds that we keep a detached session.  None: for ever.  0: the session ends with its attachment, which
     old clients that attach again by force and begin at command 0 need."""
     headers: HeaderReading = "eager"
+    dialect: Dialect = AMQP_0_10
     profile: Profile = DEFAULT_PROFILE
     limits: Limits = DEFAULT_LIMITS
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from tools.codegen.codes import codes_module, rules_module
+from tools.codegen.layouts import errata_module, fields_module, final_module, structs_module
 from tools.codegen.model import load
 from tools.codegen.vocabulary import module
 
@@ -19,6 +20,10 @@ def generate() -> dict[str, str]:
     files = {f"spec/{amqp.name}.py": module(model, amqp) for amqp in model.classes}
     files["spec/codes.py"] = codes_module(model)
     files["spec/rules.py"] = rules_module(model)
+    files["wire/layouts/structs.py"] = structs_module(model)
+    files["wire/layouts/fields.py"] = fields_module(model)
+    files["wire/layouts/v0_10.py"] = errata_module(model)
+    files["wire/layouts/v0_10_final.py"] = final_module(model)
     return files
 
 

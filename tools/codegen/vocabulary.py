@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tools.codegen.model import AmqpClass, Field, Model, StructType, Verb
 from tools.codegen.names import class_name, field_name
 from tools.codegen.text import WIDTH, assign, call, docstring, quoted
@@ -94,7 +96,7 @@ def import_lines(groups: dict[str, set[str]]) -> list[str]:
     for block in (theirs, ours):
         for where in block:
             if groups[where]:
-                names = sorted(groups[where], key=lambda n: (not n.isupper(), not n[0].isupper(), n))
+                names = sorted(groups[where], key=_import_key)
                 flat = f"from {where} import {', '.join(names)}"
                 if len(flat) <= 128:
                     lines.append(flat)
@@ -102,6 +104,12 @@ def import_lines(groups: dict[str, set[str]]) -> list[str]:
                     lines += [f"from {where} import (", *[f"    {name}," for name in names], ")"]
         lines.append("")
     return lines
+
+
+def _import_key(name: str) -> tuple[bool, bool, list[str | int]]:
+    """Constants, classes, functions; numbers inside names by their size: `u8` before `u16`."""
+    parts: list[str | int] = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name.lower())]
+    return not name.isupper(), not name[0].isupper(), parts
 
 
 def _class(model: Model, owner: str, thing: Verb | StructType, kind: str) -> list[str]:

@@ -148,8 +148,8 @@ def _vocabulary(module: ModuleType, base: type) -> Iterator[type]:
 def protocol_page() -> str:
     """Every control, command and struct, with its fields."""
     parts = [
-        "# Vocabulary\n\nOne class for each control, command and struct of the ten classes of 0-10, whatever the layout. Fields\n"
-        "stand in the order of the constructor; every field may be left out.\n"
+        "# Vocabulary\n\nOne class for each control, command and struct of the ten classes of 0-10, whatever the "
+        "layout.\nFields stand in the order of the constructor; every field may be left out.\n"
     ]
     for name in CLASSES:
         module = importlib.import_module(f"amqp_sansio.spec.{name}")

@@ -80,6 +80,10 @@ class Carrier(Protocol):
         """`session.flush_pending()` wants to be called before the next octets are taken."""
         ...
 
+    def forget(self, channel: int) -> None:
+        """Drops what is under way on track 1 of a channel (`SegmentReader.forget`)."""
+        ...
+
     def session_named(self, name: bytes) -> Session | None:
         """The session of that name that is attached on any channel of this connection, None when there is none."""
         ...

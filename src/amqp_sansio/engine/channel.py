@@ -1,40 +1,115 @@
-"""A channel: the transport of at most one session.  (Signatures first; the bodies follow.)"""
+"""A channel: the transport of at most one session, and the place where attach and detach are spoken."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine.carrier import Assembly, Carrier
-from amqp_sansio.events import Origin, TransferReceived
+from amqp_sansio.engine.hearing import hear_assembly, hear_control, hear_transfer, unpointed, violate
+from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
+from amqp_sansio.events import AttachRequested, Origin, TransferReceived
+from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
-from amqp_sansio.spec.message import Transfer
+from amqp_sansio.spec.codes import DetachCode, ErrorCode
+from amqp_sansio.tables.session import ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.segments import frame_control
 
 if TYPE_CHECKING:
+    from amqp_sansio.engine.carrier import Assembly, Carrier
     from amqp_sansio.engine.session import Session
+    from amqp_sansio.spec.message import Transfer
 
 
 class Channel:
-    """The transport of at most one session: attach, detach and who may speak."""
+    """One channel of a connection.
+
+    `session` is the one that is attached to it or about to be; `requested` names one that the other side asks for, until
+    `accept` or `refuse` (then `requested_force` tells whether it is to be taken from another transport).
+    """
+
+    __slots__ = ("carrier", "dialogue", "number", "own", "peer", "requested", "requested_force", "session")
 
     def __init__(self, number: int, carrier: Carrier) -> None:
         self.number: Final = number
         self.carrier: Final = carrier
+        self.own: Final = carrier.role
+        self.peer: Final = "server" if carrier.role == "client" else "client"
+        self.dialogue: Final = AttachmentDialogue()
         self.session: Session | None = None
         self.requested: bytes | None = None
-        """Server role: the name of an AttachRequested that waits for `accept` or `refuse`."""
+        self.requested_force = False
 
     @property
     def free(self) -> bool:
-        """True when no session is on it and nothing is awaited: its number may be used again."""
-        raise NotImplementedError
+        """Whether no session is on it and no answer is awaited: its number may be used again."""
+        return self.session is None and self.requested is None and self.dialogue.state(self.own) in ("detached", "cut")
+
+    def can_say(self, verb: str) -> bool:
+        """Whether we may say attach, attached, detach or detached now."""
+        return self.dialogue.can(self.own, verb)
+
+    def say(self, control: Control) -> None:
+        """Writes a control of class session about the session of this channel."""
+        frame = self._frame(control)
+        if control.VERB in ATTACHMENT_VERBS:
+            self.dialogue.step(self.own, control.VERB)
+        self.carrier.write(frame)
+
+    def _write(self, control: Control) -> None:
+        self.carrier.write(self._frame(control))
+
+    def _frame(self, control: Control) -> bytes:
+        carrier = self.carrier
+        payload = carrier.layout.encode_control(control)
+        if isinstance(control, controls.Detached) and len(payload) + FRAME_HEADER_SIZE > carrier.max_frame_size:
+            # The longest name that fits into an attach is one octet too long for its detached: answered without the name.
+            payload = carrier.layout.encode_control(controls.Detached(b"", control.code))
+        return frame_control(self.number, payload, carrier.max_frame_size)
+
+    # --- what the other side says -----------------------------------------------------------------------------------------
 
     def receive_control(self, control: Control, offset: int) -> None:
         """A control of class session arrived; `offset` is that of its frame in the peer's octets."""
-        raise NotImplementedError
+        verb = attachment_verb(control.VERB)
+        if verb == OTHER:
+            if self._hears():
+                assert self.session is not None
+                hear_control(self.session, control, offset)
+            return
+        if self._about_another(control):
+            return
+        refusal = self.dialogue.step(self.peer, verb)
+        if isinstance(control, controls.Attach):
+            self._attach(control.name or b"", control.force)
+        elif isinstance(control, controls.Attached):
+            self._attached(control.name or b"", refusal is not None, offset)
+        elif isinstance(control, controls.Detach):
+            self._detach(control.name or b"")
+        elif isinstance(control, controls.Detached):
+            self._detached(control.code or 0)
+
+    def _about_another(self, control: Control) -> bool:
+        """Words about another session than the one attached here: they are answered, and change nothing.
+
+        An empty name stands for whatever is attached: who thinks that nothing is knows no name to say.
+        """
+        session = self.session
+        if session is None or not isinstance(control, (controls.Attach, controls.Detach, controls.Detached)):
+            return False
+        name = control.name or b""
+        if name == session.name or (not name and not isinstance(control, controls.Attach)):
+            return False
+        if session.state != "detaching" and isinstance(control, controls.Attach):
+            self._write(controls.Detached(name, DetachCode.TRANSPORT_BUSY))
+        elif session.state != "detaching" and isinstance(control, controls.Detach):
+            self._write(controls.Detached(name, DetachCode.NOT_ATTACHED))
+        return True
 
     def receive_command(self, assembly: Assembly) -> None:
         """An assembly of track 1 arrived: decodes the command, walks the header, steps the session."""
-        raise NotImplementedError
+        if self._hears():
+            assert self.session is not None
+            hear_assembly(self.session, assembly.payload, assembly.header, assembly.body, assembly.start)
 
     def receive_transfer(
         self, transfer: Transfer, header: bytes, body: bytes, sync: bool, offset: int = 0
@@ -42,18 +117,142 @@ class Channel:
         """The fast path for a transfer that is already decoded and whose header was walked.
 
         Returns the event, which is NOT emitted; None when there is none to hand out (a replayed command, a channel without
-        a session): whatever happened instead was emitted.
+        a session): whatever happened instead was emitted or written.
         """
-        raise NotImplementedError
+        session = self.session
+        if session is None or not session.hears:
+            self._hears()
+            return None
+        inbound = session.inbound
+        if not inbound.pointed:
+            unpointed(session, "message.transfer", offset)
+            return None
+        id = inbound.take()
+        if id < 0:
+            if inbound.due:
+                session.touch()
+            return None
+        if session.state == "refused":
+            inbound.incomplete.add(id)
+            return None
+        return hear_transfer(session, id, transfer, header, body, sync, offset)
+
+    def receive_breach(self, rule: str, text: str, code: int, said: str, legal: tuple[str, ...], offset: int) -> None:
+        """A command on this channel could not be put together (error codes above 501 concern the session alone)."""
+        if self._hears():
+            assert self.session is not None
+            violate(self.session, rule, said, legal, code, offset, text)
+
+    def _hears(self) -> bool:
+        """Whether what comes counts.  Where no session is attached it is discarded and the other side told so."""
+        if self.session is not None and self.session.hears:
+            return True
+        in_flight = self.dialogue.state(self.own) == "detaching" or self.dialogue.state(self.peer) == "cut"
+        if not in_flight and self.requested is None and self.session is None:
+            self.say(controls.Detached(b"", DetachCode.NOT_ATTACHED))
+        return False
+
+    def _attach(self, name: bytes, force: bool) -> None:
+        session = self.session
+        if session is not None:
+            if session.hears:
+                self.say(controls.Attached(name))
+            return
+        if not self.dialogue.can(self.own, "session.attached"):
+            return  # we wait for detached: what was said before it does not count
+        if self.requested is not None:
+            if self.requested != name:
+                self._write(controls.Detached(name, DetachCode.TRANSPORT_BUSY))
+            return
+        if self.own == "client":
+            self.say(controls.Detached(name, DetachCode.NOT_ATTACHED))
+            return
+        if not force and self.carrier.session_named(name) is not None:
+            self.say(controls.Detached(name, DetachCode.SESSION_BUSY))
+            return
+        self.requested = name
+        self.requested_force = force
+        self.carrier.emit(AttachRequested(name, self.number, force))
+
+    def _attached(self, name: bytes, refused: bool, offset: int) -> None:
+        session = self.session
+        if session is not None and session.state == "attaching" and session.name == name:
+            session.attached()
+        elif session is not None and session.name != name and session.hears and session.profile.strict:
+            text = f"another session is attached here: {session.name!r}"
+            violate(session, "session.attached", f"attached({name!r})", (), ErrorCode.INVALID_ARGUMENT, offset, text)
+        elif session is None and refused and self.dialogue.state(self.own) == "detached":
+            self.say(controls.Detached(name, DetachCode.NOT_ATTACHED))
+
+    def _detach(self, name: bytes) -> None:
+        session = self.session
+        if session is None:
+            waits = self.dialogue.state(self.own) == "detaching"
+            self.requested = None
+            self.say(controls.Detached(name, DetachCode.NORMAL if waits else DetachCode.NOT_ATTACHED))
+            return
+        self.say(controls.Detached(session.name, DetachCode.NORMAL))
+        if session.state != "detaching":  # else the two crossed, and we go on waiting for our own answer
+            refused = session.state == "refused"
+            text = session.cause if refused else ""
+            session.leave(Origin.PEER, DetachCode.NORMAL, text, ended=refused, keep=session.state == "attaching")
+
+    def _detached(self, code: int) -> None:
+        session = self.session
+        if session is None:
+            return  # never answer detached with detached
+        if session.state == "detaching":
+            session.leave(Origin.LOCAL, code, "" if session.cause == "detached by us" else session.cause)
+        elif session.state == "attaching":
+            session.leave(Origin.PEER, code, "attach was refused", keep=True)
+        else:
+            session.leave(Origin.PEER, code, session.cause, ended=session.state == "refused")
+
+    # --- what we answer -------------------------------------------------------------------------------------------------------
 
     def accept(self, session: Session) -> None:
-        """Answers `requested` with attached.  With force, a session attached elsewhere is taken from there."""
-        raise NotImplementedError
+        """Answers `requested` with attached.
 
-    def refuse(self, code: int = 1) -> None:
+        With force, a session that is attached elsewhere is taken from there; without, that is a LocalProtocolError.
+        """
+        if self.requested is None or session.name != self.requested:
+            legal = () if self.requested is None else (f"accept or refuse {self.requested!r}",)
+            raise LocalProtocolError(f"accept {session.name!r}", "not asked for", legal, "session.attach")
+        if session.state == "ended":
+            raise SessionDetachedError(f"accept {session.name!r}", session.name, session.cause)
+        holder = session.channel
+        if holder is not None and not self.requested_force:
+            legal = (f"refuse {session.name!r} with session-busy",)
+            raise LocalProtocolError(
+                f"accept {session.name!r}", "attached elsewhere", legal, "session.attach.one-transport-per-session"
+            )
+        if holder is not None:
+            holder.force_off()
+        self.requested = None
+        session.take(self)
+        self.say(controls.Attached(session.name))
+        session.accepted()
+
+    def refuse(self, code: int = DetachCode.SESSION_BUSY) -> None:
         """Answers `requested` with detached and this detach code."""
-        raise NotImplementedError
+        if self.requested is None:
+            raise LocalProtocolError("refuse", "nothing asked for", (), "session.attach")
+        self.say(controls.Detached(self.requested, code))
+        self.requested = None
+
+    def force_off(self) -> None:
+        """The session is taken to another transport: here it is detached, and lives on."""
+        session = self.session
+        if session is not None:
+            self.say(controls.Detached(session.name, DetachCode.SESSION_BUSY))
+            text = "taken to another transport"
+            session.leave(Origin.PEER, DetachCode.SESSION_BUSY, text, keep=True)
 
     def lost(self, origin: Origin, text: str) -> None:
         """The connection ended: the session, if any, is detached (event SessionDetached) and may live on by itself."""
-        raise NotImplementedError
+        self.requested = None
+        if self.session is not None:
+            self.session.leave(origin, None, text, ended=self.session.state == "refused")
+
+    def __repr__(self) -> str:
+        return f"<Channel {self.number}>"

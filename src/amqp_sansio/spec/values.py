@@ -391,15 +391,9 @@ class Map(Mapping[str, Value]):
     octets: bytes | None = None
     """The content (what follows the size) where the entries alone could not give it back, because a key came twice."""
 
-    def __init__(self, entries: Mapping[str, Value] | Iterable[tuple[str, Value]] = ()) -> None:
-        self._entries = dict(entries)
-
-    @classmethod
-    def own(cls, entries: dict[str, Value]) -> Map:
-        """A map that takes the dict over as it is; whoever made it must not touch it again."""
-        made = _new_map(Map)
-        made._entries = entries
-        return made
+    def __init__(self, entries: Mapping[str, Value] | Iterable[tuple[str, Value]] = (), own: bool = False) -> None:
+        # `own` is for decoders: the dict is taken over as it is, and whoever made it does not touch it again.
+        self._entries: dict[str, Value] = entries if own and type(entries) is dict else dict(entries)
 
     def __getitem__(self, key: str) -> Value:
         return self._entries[key]
@@ -435,9 +429,6 @@ class Map(Mapping[str, Value]):
 
     def __reduce__(self) -> tuple[object, ...]:
         return Map, (self._entries,)
-
-
-_new_map: Final = Map.__new__
 
 
 class NullMap(Map):
@@ -529,6 +520,44 @@ class NullArray(Array):
         return NullArray, ()
 
 
+class RawArray(Array):
+    """An array of command fragments that is not empty: `octets` is what follows the size, for their encoding is undefined."""
+
+    octets: bytes
+
+    def __new__(cls, code: int, octets: bytes) -> Self:
+        made = super().__new__(cls, code)
+        made.octets = octets
+        return made
+
+    def __repr__(self) -> str:
+        return f"RawArray(0x{self.code:02x}, {self.octets!r})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return RawArray, (self.code, self.octets)
+
+
+class TextArray(tuple[str, ...]):
+    """The value of a str16-array field whose elements are not str16: `code` is the type code of every element."""
+
+    CODE: ClassVar[int] = 0xAA
+    code: int
+    null: bool
+    """True for the form of size 0."""
+
+    def __new__(cls, code: int, items: Iterable[str] = (), null: bool = False) -> Self:
+        made = super().__new__(cls, items)
+        made.code = code
+        made.null = null
+        return made
+
+    def __repr__(self) -> str:
+        return f"TextArray(0x{self.code:02x}, {list(self)!r}{', null=True' if self.null else ''})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return TextArray, (self.code, tuple(self), self.null)
+
+
 class UnknownStruct(Struct):
     """A struct whose code nobody has assigned.  `octets` is what follows class and code; forwarded as it is."""
 
@@ -551,6 +580,8 @@ class NullStruct(Struct):
 
 def as_map(value: Mapping[str, Value] | None) -> Map | None:
     """What a field of type map keeps: a `Map`, made from any mapping."""
+    if type(value) is dict:  # before isinstance, which is slow for abstract classes
+        return Map(value)
     return value if value is None or isinstance(value, Map) else Map(value)
 
 
@@ -560,5 +591,5 @@ def as_array(value: Iterable[Value] | None) -> Array | None:
 
 
 def as_texts(value: Iterable[str] | None) -> tuple[str, ...] | None:
-    """What a field of type str16-array keeps: a tuple (an `Array` where it came with an element code of its own)."""
+    """What a field of type str16-array keeps: a tuple (a `TextArray` where it came with another element code)."""
     return value if value is None or isinstance(value, tuple) else tuple(value)

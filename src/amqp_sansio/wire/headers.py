@@ -2,35 +2,75 @@
 
 from __future__ import annotations
 
-from amqp_sansio.errors import DecodeError
+from collections.abc import Iterable
+
+from amqp_sansio.errors import DecodeError, HeaderError
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.wire.octets import u32
+from amqp_sansio.wire.layouts.structs import DECODERS
+from amqp_sansio.wire.octets import struct_head, u32
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.types import BAD, decode_struct32, encode_struct32
 
 
 def walk_headers(b: bytes, start: int, end: int, limits: Limits) -> None:
     """Checks that b[start:end] is a row of structs: their sizes and room for their codes, nothing inside them.
 
-    DecodeError 503 names the struct (counted from 0) or the limit: `header_octets`, `header_structs`.
+    DecodeError 503 names the struct (counted from 0); 506 the limit: `header_octets`, `header_structs`.
     """
     p = start
     count = 0
     while p < end:
         if end - p < 4:
-            raise DecodeError(f"header struct {count}", p, "a struct begins with a size of 4 octets")
+            raise DecodeError(f"header struct {count}", p, f"its size takes 4 octets, {end - p} are left")
         size = u32(b, p)[0]
-        if 0 < size < 2:
+        if size == 1:
             raise DecodeError(f"header struct {count}", p, "a struct of any size but 0 begins with its class and code")
         p += 4 + size
-        count += 1
         if p > end:
-            raise DecodeError(f"header struct {count - 1}", p - 4 - size, f"its size, {size}, goes beyond the segment")
+            raise DecodeError(f"header struct {count}", p - 4 - size, f"its size, {size}, goes beyond the segment")
+        count += 1
     if count > limits.header_structs:
-        raise DecodeError("header segment", start, f"limit header_structs is {limits.header_structs}; {count} came")
+        raise DecodeError("header segment", start, f"limit header_structs is {limits.header_structs}; {count} came", 506)
     if end - start > limits.header_octets:
-        raise DecodeError("header segment", start, f"limit header_octets is {limits.header_octets}; {end - start} came")
+        raise DecodeError("header segment", start, f"limit header_octets is {limits.header_octets}; {end - start} came", 506)
 
 
-def decode_headers(b: bytes, start: int, end: int) -> tuple[Struct, ...]:
-    """The structs of a header segment that was walked.  HeaderError for a field that cannot be read."""
-    raise NotImplementedError
+def decode_headers(b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[Struct, ...]:
+    """The structs of a header segment, in their order: unknown ones and double ones too.
+
+    HeaderError (503) for a field that cannot be read, and for what `walk_headers` would have refused.
+    """
+    structs: list[Struct] = []
+    p = start
+    find = DECODERS.get
+    try:
+        while p < end:
+            size, key, flags = struct_head(b, p)
+            stop = p + 4 + size
+            decode = find(key)
+            if decode is None or size < 4 or stop > end:
+                structs.append(decode_struct32(b, p, end, 0, reading)[0])
+            else:
+                structs.append(decode(b, p + 8, stop, flags, reading, 0))
+            p = stop
+        return tuple(structs)
+    except (*BAD, DecodeError):
+        return _slowly(b, start, end, reading)
+
+
+def _slowly(b: bytes, start: int, end: int, reading: Reading) -> tuple[Struct, ...]:
+    structs: list[Struct] = []
+    p = start
+    try:
+        while p < end:
+            struct, p = decode_struct32(b, p, end, 0, reading)
+            structs.append(struct)
+        return tuple(structs)
+    except DecodeError as why:
+        raise HeaderError(why.what, why.octet, why.rule, 503) from None
+
+
+def encode_headers(structs: Iterable[Struct]) -> bytes:
+    """A header segment of these structs.  EncodeError."""
+    return b"".join([encode_struct32(struct) for struct in structs])

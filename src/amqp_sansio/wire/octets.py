@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from struct import Struct
 from typing import Final
+from uuid import UUID, SafeUUID
 
 u8: Final = Struct(">B").unpack_from
 u16: Final = Struct(">H").unpack_from
@@ -34,3 +35,58 @@ FRAME_HEADER: Final = Struct(">BBHBBHI")
 """flags, segment type, size, reserved octet, track, channel, reserved word: 12 octets."""
 frame_header: Final = FRAME_HEADER.unpack_from
 put_frame_header: Final = FRAME_HEADER.pack
+
+OCTET: Final = tuple([bytes([n]) for n in range(256)])
+"""The octet of each number below 256; IndexError above, which is what length prefixes want."""
+
+OCTET_OF: Final = dict(enumerate(OCTET))
+"""The same as a dict: KeyError for what is no octet, negative numbers included."""
+
+LENGTH16: Final = tuple([put_u16(n) for n in range(256)])
+"""The two octets of each length below 256: quicker than packing, and most are."""
+STR16: Final = tuple([b"\x95" + length for length in LENGTH16])
+"""The same behind the type code of str16."""
+
+PAIRS32: Final = Struct(">II")
+PAIRS64: Final = Struct(">QQ")
+get_pair32: Final = PAIRS32.unpack_from
+put_pair32: Final = PAIRS32.pack
+put_pair64: Final = PAIRS64.pack
+put_set_of_one: Final = Struct(">HII").pack
+"""A sequence-set of one range: its size (8), low, high."""
+
+control_head: Final = Struct(">HH").unpack_from
+"""class and code as one number, flags."""
+put_control_head: Final = Struct(">HH").pack
+command_head: Final = Struct(">HBBH").unpack_from
+"""class and code as one number, size of the session header (1), its flags, flags."""
+put_command_head: Final = Struct(">HBBH").pack
+struct_head: Final = Struct(">IHH").unpack_from
+"""size, class and code as one number, flags."""
+put_struct_head: Final = Struct(">IHH").pack
+sized16_head: Final = Struct(">HH").unpack_from
+"""size, flags: an uncoded struct with a size of two octets."""
+put_sized16_head: Final = Struct(">HH").pack
+
+put_tag16: Final = Struct(">BH").pack
+"""A type code and a length of two octets."""
+put_tag_i64: Final = Struct(">Bq").pack
+put_tag_f64: Final = Struct(">Bd").pack
+put_sizes: Final = Struct(">II").pack
+"""The size and the count of a map or list."""
+
+
+def uuid_of(octets: bytes) -> UUID:
+    """A UUID of 16 octets, without the checks that make `UUID(bytes=...)` slow."""
+    made = _new(UUID)
+    _set_int(made, _number(octets, "big"))
+    _set_is_safe(made, _UNKNOWN)
+    return made
+
+
+_number: Final = int.from_bytes
+_new: Final = object.__new__
+# A UUID refuses to be written to; its slots do not, and are what its own constructor writes in the end.
+_set_int: Final = UUID.__dict__["int"].__set__
+_set_is_safe: Final = UUID.__dict__["is_safe"].__set__
+_UNKNOWN: Final = SafeUUID.unknown

@@ -36,6 +36,7 @@ _OTHERS: Final[tuple[tuple[bytes, str], ...]] = (
     (b"CONNECT ", "HTTP"),
     (b"HTTP/", "HTTP"),
     (b"\x16\x03", "TLS"),
+    (b"\x15\x03", "TLS"),  # an alert: what a TLS server answers to a header in clear
     (b"SSH-", "SSH"),
     (b"CONNECT\n", "STOMP"),
 )

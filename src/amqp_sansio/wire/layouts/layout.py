@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.wire.reading import Reading
 
-DecodeControl: TypeAlias = Callable[[bytes, int, int], Control]
-DecodeCommand: TypeAlias = Callable[[bytes, int, int], tuple[Command, bool]]
-DecodeStruct: TypeAlias = Callable[[bytes, int, int], Struct]
-DecodeHeaders: TypeAlias = Callable[[bytes, int, int], tuple[Struct, ...]]
+
+class DecodeControl(Protocol):
+    def __call__(self, b: bytes, start: int, end: int, reading: Reading = ..., /) -> Control: ...
+
+
+class DecodeCommand(Protocol):
+    def __call__(self, b: bytes, start: int, end: int, reading: Reading = ..., /) -> tuple[Command, bool]: ...
+
+
+class DecodeStruct(Protocol):
+    def __call__(self, b: bytes, start: int, end: int, reading: Reading = ..., /) -> Struct: ...
+
+
+class DecodeHeaders(Protocol):
+    def __call__(self, b: bytes, start: int, end: int, reading: Reading = ..., /) -> tuple[Struct, ...]: ...
+
+
 WalkHeaders: TypeAlias = Callable[[bytes, int, int, Limits], None]
 EncodeControl: TypeAlias = Callable[[Control], bytes]
 EncodeCommand: TypeAlias = Callable[[Command, bool], bytes]

@@ -1,0 +1,398 @@
+"""One connection, either role: octets in, events out, and who is asked about what.
+
+Its life is in `lifecycle`; what each role says in the handshake is in `client` and `server`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.channel import Channel
+from amqp_sansio.engine.lifecycle import Lifecycle
+from amqp_sansio.engine.session import Session
+from amqp_sansio.errors import AmqpError, DecodeError, LimitError, LocalProtocolError
+from amqp_sansio.events import Event, Origin, SecurityLayerStarted, Violation
+from amqp_sansio.kernel.machine import Refusal
+from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
+from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.codes import CloseCode
+from amqp_sansio.spec.connection import Close, CloseOk
+from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
+from amqp_sansio.spec.session import Attach
+from amqp_sansio.tables import connection as words
+from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
+from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
+
+if TYPE_CHECKING:
+    pass
+
+_CLASS_CONNECTION: Final = 1
+_CLOSE_CODES: Final = frozenset(int(code) for code in CloseCode)
+_OTHER: Final[dict[Role, Role]] = {"client": "server", "server": "client"}
+
+
+class Connection(Lifecycle):
+    """The machine behind `ClientConnection` and `ServerConnection`.
+
+    Octets and calls go in; octets, events and one deadline come out.  The order in a loop: `receive_data`, `events`, `tick`,
+    `data_to_send`.
+    """
+
+    def __init__(self, role: Role, config: ClientConfig | ServerConfig) -> None:
+        super().__init__(role, config)
+        self.channel_max = min(config.channel_max, config.limits.channels)
+        """Channels agreed on (before tune: wanted): numbers 0 to channel_max - 1."""
+        self._config: Final = config
+        self._our_header: Final = config.dialect.header
+        self._inbox_early = b""
+        self._reader: SegmentReader | None = None
+        self._eof = False
+        self._channels: dict[int, Channel] = {}
+        self._named: dict[bytes, Channel] = {}
+        self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
+
+    # --- octets in, events out --------------------------------------------------------------------------------------------
+
+    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
+        """Stores octets that came from the other side.  Raises LocalProtocolError after `receive_eof`."""
+        if self._eof:
+            raise LocalProtocolError("receive_data", "the end of the octets", rule="nothing comes after receive_eof")
+        if not data:
+            return
+        self._stored = True
+        if self._ended and not self._lingering:
+            return
+        self._undecoded = True
+        octets = bytes(data)
+        if self._reader is not None:
+            self._reader.receive(octets)
+        else:
+            self._inbox_early += octets
+
+    def receive_eof(self) -> None:
+        """The other side sends nothing more.  Saying so twice does no harm."""
+        self._eof = True
+        self._undecoded = True
+
+    def next_event(self) -> Event | None:
+        """The next thing that happened, None when more octets are needed.  Never raises for what the other side said."""
+        events = self._events
+        if not events:
+            self._answer_by_policy()
+            while not events:
+                if not self._step():
+                    self._undecoded = False
+                    return None
+        return events.popleft()
+
+    def events(self) -> Iterator[Event]:
+        """All events, until there is none for now."""
+        while (event := self.next_event()) is not None:
+            yield event
+
+    def take_unread(self) -> bytes:
+        """The octets behind a security layer's beginning, taken out of the inbox.
+
+        To be called after `SecurityLayerStarted("inbound", ...)`, before the next `next_event`; unwrapped, they go into
+        `receive_data` again.  Raises LocalProtocolError at any other time.
+        """
+        reader = self._reader
+        if reader is None or self._layer_from is None or reader.offset != self._layer_from:
+            raise LocalProtocolError("take_unread", self.state, rule="only where an inbound security layer begins")
+        self._undecoded = False
+        return reader.take()
+
+    def _new_reader(self, max_frame_size: int, offset: int) -> SegmentReader:
+        layout = self.layout
+        return SegmentReader(
+            self.limits,
+            max_frame_size,
+            strict=self.profile.strict,
+            carries=lambda class_code, code: layout.verb_of("command", class_code, code) in layout.segments,
+            offset=offset,
+        )
+
+    @property
+    def wants_data(self) -> bool:
+        """False when nothing more is read: the connection ended, the octets ended, or the inbox is full."""
+        if self._eof or (self._ended and not self._lingering):
+            return False
+        buffered = len(self._inbox_early) if self._reader is None else self._reader.buffered
+        return buffered < self.limits.inbox_octets
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions on this connection, by channel."""
+        return tuple([channel.session for _, channel in sorted(self._channels.items()) if channel.session is not None])
+
+    # --- what the caller may say ------------------------------------------------------------------------------------------
+
+    def session(self, name: bytes | str, timeout: int | None = 0, *, force: bool = False) -> Session:
+        """A new session, and session.attach for it on a free channel.
+
+        `timeout`: seconds that the other side is asked to keep it while it is detached (None: for ever, 0: not at all).
+        `force` takes it from wherever it is attached.  Raises LocalProtocolError before ConnectionOpened, LimitError when no
+        channel is free, ConnectionClosedError.
+        """
+        octets = name.encode() if isinstance(name, str) else bytes(name)
+        self._may_attach(octets)
+        session = Session(octets, self.role, timeout=timeout, max_timeout=timeout, profile=self.profile, limits=self.limits)
+        return self._attach(session, force)
+
+    def _may_attach(self, name: bytes) -> None:
+        self._must_be_alive("session.attach")
+        if not self._open:
+            raise LocalProtocolError("session.attach", self.state, self._may_say(), "sessions attach after ConnectionOpened")
+        if self.session_named(name) is not None:
+            raise LocalProtocolError(
+                f"session.attach of {name!r}", "attached on this connection", ("session.detach",), "one attachment per session"
+            )
+        if len(self._channels) >= self.limits.sessions and len(self.sessions) >= self.limits.sessions:
+            raise LimitError("sessions", self.limits.sessions, self.limits.sessions + 1)
+
+    def resume(self, session: Session | Mapping[str, object], *, force: bool = False) -> Session:
+        """Attaches a session of an earlier connection, or one made of its snapshot, and replays what is in doubt.
+
+        Raises LocalProtocolError unless it is detached, else as `session` does.
+        """
+        if not isinstance(session, Session):
+            session = Session.restore(session, profile=self.profile, limits=self.limits)
+        self._may_attach(session.name)
+        return self._attach(session, force)
+
+    def _attach(self, session: Session, force: bool) -> Session:
+        channel = self._free_channel()
+        session.bind(channel)
+        try:
+            session.attach(force)
+        except AmqpError:  # a name too long for a frame: nothing has changed
+            session.channel = channel.session = None
+            raise
+        self._named[session.name] = channel
+        return session
+
+    def _free_channel(self) -> Channel:
+        # From 1 on, as C++ clients do: channel 0 stays readable for the connection's own controls as long as it can.
+        for number in range(1, self.channel_max):
+            if number not in self._channels or self._channels[number].free:
+                return self._channel(number)
+        if 0 not in self._channels or self._channels[0].free:
+            return self._channel(0)
+        raise LimitError("channels", self.channel_max, self.channel_max + 1)
+
+    # --- one thing at a time ----------------------------------------------------------------------------------------------
+
+    def _step(self) -> bool:
+        """Decodes one thing and steps the machines; False when there is nothing to decode."""
+        if self._ended and not self._lingering:
+            return False
+        reader = self._reader
+        if reader is None:
+            return self._step_header()
+        self._layer_from = None
+        thing = reader.next()
+        if thing is None:
+            return self._eof and self._octets_ended()
+        if self._cause is not None:
+            self._hear_while_closing(thing)
+        elif isinstance(thing, Malformed):
+            self._hear_malformed(thing)
+        elif thing.kind == COMMAND:
+            if self._may_carry_session(thing):
+                self._channel(thing.channel).receive_command(thing)
+        elif thing.payload[:1] == b"\x01":
+            self._hear_control(thing)
+        elif self._may_carry_session(thing):
+            self._hear_session_control(thing)
+        return True
+
+    def _step_header(self) -> bool:
+        if len(self._inbox_early) < SIZE:
+            return self._eof and self._octets_ended()
+        header = ProtocolHeader(self._inbox_early[:SIZE])
+        rest, self._inbox_early = self._inbox_early[SIZE:], b""
+        first = MIN_MAX_FRAME_SIZE if self.profile.strict else self._config.max_frame_size
+        self._reader = self._new_reader(first, SIZE)
+        self._hear_header(header)
+        if not self._ended:
+            self._reader.receive(rest)
+        return True
+
+    def _hear_control(self, assembly: Assembly) -> None:
+        control = self._decode(assembly)
+        if control is None:
+            return
+        refusal = self._dialogue.said(self.peer, control.VERB)
+        if refusal is not None:
+            self._hear_refused(control, refusal, assembly)
+        elif type(control) is Close:
+            self._say(CloseOk())
+            self._end(Origin.PEER, control.reply_code, control.reply_text or "")
+        elif type(control) is not HeartbeatControl:
+            self._negotiate(control, assembly)
+
+    def _decode(self, assembly: Assembly) -> Control | None:
+        try:
+            return self.layout.decode_control(assembly.payload, 0, len(assembly.payload))
+        except DecodeError as error:
+            payload = assembly.payload
+            said = self.layout.verb_of("control", payload[0], payload[1]) if len(payload) > 1 else "a control without a code"
+            self.fail(
+                Violation(
+                    self.peer, "control", said, (), CloseCode.FRAMING_ERROR, assembly.channel, assembly.start,
+                    f"{error.what}: {error.rule}",
+                )
+            )  # fmt: skip
+            return None
+
+    def _hear_refused(self, control: Control, refusal: Refusal, assembly: Assembly) -> None:
+        verb = control.VERB
+        speakers = words.SPEAKERS[verb]
+        if self.peer not in speakers:
+            text = f"only the {speakers[0]} says {verb}"
+        elif verb == words.CLOSE_OK:
+            text = "there was no close to answer"
+        else:
+            text = f"{verb} may not be said in state {self.state}"
+        rule = "connection.close-ok" if verb == words.CLOSE_OK else "connection.handshake"
+        violation = Violation(
+            self.peer, rule, verb, refusal.legal_for(self.peer), CloseCode.FRAMING_ERROR,
+            assembly.channel, assembly.start, text,
+        )  # fmt: skip
+        # A close-ok that answers nothing ends it on the spot, and so does a server that begins with anything but start.
+        if verb == words.CLOSE_OK or (self.role == "client" and self._dialogue.handshake.states == ("agreed",)):
+            self._drop(violation)
+        else:
+            self.fail(violation)
+
+    def _may_carry_session(self, assembly: Assembly) -> bool:
+        """Whether the connection is open and has such a channel; says the violation otherwise."""
+        if not self._open:
+            self._fail_session(assembly, "connection.handshake", self._dialogue.legal, "the connection is not open yet")
+        elif assembly.channel >= self.channel_max:
+            self._fail_session(
+                assembly, "connection.tune-ok.channel-max.available-channels", (f"channel 0 to {self.channel_max - 1}",),
+                f"channel {assembly.channel} is not among the {self.channel_max} agreed on",
+            )  # fmt: skip
+        else:
+            return True
+        return False
+
+    def _fail_session(self, assembly: Assembly, rule: str, legal: tuple[str, ...], text: str) -> None:
+        prefix = f"{self.peer}:"
+        mine = tuple([entry.removeprefix(prefix) for entry in legal if ":" not in entry or entry.startswith(prefix)])
+        payload = assembly.payload
+        kind = "command" if assembly.kind == COMMAND else "control"
+        said = self.layout.verb_of(kind, payload[0], payload[1]) if len(payload) > 1 else f"an empty {kind}"
+        self.fail(Violation(self.peer, rule, said, mine, CloseCode.FRAMING_ERROR, assembly.channel, assembly.start, text))
+
+    def _hear_session_control(self, assembly: Assembly) -> None:
+        control = self._decode(assembly)
+        if control is None:
+            return
+        channel = self._channel(assembly.channel)
+        if type(control) is Attach and channel.session is None and len(self._named) >= self.limits.sessions:
+            sessions = len(self.sessions)
+            if sessions >= self.limits.sessions:
+                self.fail(
+                    Violation(
+                        self.peer, "limits.sessions", control.VERB, (f"at most {self.limits.sessions} sessions",),
+                        CloseCode.CONNECTION_FORCED, assembly.channel, assembly.start, "more sessions than our limit",
+                    )
+                )  # fmt: skip
+                return
+        channel.receive_control(control, assembly.start)
+        self._after_control(channel)
+
+    def _hear_malformed(self, malformed: Malformed) -> None:
+        violation = Violation(
+            self.peer, malformed.rule, malformed.said, malformed.legal, malformed.code, malformed.channel, malformed.offset,
+            malformed.text,
+        )  # fmt: skip
+        if malformed.ends_connection or not self._open:
+            self.fail(violation)
+            if malformed.fatal:
+                self._lingering = False  # no close-ok can be read any more
+        else:
+            self._channel(malformed.channel).receive_breach(
+                malformed.rule, malformed.text, malformed.code, malformed.said, malformed.legal, malformed.offset
+            )
+
+    def _hear_while_closing(self, thing: Assembly | Malformed) -> None:
+        """We said close: nothing counts any more but its answer and a close that crossed it."""
+        if isinstance(thing, Malformed):
+            if thing.fatal:
+                self._closed(Origin.EOF)
+            return
+        if thing.kind == COMMAND or thing.payload[:1] != b"\x01":
+            return
+        try:
+            control = self.layout.decode_control(thing.payload, 0, len(thing.payload))
+        except DecodeError:
+            return
+        if type(control) not in (Close, CloseOk) or self._dialogue.said(self.peer, control.VERB) is not None:
+            return
+        if type(control) is Close:
+            self._say(CloseOk())
+        else:
+            self._closed(Origin.LOCAL)
+
+    def _octets_ended(self) -> bool:
+        """The inbox is empty and nothing more comes; True when that made an event."""
+        if self._cause is not None:
+            return self._closed(Origin.EOF)
+        text = "the octets ended without a close"
+        if self._reader is not None:
+            if self._reader.buffered:
+                text += f", {self._reader.buffered} octets into a frame"
+        elif self._inbox_early:
+            text += f", after {self._inbox_early.hex(' ')} for a protocol header: {ProtocolHeader(self._inbox_early).name}"
+        self._end(Origin.EOF, None, text)
+        return True
+
+    def _channel(self, number: int) -> Channel:
+        channel = self._channels.get(number)
+        if channel is None:
+            channel = self._channels[number] = Channel(number, self)
+        return channel
+
+    def forget(self, channel: int) -> None:
+        """Drops what is under way on track 1 of a channel."""
+        if self._reader is not None:
+            self._reader.forget(channel)
+
+    def session_named(self, name: bytes) -> Session | None:
+        """The session of that name on this connection, None when there is none."""
+        channel = self._named.get(name)
+        if channel is None or channel.session is None or channel.session.name != name:
+            return None
+        return channel.session
+
+    def _lose_sessions(self, origin: Origin, text: str) -> None:
+        for _, channel in sorted(self._channels.items()):
+            channel.lost(origin, text)
+
+    # --- what the roles do -------------------------------------------------------------------------------------------------
+
+    def _hear_header(self, header: ProtocolHeader) -> None:
+        raise NotImplementedError
+
+    def _negotiate(self, control: Control, assembly: Assembly) -> None:
+        """A control of the handshake, legal in this state."""
+        raise NotImplementedError
+
+    def _answer_by_policy(self) -> None:
+        """Answers what the application was asked and did not answer."""
+
+    def _after_control(self, channel: Channel) -> None:
+        session = channel.session
+        if session is not None:
+            self._named[session.name] = channel
+
+    def _layer_started(self, direction: str, offset: int) -> None:
+        if direction == "inbound":
+            self._layer_from = offset
+        self._events.append(SecurityLayerStarted(direction, offset))

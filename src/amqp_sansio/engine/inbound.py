@@ -1,0 +1,177 @@
+"""The other side's half of a session: the commands that we receive and what we have said about them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.engine.outbound import trim
+from amqp_sansio.kernel.serials import EMPTY, HALF, MutableRangeSet, RangeSet, serial_add, serial_lt
+
+TIMELY_IDS: Final = 256
+"""By how many ids the set of completed commands that the sender does not know of may grow before we ask for its reply."""
+TIMELY_RANGES: Final = 16
+
+DUPLICATE: Final = -1
+"""Not an id: the command was received before."""
+
+
+class Inbound:
+    """Where the other side's commands stand.
+
+    * `pointed`: a command-point came on this attachment.  `cursor`: the id of the next command in the stream.
+    * `received`: the id after the highest seen; None as long as nothing was ever said.
+    * `holes`: ids below it that were never seen.  `gapped`: ids ahead of the cursor that will never come.
+    * `incomplete`: received and not completed; an execution.sync waits in `syncs` instead.
+    * `completed`: completed, and the sender has not said that it knows.  `confirmed`: will complete for certain.
+    """
+
+    __slots__ = (
+        "completed",
+        "confirmed",
+        "cursor",
+        "due",
+        "gapped",
+        "holes",
+        "incomplete",
+        "pointed",
+        "received",
+        "syncs",
+        "timely_at",
+    )
+
+    def __init__(self) -> None:
+        self.pointed = False
+        self.cursor = 0
+        self.received: int | None = None
+        self.holes: MutableRangeSet = MutableRangeSet()
+        self.gapped: MutableRangeSet = MutableRangeSet()
+        self.incomplete: MutableRangeSet = MutableRangeSet()
+        self.syncs: list[int] = []
+        self.completed: MutableRangeSet = MutableRangeSet()
+        self.confirmed: MutableRangeSet = MutableRangeSet()
+        self.due = False
+        """There are completions that the sender has not been told of on this attachment."""
+        self.timely_at = 0
+
+    def begin_attachment(self) -> None:
+        """A new transport: nothing may come before a command-point."""
+        self.pointed = False
+        self.timely_at = 0
+        self.due = False
+
+    def point(self, id: int) -> None:
+        """session.command-point with offset 0: the next command has this id.
+
+        Behind what was seen: what follows was received before, up to there.  Ahead of it: the ids in between are holes.
+        """
+        self.pointed = True
+        if self.received is None:
+            self.received = id
+        elif serial_lt(self.received, id):
+            self._open_hole(id)
+        self.cursor = id
+        if self.gapped:
+            self.gapped.discard(RangeSet([(serial_add(id, 1 - HALF), serial_add(id, -1))]))
+
+    def take(self) -> int:
+        """A command arrived whole: its id, or DUPLICATE when it was received before."""
+        id = self.cursor
+        if self.gapped and id in self.gapped:
+            id = self._behind_gap(id)
+        self.cursor = next_id = (id + 1) & 0xFFFFFFFF
+        if id == self.received:
+            self.received = next_id
+            return id
+        if id in self.holes:
+            self.holes.discard_id(id)
+            return id
+        if id in self.completed:
+            self.due = True  # the sender seems not to have heard
+        return DUPLICATE
+
+    @property
+    def last(self) -> int:
+        """The id of the command that `take` counted last."""
+        return serial_add(self.cursor, -1)
+
+    def seen(self, id: int) -> bool:
+        """Whether a command with this id was ever received."""
+        return self.received is not None and serial_lt(id, self.received) and id not in self.holes
+
+    def complete(self, ids: RangeSet) -> None:
+        """These incomplete commands, a subset of `incomplete`, are executed."""
+        self.incomplete.discard(ids)
+        self.confirmed.discard(ids)
+        self.completed.update(ids)
+        self.settle_syncs()
+
+    def settle_syncs(self) -> None:
+        """An execution.sync is complete when every command before it is."""
+        self.due = True
+        while self.syncs:
+            sync = self.syncs[0]
+            before = RangeSet([(serial_add(sync, 1 - HALF), serial_add(sync, -1))])
+            if not before.isdisjoint(self.incomplete.freeze()) or not before.isdisjoint(self.holes.freeze()):
+                break
+            del self.syncs[0]
+            self.completed.add(sync)
+
+    def gap(self, ids: RangeSet) -> RangeSet:
+        """session.gap: these ids will never come.  Returns those that were not received before; they count as completed."""
+        if not ids:
+            return EMPTY
+        if self.received is None:
+            self.received = self.cursor = ids.first
+        ahead = ids & RangeSet([(self.received, serial_add(self.received, HALF - 1))])
+        news = (ids & self.holes.freeze()) | ahead
+        if ahead:
+            self._open_hole(serial_add(ahead.last, 1))
+        self.holes.discard(news)
+        self.completed.update(news)
+        self.confirmed.discard(news)
+        self.gapped.update(ids & RangeSet([(self.cursor, serial_add(self.cursor, HALF - 1))]) & news)
+        if self.cursor in self.gapped:
+            self.cursor = self._behind_gap(self.cursor)
+        self.settle_syncs()
+        trim(self.completed, self.received)
+        return news
+
+    def known_completed(self, ids: RangeSet) -> None:
+        """session.known-completed: the sender knows of these; they need not be said again."""
+        self.completed.discard(ids)
+        self.confirmed.discard(ids)
+        self.timely_at = 0
+
+    def expected(self, new: bool) -> RangeSet:
+        """What we expect: the holes and the id after the highest seen; nothing when the session is `new` and has no state."""
+        if self.received is None:
+            return EMPTY if new else RangeSet.of(0)
+        return self.holes.freeze() | RangeSet.of(self.received)
+
+    def wants_timely(self) -> bool:
+        """Whether to ask for known-completed now: what the sender does not know has grown."""
+        size = len(self.completed)
+        if size - self.timely_at >= TIMELY_IDS or self.completed.range_count >= TIMELY_RANGES:
+            self.timely_at = size
+            trim(self.completed, self.cursor)
+            return True
+        return False
+
+    @property
+    def ranges(self) -> int:
+        """The most ranges in any of the sets that the other side can make grow."""
+        return max(self.holes.range_count, self.completed.range_count, self.gapped.range_count)
+
+    def _open_hole(self, id: int) -> None:
+        """`id` becomes the next one never seen."""
+        assert self.received is not None
+        self.holes.add_range(self.received, serial_add(id, -1))
+        self.received = id
+
+    def _behind_gap(self, id: int) -> int:
+        gapped = self.gapped.freeze()
+        for low, high in gapped.ranges:
+            if id in RangeSet([(low, high)]):
+                self.gapped.discard(RangeSet([(serial_add(high, 1 - HALF), high)]))
+                return serial_add(high, 1)
+        return id

@@ -1,0 +1,269 @@
+"""The life of a connection: who may speak, what waits to be written, how it ends, its time.  Either role."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.config import ClientConfig, Profile, ServerConfig
+from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.heartbeat import Heartbeat
+from amqp_sansio.errors import ConnectionClosedError, EncodeError, LocalProtocolError
+from amqp_sansio.events import ConnectionClosed, Event, Origin, Violation
+from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
+from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.codes import CloseCode
+from amqp_sansio.spec.connection import Close
+from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
+from amqp_sansio.tables import connection as words
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.segments import frame_control
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.session import Session
+    from amqp_sansio.wire.layouts.layout import Layout
+
+_CLOSE_CODES: Final = frozenset(int(code) for code in CloseCode)
+_OTHER: Final[dict[Role, Role]] = {"client": "server", "server": "client"}
+
+
+def clip(text: str) -> str:
+    """As much of a text as a str8 carries: 255 octets."""
+    return text.encode(errors="replace")[:255].decode(errors="ignore")
+
+
+class Lifecycle:
+    """What does not depend on what is said: the base of `Connection`."""
+
+    def __init__(self, role: Role, config: ClientConfig | ServerConfig) -> None:
+        self.role: Final[Role] = role
+        self.peer: Final[Role] = _OTHER[role]
+        self.limits: Final[Limits] = config.limits
+        self.profile: Final[Profile] = config.profile
+        self.eager_headers: Final = config.headers == "eager"
+        self.layout: Final[Layout] = config.dialect.layout
+        self.now: float | None = None
+        """The moment of the last tick; None before the first."""
+        self.max_frame_size = MIN_MAX_FRAME_SIZE
+        """Octets of the largest frame that we write, its header included, as agreed."""
+        self.heartbeat = Heartbeat(0)
+        self._dialogue: Final = words.ConnectionDialogue()
+        self._open = False
+        self._cause: str | None = None
+        self._events: deque[Event] = deque()
+        self._undecoded = False  # octets were stored since next_event last ran dry
+        self._stored = False  # octets were stored since the last tick
+        self._outbox: list[bytes] = []
+        self._outbox_octets = 0
+        self._written = 0
+        self._touched: dict[Session, None] = {}
+        self._closing: Close | None = None  # our close that waits for its close-ok
+        self._close_until: float | None = None
+        self._handshake_until: float | None = None
+        self._ended = False  # ConnectionClosed is queued or handed out
+        self._lingering = False  # ended by our close; its close-ok may still come
+
+    # --- octets out --------------------------------------------------------------------------------------------------------
+
+    def data_to_send(self) -> bytes:
+        """Takes everything that is to be written now."""
+        self._flush()
+        if not self._outbox:
+            return b""
+        if self.now is not None:
+            self.heartbeat.wrote(self.now)
+        octets = b"".join(self._outbox) if len(self._outbox) > 1 else self._outbox[0]
+        self._outbox.clear()
+        self._outbox_octets = 0
+        return octets
+
+    @property
+    def bytes_to_send(self) -> int:
+        """Octets that wait to be taken, at least so many; 0 when there is nothing to take."""
+        return self._outbox_octets + len(self._touched)
+
+    def _flush(self) -> None:
+        while self._touched and self._cause is None:
+            touched = list(self._touched)
+            self._touched.clear()
+            for session in touched:
+                session.flush_pending()
+
+    # --- where it stands --------------------------------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """True when ConnectionClosed was handed out, everything was taken to be sent and nothing more is waited for."""
+        return self._ended and not self._lingering and not self._events and not self._outbox
+
+    @property
+    def is_open(self) -> bool:
+        """True between open-ok and close."""
+        return self._open and self._cause is None
+
+    @property
+    def state(self) -> str:
+        """One word for where the conversation stands."""
+        return self._dialogue.state
+
+    @property
+    def closed_cause(self) -> str | None:
+        """Why nothing may be said any more; None as long as it may."""
+        return self._cause
+
+    # --- what the caller may say ---------------------------------------------------------------------------------------------
+
+    def close(self, code: int = CloseCode.NORMAL, text: str = "") -> None:
+        """Says connection.close; ConnectionClosed comes when it was answered.
+
+        `code` is 200, 320, 402 or 501; `text` at most 255 octets.  Before the headers agree there is nothing to say it with:
+        the connection just ends.  Raises ConnectionClosedError when it is closed or closing already.
+        """
+        self._must_be_alive("connection.close")
+        if code not in _CLOSE_CODES:
+            legal = tuple(str(each) for each in sorted(_CLOSE_CODES))
+            raise LocalProtocolError(f"connection.close with code {code}", self.state, legal, "connection.close.reply-code")
+        close = Close(int(code), text)
+        octets = self.layout.encode_control(close)
+        if not self._dialogue.handshake.can(self.role, words.CLOSE):
+            self._end(Origin.LOCAL, int(code), text)
+            return
+        self._flush()
+        self._cause = f"closed by us: {int(code)} {text}".rstrip()
+        self._say(close, octets)
+        self._begin_close(close)
+
+    def _may_say(self) -> tuple[str, ...]:
+        """What we may say now."""
+        prefix = f"{self.role}:"
+        return tuple([entry.removeprefix(prefix) for entry in self._dialogue.legal if entry.startswith(prefix)])
+
+    def _must_be_alive(self, said: str) -> None:
+        if self._cause is not None:
+            raise ConnectionClosedError(said, self._cause)
+
+    # --- what channels need of us (engine.carrier) ---------------------------------------------------------------------------
+
+    def write(self, octets: bytes) -> None:
+        """Appends whole frames to the output."""
+        self._outbox.append(octets)
+        self._outbox_octets += len(octets)
+        self._written += len(octets)
+
+    def emit(self, event: Event) -> None:
+        """Puts an event behind those that wait."""
+        self._events.append(event)
+
+    def touch(self, session: Session) -> None:
+        """The session has something to write before the next octets are taken."""
+        self._touched[session] = None
+
+    def fail(self, violation: Violation) -> None:
+        """The other side broke a rule of the connection: it is told by close, and ConnectionClosed(VIOLATION) ends it all."""
+        if self._cause is not None:
+            return
+        code = violation.code if violation.code in _CLOSE_CODES else int(CloseCode.FRAMING_ERROR)
+        text = f"{violation.said}: {violation.text}"
+        self._cause = f"{violation.speaker} broke {violation.rule}: {text}"
+        if self._dialogue.handshake.can(self.role, words.CLOSE):
+            close = Close(code, text.encode()[:255].decode(errors="ignore"))
+            self._say(close)
+            self._begin_close(close)
+            self._lingering = True
+        self._end(Origin.VIOLATION, code, text, violation)
+
+    # --- ends ----------------------------------------------------------------------------------------------------------------
+
+    def _drop(self, violation: Violation) -> None:
+        """A violation that is answered by closing the socket, without a close."""
+        text = f"{violation.said}: {violation.text}"
+        self._cause = f"{violation.speaker} broke {violation.rule}: {text}"
+        self._end(Origin.VIOLATION, None, text, violation)
+
+    def _begin_close(self, close: Close) -> None:
+        self._closing = close
+        if self.now is not None:
+            self._close_until = self.now + self.limits.close_seconds
+
+    def _end(self, origin: Origin, code: int | None, text: str, violation: Violation | None = None) -> None:
+        if self._ended:
+            return
+        if self._cause is None:
+            self._cause = f"{origin}: {'' if code is None else code} {text}".rstrip()
+        self._lose_sessions(origin, self._cause)
+        self._touched.clear()
+        self._events.append(ConnectionClosed(origin, code, text, violation))
+        self._ended = True
+
+    def _closed(self, origin: Origin) -> bool:
+        """The close that we said is over: answered, or not to be answered any more."""
+        if self._lingering:
+            self._lingering = False
+            return False
+        close = self._closing or Close()
+        self._end(origin, close.reply_code, close.reply_text or "")
+        return True
+
+    def _lose_sessions(self, origin: Origin, text: str) -> None:
+        """The connection ends: its sessions hear of it before ConnectionClosed is queued."""
+        raise NotImplementedError
+
+    def _say(self, control: Control, octets: bytes | None = None) -> None:
+        """Says a control of the connection, which is known to be legal, on channel 0."""
+        payload = self.layout.encode_control(control) if octets is None else octets
+        frame = frame_control(0, payload)
+        refusal = self._dialogue.said(self.role, control.VERB)
+        if refusal is not None:
+            raise LocalProtocolError(control.VERB, self.state, refusal.legal_for(self.role))
+        self.write(frame)
+
+    def _fits(self, control: Control) -> None:
+        """Raises EncodeError unless the control fits into one frame: of the size that all accept (strict), or of any."""
+        most = MIN_MAX_FRAME_SIZE if self.profile.strict else MAX_FRAME_SIZE
+        size = FRAME_HEADER_SIZE + len(self.layout.encode_control(control))
+        if size > most:
+            raise EncodeError(control.VERB, f"a frame of at most {most} octets, not {size}: nothing larger is agreed on yet")
+
+    # --- time ----------------------------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> float | None:
+        """Does what is due at `now` (monotonic seconds): a heartbeat, giving the other side up.
+
+        Answers when to call again, None when no time matters.  Nobody is given up while octets wait to be decoded.
+        """
+        self.now = now
+        heard = self._stored or self._undecoded
+        self._stored = False
+        if self._ended and not self._lingering:
+            return None
+        if self._closing is not None:
+            return self._tick_close(now)
+        beat = self.heartbeat
+        beat.start(now)
+        if heard:
+            beat.heard(now)
+        if not self._open:
+            if self._handshake_until is None:
+                self._handshake_until = now + self.limits.handshake_seconds
+            if now >= self._handshake_until and not self._undecoded:
+                self._end(Origin.TIMEOUT, None, f"the connection was not open within {self.limits.handshake_seconds} seconds")
+                return None
+        if beat.gone(now):
+            self._end(Origin.TIMEOUT, None, f"not an octet for {2 * beat.interval} seconds, twice the heartbeat interval")
+            return None
+        if self._open:
+            if self._outbox:
+                beat.wrote(now)
+            elif beat.due(now):
+                self._say(HeartbeatControl())
+                beat.wrote(now)
+        return earliest(None if self._open else self._handshake_until, beat.deadline(self._open))
+
+    def _tick_close(self, now: float) -> float | None:
+        if self._close_until is None:
+            self._close_until = now + self.limits.close_seconds
+        if now < self._close_until or self._undecoded:
+            return self._close_until
+        self._closed(Origin.TIMEOUT)
+        return None

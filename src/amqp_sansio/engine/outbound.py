@@ -1,0 +1,156 @@
+"""Our own half of a session: the commands that we send and what the other side has said about them."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from amqp_sansio.errors import LimitError
+from amqp_sansio.kernel.serials import HALF, MutableRangeSet, RangeSet, pick, serial_add, serial_lt
+from amqp_sansio.limits import Limits
+
+_WIDEST: Final = 1 << 30
+"""A set of ids wider than this forgets its oldest ids, long before serial numbers lose their order at 2**31."""
+
+Said = tuple[bytes, bytes | None, bytes | None]
+"""What a command is made of, as octets: command segment, header segment, body segment.  Frames are cut anew on replay."""
+
+
+def trim(ids: MutableRangeSet, next_id: int) -> None:
+    """Forgets the oldest half of a set that has grown too wide for serial numbers; the other side knew them long ago."""
+    if len(ids) > _WIDEST:
+        ids.discard(RangeSet([(serial_add(next_id, 1), serial_add(next_id, -_WIDEST // 2))]))
+
+
+class Replay(NamedTuple):
+    """What to say again after an attachment, given what the other side expects."""
+
+    ids: list[int]
+    """Commands to send again, in order."""
+    gap: RangeSet
+    """Commands that the other side expects although it has said that they are confirmed or complete."""
+    missing: RangeSet
+    """Commands in doubt that we did not keep: the session cannot go on."""
+
+
+class Outbound:
+    """Ids, and the octets that are kept for replay.
+
+    * `next_id`: of the next command.  `position`: the id that the other side will give to the next command on this
+      attachment; None before any command-point on it.
+    * `outstanding`: sent and not completed: what is in doubt when the transport is lost.
+    * `confirmed`: those of them that will complete for certain.
+    * `known`: completed, and not yet told to the other side in known-completed; `known_due` when it asked for a timely reply.
+    * `kept`: octets of what may have to be said again; nothing is kept unless `retain`.
+    """
+
+    __slots__ = (
+        "confirmed",
+        "expected_asked",
+        "kept",
+        "kept_octets",
+        "known",
+        "known_due",
+        "next_id",
+        "outstanding",
+        "position",
+        "retain",
+        "sent",
+    )
+
+    def __init__(self, retain: bool) -> None:
+        self.next_id = 0
+        self.position: int | None = None
+        self.sent = False
+        self.outstanding: MutableRangeSet = MutableRangeSet()
+        self.confirmed: MutableRangeSet = MutableRangeSet()
+        self.known: MutableRangeSet = MutableRangeSet()
+        self.known_due = False
+        self.expected_asked = 0
+        self.retain = retain
+        self.kept: dict[int, Said] = {}
+        self.kept_octets = 0
+
+    def check_room(self, octets: int, limits: Limits) -> None:
+        """LimitError when a command of so many octets cannot be kept for replay.  Changes nothing."""
+        if len(self.kept) >= limits.replay_commands:
+            raise LimitError("replay_commands", limits.replay_commands, len(self.kept) + 1)
+        if self.kept_octets + octets > limits.replay_octets:
+            raise LimitError("replay_octets", limits.replay_octets, self.kept_octets + octets)
+
+    def say(self, payload: bytes, header: bytes | None, body: bytes | None) -> int:
+        """A command is written: gives it its id."""
+        id = self.next_id
+        self.next_id = self.position = (id + 1) & 0xFFFFFFFF
+        self.sent = True
+        self.outstanding.add(id)
+        if self.retain:
+            self.kept[id] = (payload, header, body)
+            self.kept_octets += len(payload) + len(header or b"") + len(body or b"")
+        return id
+
+    def stop_retaining(self) -> None:
+        """No detached lifetime is wanted any more: nothing will be replayed."""
+        self.retain = False
+        self.kept.clear()
+        self.kept_octets = 0
+
+    def begin_attachment(self) -> None:
+        """A new transport: the numbering must be said again."""
+        self.position = None
+        self.expected_asked = 0
+        self.known_due = False
+
+    def beyond(self, ids: RangeSet) -> RangeSet:
+        """Those of the ids that we have not sent yet: nobody can know anything about them."""
+        if not self.sent:
+            return ids
+        return ids & RangeSet([(self.next_id, serial_add(self.next_id, HALF - 1))])
+
+    def completed(self, ids: RangeSet, timely: bool) -> RangeSet:
+        """session.completed: what of it is news.  Ids that were never sent are left out."""
+        news = ids & self.outstanding.freeze()
+        if news:
+            self.outstanding.discard(news)
+            self.confirmed.discard(news)
+            self._drop(news)
+        self.known.update(ids - self.beyond(ids))
+        trim(self.known, self.next_id)
+        self.known_due = self.known_due or timely
+        return news
+
+    def confirm(self, ids: RangeSet) -> RangeSet:
+        """session.confirmed: what of it is news.  Ids that were never sent are left out."""
+        news = (ids & self.outstanding.freeze()) - self.confirmed.freeze()
+        if news:
+            self.confirmed.update(news)
+            self._drop(news)
+        return news
+
+    def take_known(self) -> RangeSet:
+        """What known-completed has to say now; it is then forgotten."""
+        ids = self.known.freeze()
+        self.known.clear()
+        self.known_due = False
+        return ids
+
+    def replay(self, expected: RangeSet) -> Replay:
+        """What has to be said again when the other side expects these ids.
+
+        A set cannot be open-ended: its greatest id stands for itself and everything after it.  A non-empty set only.
+        """
+        last = expected.last
+        wanted = expected - self.beyond(expected)
+        if serial_lt(last, self.next_id):
+            wanted |= RangeSet([(last, serial_add(self.next_id, -1))])
+        kept = MutableRangeSet()
+        for id in self.kept:
+            kept.add(id)
+        ids = [id for id in self.kept if id in wanted]
+        in_doubt = self.outstanding.freeze() - self.confirmed.freeze() - kept.freeze()
+        missing = in_doubt & wanted
+        return Replay(ids, wanted - kept.freeze() - missing, missing)
+
+    def _drop(self, ids: RangeSet) -> None:
+        for id in pick(ids, self.kept):
+            payload, header, body = self.kept.pop(id)
+            self.kept_octets -= len(payload) + len(header or b"") + len(body or b"")

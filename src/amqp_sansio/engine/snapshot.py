@@ -1,0 +1,160 @@
+"""A session as a plain value, and back again.
+
+The value holds builtins (dict, tuple, str, bytes, int, bool, None) and commands of spec, and can be stored, pickled and
+compared.  What belongs to one attachment (the channel, what was said of command-points) is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from amqp_sansio.config import Profile
+from amqp_sansio.engine.credit import Credit, Flow
+from amqp_sansio.engine.results import Owed
+from amqp_sansio.engine.subscription import Subscriber, Subscription
+from amqp_sansio.engine.transfers import Delivery
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
+from amqp_sansio.limits import Limits
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.session import Session
+
+VERSION: Final = 1
+"""Of the shape of a snapshot."""
+
+
+def take(session: Session) -> dict[str, object]:
+    """The session as a plain value."""
+    # Subscriptions that were cancelled and replaced live on in deliveries and commands under way: number all of them.
+    subscriptions: dict[int, tuple[int, Subscription]] = {}
+    subscribers: dict[int, tuple[int, Subscriber]] = {}
+
+    def ours(subscription: Subscription | None) -> int | None:
+        if subscription is None:
+            return None
+        return subscriptions.setdefault(id(subscription), (len(subscriptions), subscription))[0]
+
+    def theirs(subscriber: Subscriber) -> int:
+        return subscribers.setdefault(id(subscriber), (len(subscribers), subscriber))[0]
+
+    outbound, inbound = session.outbound, session.inbound
+    state: dict[str, object] = {
+        "version": VERSION,
+        "name": session.name,
+        "role": session.role,
+        "timeout": session.timeout,
+        "timeout_known": session.timeout_known,
+        "max_timeout": session.max_timeout,
+        "ended": session.state == "ended",
+        "cause": session.cause,
+        "attachments": session.attachments,
+        "outbound": {
+            "next_id": outbound.next_id,
+            "sent": outbound.sent,
+            "outstanding": outbound.outstanding.freeze().ranges,
+            "confirmed": outbound.confirmed.freeze().ranges,
+            "known": outbound.known.freeze().ranges,
+            "retain": outbound.retain,
+            "kept": tuple(outbound.kept.items()),
+        },
+        "inbound": {
+            "cursor": inbound.cursor,
+            "received": inbound.received,
+            "holes": inbound.holes.freeze().ranges,
+            "gapped": inbound.gapped.freeze().ranges,
+            "incomplete": inbound.incomplete.freeze().ranges,
+            "syncs": tuple(inbound.syncs),
+            "completed": inbound.completed.freeze().ranges,
+            "confirmed": inbound.confirmed.freeze().ranges,
+        },
+        "asked": tuple(session.results.asked.items()),
+        "owed": tuple([(id, tuple(owed)) for id, owed in session.results.owed.items()]),
+        "stray": session.results.stray,
+        "current": {name: ours(subscription) for name, subscription in session.subscriptions.items()},
+        "deliveries": tuple([
+            (id, d.state, d.accept_mode, ours(d.subscription), d.octets, d.completed)
+            for id, d in session.transfers.deliveries.items()
+        ]),
+        "cancels": tuple([(id, ours(subscription)) for id, subscription in session.cancels.items()]),
+        "flushes": tuple([(id, ours(subscription)) for id, subscription in session.flushes.items()]),
+        "current_subscribers": {name: theirs(subscriber) for name, subscriber in session.subscribers.items()},
+        "subscriber_flushes": tuple([(id, theirs(whose)) for id, whose in session.subscriber_flushes.items()]),
+        "windows": tuple([(id, theirs(whose), octets) for id, (whose, octets) in session.windows.items()]),
+        "producer": None if session.producer is None else (session.producer.limit, session.producer.used),
+        "throttle": None if session.throttle is None else (session.throttle.limit, session.throttle.used),
+    }  # fmt: skip
+    state["subscriptions"] = tuple([
+        (s.queue, s.destination, s.accept_mode, s.acquire_mode, s.cancelled, s.flow.snapshot())
+        for _, s in subscriptions.values()
+    ])  # fmt: skip
+    state["subscribers"] = tuple([
+        (s.queue, s.destination, s.accept_mode, s.acquire_mode, s.flow.snapshot()) for _, s in subscribers.values()
+    ])  # fmt: skip
+    return state
+
+
+def restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> Session:
+    """A detached session in the state of a snapshot."""
+    from amqp_sansio.engine.session import Session
+
+    if snapshot.get("version") != VERSION:
+        raise ValueError(f"a snapshot of version {snapshot.get('version')!r}: this library reads version {VERSION}")
+    session = Session(
+        snapshot["name"],
+        snapshot["role"],
+        timeout=snapshot["timeout"],
+        max_timeout=snapshot["max_timeout"],
+        profile=profile,
+        limits=limits,
+    )
+    session.timeout_known = snapshot["timeout_known"]
+    session.state = "ended" if snapshot["ended"] else "detached"
+    session.cause = snapshot["cause"] if snapshot["ended"] else "restored, and not attached yet"
+    session.attachments = snapshot["attachments"]
+
+    half = snapshot["outbound"]
+    outbound = session.outbound
+    outbound.next_id, outbound.sent, outbound.retain = half["next_id"], half["sent"], half["retain"]
+    outbound.outstanding = MutableRangeSet(RangeSet(half["outstanding"]))
+    outbound.confirmed = MutableRangeSet(RangeSet(half["confirmed"]))
+    outbound.known = MutableRangeSet(RangeSet(half["known"]))
+    outbound.kept = dict(half["kept"])
+    outbound.kept_octets = sum([
+        len(payload) + len(header or b"") + len(body or b"") for payload, header, body in outbound.kept.values()
+    ])  # fmt: skip
+
+    half = snapshot["inbound"]
+    inbound = session.inbound
+    inbound.cursor, inbound.received, inbound.syncs = half["cursor"], half["received"], list(half["syncs"])
+    inbound.holes = MutableRangeSet(RangeSet(half["holes"]))
+    inbound.gapped = MutableRangeSet(RangeSet(half["gapped"]))
+    inbound.incomplete = MutableRangeSet(RangeSet(half["incomplete"]))
+    inbound.completed = MutableRangeSet(RangeSet(half["completed"]))
+    inbound.confirmed = MutableRangeSet(RangeSet(half["confirmed"]))
+
+    subscriptions: list[Subscription] = []
+    for queue, destination, accept_mode, acquire_mode, cancelled, flow in snapshot["subscriptions"]:
+        subscription = Subscription(session, queue, destination, accept_mode, acquire_mode, Flow.restore(*flow))
+        subscription.cancelled = cancelled
+        subscriptions.append(subscription)
+    subscribers: list[Subscriber] = [
+        Subscriber(queue, destination, accept_mode, acquire_mode, Flow.restore(*flow))
+        for queue, destination, accept_mode, acquire_mode, flow in snapshot["subscribers"]
+    ]
+
+    session.results.asked.update(snapshot["asked"])
+    session.results.owed.update({id: Owed(*owed) for id, owed in snapshot["owed"]})
+    session.results.stray = snapshot["stray"]
+    session.subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
+    for id, state, accept_mode, at, octets, completed in snapshot["deliveries"]:
+        whose = None if at is None else subscriptions[at]
+        session.transfers.deliveries[id] = Delivery(state, accept_mode, whose, octets, completed)
+    session.cancels.update({id: subscriptions[at] for id, at in snapshot["cancels"]})
+    session.flushes.update({id: subscriptions[at] for id, at in snapshot["flushes"]})
+    session.subscribers.update({name: subscribers[at] for name, at in snapshot["current_subscribers"].items()})
+    session.subscriber_flushes.update({id: subscribers[at] for id, at in snapshot["subscriber_flushes"]})
+    session.windows.update({id: (subscribers[at], octets) for id, at, octets in snapshot["windows"]})
+    session.producer = None if snapshot["producer"] is None else Credit(*snapshot["producer"])
+    session.throttle = None if snapshot["throttle"] is None else Credit(*snapshot["throttle"])
+    return session

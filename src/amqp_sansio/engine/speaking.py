@@ -1,0 +1,216 @@
+"""What a session checks before it says a command, and what saying it changes.
+
+Each check looks at one verb, raises when the command may not be said now, changes nothing, and returns the effect: what is
+to happen once the command was written under its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from amqp_sansio.engine.credit import INFINITE, MESSAGE, OCTET, Credit
+from amqp_sansio.engine.subscription import Subscription
+from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.spec import execution, message
+from amqp_sansio.spec.base import Command
+from amqp_sansio.tables.session import COMMAND_SPEAKERS
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.session import Session
+
+Effect: TypeAlias = Callable[[int], None]
+Check: TypeAlias = Callable[["Session", Command], Effect | None]
+
+
+def check_command(session: Session, command: Command) -> Effect | None:
+    """Whether `command` (not a transfer) may be said now, and its effect."""
+    verb = command.VERB
+    speaker = COMMAND_SPEAKERS.get(verb)
+    if speaker is not None and speaker != session.role:
+        raise LocalProtocolError(verb, f"{session.role} role", (f"{speaker}:{verb}",), f"only the {speaker} says it")
+    check = _CHECKS.get(verb)
+    effect = check(session, command) if check is not None else None
+    if not command.RESULT:
+        return effect
+
+    def asked(id: int) -> None:
+        session.results.asked[id] = command
+        if effect is not None:
+            effect(id)
+
+    return asked
+
+
+def _known(session: Session, verb: str, destination: str, rule: str) -> Subscription:
+    subscription = session.subscriptions.get(destination)
+    if subscription is None:
+        legal = [f"{verb} {name!r}" for name, sub in session.subscriptions.items() if not sub.cancelled][:8]
+        raise LocalProtocolError(f"{verb} {destination!r}", "no such subscription", (*legal, "message.subscribe"), rule)
+    subscription.check_usable(verb)
+    return subscription
+
+
+def _throttles(session: Session, destination: str) -> bool:
+    """Whether a flow command is about all transfers of the session rather than about one subscription."""
+    return destination == "" and "" not in session.subscriptions
+
+
+def _subscribe(session: Session, command: Command) -> Effect | None:
+    assert isinstance(command, message.Subscribe)
+    destination = command.destination
+    if not destination:
+        raise LocalProtocolError(
+            "message.subscribe", "no destination", ("a destination that is not empty",), "message.subscribe.destination"
+        )
+    held = session.subscriptions.get(destination)
+    if held is not None and not held.cancelled:
+        raise LocalProtocolError(
+            f"message.subscribe {destination!r}",
+            "subscribed",
+            (f"message.cancel {destination!r}", "another destination"),
+            "message.subscribe.destination.unique-subscriber-destination",
+        )
+    if held is None and len(session.subscriptions) >= session.limits.subscriptions:
+        raise LimitError("subscriptions", session.limits.subscriptions, len(session.subscriptions) + 1)
+    accept_mode, acquire_mode = command.accept_mode or 0, command.acquire_mode or 0
+    check_modes(accept_mode, acquire_mode)
+    subscription = Subscription(session, command.queue or "", destination, accept_mode, acquire_mode)
+
+    def effect(_: int) -> None:
+        session.subscriptions[destination] = subscription
+
+    return effect
+
+
+def check_modes(accept_mode: int, acquire_mode: int) -> None:
+    """EncodeError for a number that is no accept-mode or acquire-mode."""
+    if accept_mode not in (0, 1):
+        raise EncodeError("message.accept-mode", f"0 explicit or 1 none, not {accept_mode}")
+    if acquire_mode not in (0, 1):
+        raise EncodeError("message.acquire-mode", f"0 pre-acquired or 1 not-acquired, not {acquire_mode}")
+
+
+def _cancel(session: Session, command: Command) -> Effect | None:
+    assert isinstance(command, message.Cancel)
+    rule = "message.cancel.destination.subscription-not-found"
+    subscription = _known(session, "message.cancel", command.destination or "", rule)
+
+    def effect(id: int) -> None:
+        subscription.cancelled = True
+        session.cancels[id] = subscription
+
+    return effect
+
+
+def _flush(session: Session, command: Command) -> Effect | None:
+    assert isinstance(command, message.Flush)
+    subscription = _known(session, "message.flush", command.destination or "", "message.flush.destination")
+
+    def effect(id: int) -> None:
+        subscription.flow.begin_flush(id)
+        session.flushes[id] = subscription
+
+    return effect
+
+
+def _stop(session: Session, command: Command) -> Effect | None:
+    assert isinstance(command, message.Stop)
+    destination = command.destination or ""
+    if _throttles(session, destination):
+
+        def throttle(_: int) -> None:
+            session.throttle = Credit()
+
+        return throttle
+    subscription = _known(session, "message.stop", destination, "message.stop.destination")
+    return lambda _: subscription.flow.stop()
+
+
+def _flow(session: Session, command: Command) -> Effect | None:
+    assert isinstance(command, message.Flow)
+    destination = command.destination or ""
+    unit = command.unit or 0
+    value = INFINITE if command.value is None else command.value
+    if unit not in (MESSAGE, OCTET):
+        raise EncodeError("message.flow.unit", f"0 message or 1 byte, not {unit}")
+    if not 0 <= value <= INFINITE:
+        raise EncodeError("message.flow.value", f"0 to {INFINITE}, not {value}")
+    if _throttles(session, destination):
+
+        def throttle(_: int) -> None:
+            if unit == MESSAGE and session.throttle is not None:
+                session.throttle.grant(value)
+
+        return throttle
+    subscription = _known(session, "message.flow", destination, "message.flow.destination")
+    return lambda _: subscription.flow.grant(unit, value)
+
+
+def _set_flow_mode(session: Session, command: Command) -> Effect | None:
+    assert isinstance(command, message.SetFlowMode)
+    destination = command.destination or ""
+    mode = command.flow_mode or 0
+    if _throttles(session, destination):
+        return None
+    subscription = _known(session, "message.set-flow-mode", destination, "message.set-flow-mode.destination")
+    subscription.check_mode(mode)
+    return lambda _: subscription.flow.set_mode(mode)
+
+
+def _settle(session: Session, command: Command) -> Effect | None:
+    assert isinstance(command, (message.Accept, message.Reject, message.Release, message.Acquire))
+    ids: RangeSet = EMPTY if command.transfers is None else command.transfers
+    planned = session.transfers.plan(command.VERB, ids)
+    completes = session.profile.completion != "manual"
+
+    def effect(_: int) -> None:
+        settled = session.transfers.uncompleted(planned) if completes else EMPTY
+        session.transfers.apply(planned)
+        if settled:
+            session.complete_now(settled)
+
+    return effect
+
+
+def _result(session: Session, command: Command) -> Effect | None:
+    assert isinstance(command, execution.Result)
+    id = command.command_id
+    if id is None:
+        raise EncodeError("execution.result.command-id", "names the command that it answers")
+    session.results.check_result(id, command.value)
+
+    def effect(_: int) -> None:
+        session.results.given(id)
+        if session.completes_on_hand_out:
+            session.complete_now(RangeSet.of(id))
+
+    return effect
+
+
+def _resume(session: Session, command: Command) -> Effect | None:
+    check_fragments(session, "message.resume")
+    return None
+
+
+def check_fragments(session: Session, said: str) -> None:
+    """LocalProtocolError unless the profile lets fragments and message.resume be said: qpidd drops the connection on them."""
+    if not session.profile.fragments:
+        raise LocalProtocolError(said, "profile without fragments", (f"{said} with Profile(fragments=True)",))
+
+
+_CHECKS: Final[dict[str, Check]] = {
+    "message.subscribe": _subscribe,
+    "message.cancel": _cancel,
+    "message.flush": _flush,
+    "message.stop": _stop,
+    "message.flow": _flow,
+    "message.set-flow-mode": _set_flow_mode,
+    "message.accept": _settle,
+    "message.reject": _settle,
+    "message.release": _settle,
+    "message.acquire": _settle,
+    "message.resume": _resume,
+    "execution.result": _result,
+}

@@ -1,0 +1,142 @@
+"""Subscriptions: ours at the other side (`Subscription`), and the other side's with us (`Subscriber`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Flow
+from amqp_sansio.errors import EncodeError, LocalProtocolError
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import message
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.carrier import CommandId
+    from amqp_sansio.engine.session import Session
+
+
+class Subscription:
+    """What we subscribed to.  Messages come while there is credit in both units; it begins with none, in window mode.
+
+    The credit seen from here is an upper bound of what may still come: what the other side has sent and we have not read is
+    not subtracted yet.
+    """
+
+    __slots__ = ("_session", "accept_mode", "acquire_mode", "cancelled", "destination", "flow", "queue")
+
+    def __init__(
+        self, session: Session, queue: str, destination: str, accept_mode: int, acquire_mode: int, flow: Flow | None = None
+    ) -> None:
+        self._session: Final = session
+        self.queue: Final = queue
+        self.destination: Final = destination
+        self.accept_mode: Final = accept_mode
+        self.acquire_mode: Final = acquire_mode
+        self.flow: Final = flow or Flow()
+        self.cancelled = False
+
+    @property
+    def message_credit(self) -> int:
+        """How many more messages may come: 0 to 2**32 - 2, or INFINITE."""
+        return self.flow.messages.available
+
+    @property
+    def octet_credit(self) -> int:
+        """How many more octets of header and body may come: 0 to 2**32 - 2, or INFINITE."""
+        return self.flow.octets.available
+
+    @property
+    def mode(self) -> int:
+        """0 credit, 1 window."""
+        return self.flow.mode
+
+    @property
+    def unsettled(self) -> RangeSet:
+        """Transfers of this subscription with explicit accept that are neither accepted, rejected nor released."""
+        return self._session.transfers.unsettled(self)
+
+    def grant(self, messages: int, octets: int = INFINITE) -> CommandId:
+        """Grants credit in both units, for either at 0 stops everything; each 0 to 2**32 - 1, which is INFINITE.
+
+        A unit of which nothing is granted is not mentioned, nor is infinite credit that is there already.  Returns the id of
+        the last command said.  LocalProtocolError when nothing would be said.
+        """
+        for value in (messages, octets):
+            if not 0 <= value <= INFINITE:
+                raise EncodeError("message.flow.value", f"0 to {INFINITE}, not {value}")
+        flows = [
+            message.Flow(self.destination, unit, value)
+            for unit, value, credit in ((MESSAGE, messages, self.flow.messages), (OCTET, octets, self.flow.octets))
+            if value and not (value == INFINITE == credit.limit and not self.flow.flushing)
+        ]
+        if not flows:
+            raise LocalProtocolError(
+                "message.flow", "all of that is granted already", ("grant of more", "message.stop", "message.flush")
+            )
+        return self._session.send_all(flows)[-1]
+
+    def flush(self, sync: bool = False) -> CommandId:
+        """Asks for what credit and queue allow now; then the credit is gone.  The completion of the command says when."""
+        return self._session.send(message.Flush(self.destination), sync=sync)
+
+    def stop(self, sync: bool = False) -> CommandId:
+        """Takes all credit away.  Nothing comes after the completion of the command."""
+        return self._session.send(message.Stop(self.destination), sync=sync)
+
+    def cancel(self, sync: bool = False) -> CommandId:
+        """Ends the subscription.  Messages may come until the command is complete; what came can still be settled."""
+        return self._session.send(message.Cancel(self.destination), sync=sync)
+
+    def set_mode(self, mode: int, sync: bool = False) -> CommandId:
+        """0 credit, 1 window.  Only while there is no credit in either unit."""
+        return self._session.send(message.SetFlowMode(self.destination, mode), sync=sync)
+
+    def check_usable(self, said: str) -> None:
+        """LocalProtocolError when it is cancelled."""
+        if self.cancelled:
+            raise LocalProtocolError(f"{said} {self.destination!r}", "cancelled", ("message.subscribe",))
+
+    def check_mode(self, mode: int) -> None:
+        """LocalProtocolError unless the mode may be set now."""
+        if mode not in (CREDIT_MODE, WINDOW_MODE):
+            raise EncodeError("message.set-flow-mode.flow-mode", f"0 credit or 1 window, not {mode}")
+        if not self.flow.empty:
+            raise LocalProtocolError(
+                f"message.set-flow-mode {self.destination!r}",
+                f"credit of {self.message_credit} messages and {self.octet_credit} octets",
+                ("message.stop", "message.flush"),
+                "message.set-flow-mode.mode-switching",
+            )
+
+    def __repr__(self) -> str:
+        return f"<Subscription {self.destination!r} to {self.queue!r}>"
+
+
+class Subscriber:
+    """Somebody at the other side who subscribed to us: where `Session.deliver` sends, and how much it may."""
+
+    __slots__ = ("accept_mode", "acquire_mode", "destination", "flow", "queue")
+
+    def __init__(self, queue: str, destination: str, accept_mode: int, acquire_mode: int, flow: Flow | None = None) -> None:
+        self.queue: Final = queue
+        self.destination: Final = destination
+        self.accept_mode: Final = accept_mode
+        self.acquire_mode: Final = acquire_mode
+        self.flow: Final = flow or Flow()
+
+    @property
+    def message_credit(self) -> int:
+        """How many more messages may be delivered: 0 to 2**32 - 2, or INFINITE."""
+        return self.flow.messages.available
+
+    @property
+    def octet_credit(self) -> int:
+        """How many more octets may be delivered: 0 to 2**32 - 2, or INFINITE."""
+        return self.flow.octets.available
+
+    @property
+    def mode(self) -> int:
+        """0 credit, 1 window."""
+        return self.flow.mode
+
+    def __repr__(self) -> str:
+        return f"<Subscriber {self.destination!r} to {self.queue!r}>"

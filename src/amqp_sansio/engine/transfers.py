@@ -1,0 +1,124 @@
+"""The transfers that we received and have not finished with: their states run along the rows of `tables.transfer`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.kernel.serials import RangeSet, pick
+from amqp_sansio.tables import transfer as rows
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.subscription import Subscription
+
+EXPLICIT = 0
+NONE = 1
+PRE_ACQUIRED = 0
+NOT_ACQUIRED = 1
+
+
+class Delivery(NamedTuple):
+    """One transfer: its state in the table of its accept-mode, whose subscription it came for, its cost in octets."""
+
+    state: str
+    accept_mode: int
+    subscription: Subscription | None
+    octets: int
+    completed: bool
+
+
+RULES = {
+    rows.ACCEPT: "message.accept.acquisition",
+    rows.REJECT: "message.reject.acquisition",
+}
+
+
+class Transfers:
+    """`deliveries` by command id: those that are not settled or not completed."""
+
+    __slots__ = ("deliveries",)
+
+    def __init__(self) -> None:
+        self.deliveries: dict[int, Delivery] = {}
+
+    def plan(self, verb: str, ids: RangeSet) -> dict[int, Delivery]:
+        """What the deliveries become when the recipient says `verb` about `ids`; changes nothing.
+
+        LocalProtocolError when it may not be said about every one of them.
+        """
+        found = pick(ids, self.deliveries)
+        planned: dict[int, Delivery] = {}
+        bad: list[int] = []
+        for id in found:
+            delivery = self.deliveries[id]
+            state = rows.TRANSFER[delivery.accept_mode].moves.get((delivery.state, rows.RECIPIENT, verb))
+            if state is None:
+                bad.append(id)
+            else:
+                planned[id] = delivery._replace(state=state)
+        if bad or len(found) != len(ids) or not ids:
+            raise self._misuse(verb, ids, bad)
+        return planned
+
+    def apply(self, planned: dict[int, Delivery]) -> None:
+        """Makes a plan true."""
+        for id, delivery in planned.items():
+            if delivery.state == rows.END and delivery.completed:
+                self.deliveries.pop(id, None)
+            else:
+                self.deliveries[id] = delivery
+
+    def acquired(self, asked: RangeSet, acquired: RangeSet) -> None:
+        """The result of an acquire for `asked` came: `acquired` are ours now, the others are as before."""
+        for id in pick(asked, self.deliveries):
+            delivery = self.deliveries[id]
+            verb = rows.RESULT_ACQUIRED if id in acquired else rows.RESULT_NOT_ACQUIRED
+            state = rows.TRANSFER[delivery.accept_mode].moves.get((delivery.state, rows.SENDER, verb))
+            if state is None:
+                continue
+            if delivery.completed and delivery.accept_mode == NONE:
+                del self.deliveries[id]
+            else:
+                self.deliveries[id] = delivery._replace(state=state)
+
+    def complete(self, ids: RangeSet) -> None:
+        """These commands are completed: gives the window back, and forgets what is settled too."""
+        for id in pick(ids, self.deliveries):
+            delivery = self.deliveries[id]
+            if delivery.completed:
+                continue
+            if delivery.subscription is not None:
+                delivery.subscription.flow.complete(1, delivery.octets)
+            moves = rows.TRANSFER[delivery.accept_mode].moves
+            state = moves.get((delivery.state, rows.RECIPIENT, rows.COMPLETE), delivery.state)
+            if state == rows.END:
+                del self.deliveries[id]
+            else:
+                self.deliveries[id] = delivery._replace(state=state, completed=True)
+
+    def uncompleted(self, planned: dict[int, Delivery]) -> RangeSet:
+        """Those that a plan settles and that are not completed yet."""
+        return RangeSet([(id, id) for id, d in planned.items() if d.state == rows.END and not d.completed])
+
+    def unsettled(self, subscription: Subscription | None = None) -> RangeSet:
+        """Transfers with explicit accept that are neither accepted, rejected nor released."""
+        return RangeSet([
+            (id, id)
+            for id, d in self.deliveries.items()
+            if d.state != rows.END and d.accept_mode == EXPLICIT and subscription in (None, d.subscription)
+        ])  # fmt: skip
+
+    def _misuse(self, verb: str, ids: RangeSet, bad: list[int]) -> LocalProtocolError:
+        able: list[int] = []
+        for id, delivery in self.deliveries.items():
+            if (delivery.state, rows.RECIPIENT, verb) in rows.TRANSFER[delivery.accept_mode].moves:
+                able.append(id)
+        legal = [f"{verb} {RangeSet.of(*able)}"] if able else []
+        if bad:
+            delivery = self.deliveries[bad[0]]
+            words = rows.TRANSFER[delivery.accept_mode].legal([delivery.state])
+            legal += [f"{word.removeprefix('recipient:')} {bad[0]}" for word in words if word.startswith("recipient:")]
+            state = f"{bad[0]} is {delivery.state}"
+        else:
+            state = "no such unsettled transfer" if ids else "no ids"
+        return LocalProtocolError(f"{verb} {ids}", state, tuple(legal), RULES.get(verb, "message"))

@@ -1,0 +1,221 @@
+"""Sessions without connections: a carrier made of lists, and two of them joined by a wire that can be cut.
+
+For testing the session layer alone.  The wire hands over octets, as a socket would; what it cuts off is lost.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.config import DEFAULT_PROFILE, Profile
+from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.channel import Channel
+from amqp_sansio.engine.session import Session
+from amqp_sansio.events import AttachRequested, Event, Origin, Violation
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.wire.layouts.layout import Layout
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import CONTROL, Assembly, SegmentReader, frame_command, frame_control
+
+
+class BareCarrier:
+    """A carrier without a connection: what is written is in `out`, what happened in `events`, violations in `failed`."""
+
+    def __init__(
+        self,
+        role: Role,
+        *,
+        profile: Profile = DEFAULT_PROFILE,
+        limits: Limits = DEFAULT_LIMITS,
+        max_frame_size: int = 65535,
+        eager_headers: bool = False,
+    ) -> None:
+        self.role: Final[Role] = role
+        self.layout: Final[Layout] = LAYOUT
+        self.limits: Final = limits
+        self.profile: Final = profile
+        self.eager_headers: Final = eager_headers
+        self.max_frame_size: Final = max_frame_size
+        self.now: float | None = None
+        self.closed_cause: str | None = None
+        self.out = bytearray()
+        self.events: list[Event] = []
+        self.failed: list[Violation] = []
+        self.channels: dict[int, Channel] = {}
+        self.reader: Final = SegmentReader(limits, max_frame_size)
+        self._touched: dict[int, Session] = {}
+
+    def write(self, octets: bytes) -> None:
+        """See Carrier."""
+        self.out += octets
+
+    def emit(self, event: Event) -> None:
+        """See Carrier."""
+        self.events.append(event)
+
+    def fail(self, violation: Violation) -> None:
+        """See Carrier."""
+        self.failed.append(violation)
+
+    def touch(self, session: Session) -> None:
+        """See Carrier."""
+        self._touched[id(session)] = session
+
+    def forget(self, channel: int) -> None:
+        """See Carrier."""
+        self.reader.forget(channel)
+
+    def session_named(self, name: bytes) -> Session | None:
+        """See Carrier."""
+        for channel in self.channels.values():
+            if channel.session is not None and channel.session.name == name:
+                return channel.session
+        return None
+
+    def channel(self, number: int) -> Channel:
+        """The channel of a number."""
+        if number not in self.channels:
+            self.channels[number] = Channel(number, self)
+        return self.channels[number]
+
+    def feed(self, octets: bytes) -> None:
+        """The other side's octets arrive."""
+        self.reader.receive(octets)
+        while (unit := self.reader.next()) is not None:
+            if not isinstance(unit, Assembly):
+                if unit.code > 501:
+                    self.channel(unit.channel).receive_breach(
+                        unit.rule, unit.text, unit.code, unit.said, unit.legal, unit.offset
+                    )
+                else:
+                    self.fail(Violation("", unit.rule, unit.said, unit.legal, unit.code, unit.channel, unit.offset, unit.text))
+            elif unit.kind == CONTROL:
+                control = self.layout.decode_control(unit.payload, 0, len(unit.payload))
+                self.channel(unit.channel).receive_control(control, unit.start)
+            else:
+                self.channel(unit.channel).receive_command(unit)
+
+    def hear(self, *said: Control | Command, channel: int = 0, header: bytes | None = None, body: bytes | None = None) -> None:
+        """The other side says controls and commands."""
+        for thing in said:
+            if isinstance(thing, Control):
+                self.feed(frame_control(channel, self.layout.encode_control(thing)))
+            else:
+                self.feed(b"".join(frame_command(channel, self.layout.encode_command(thing, False), header, body)))
+
+    def take(self) -> bytes:
+        """All there is to send."""
+        touched, self._touched = self._touched, {}
+        for session in touched.values():
+            session.flush_pending()
+        octets = bytes(self.out)
+        self.out.clear()
+        return octets
+
+    def said(self) -> list[Control | Command]:
+        """What there was to send, decoded."""
+        reader = SegmentReader(DEFAULT_LIMITS)
+        reader.receive(self.take())
+        things: list[Control | Command] = []
+        while (unit := reader.next()) is not None:
+            assert isinstance(unit, Assembly), unit
+            if unit.kind == CONTROL:
+                things.append(self.layout.decode_control(unit.payload, 0, len(unit.payload)))
+            else:
+                things.append(self.layout.decode_command(unit.payload, 0, len(unit.payload))[0])
+        return things
+
+    def happened(self) -> list[Event]:
+        """The events since the last time."""
+        events, self.events = self.events, []
+        return events
+
+    def lost(self, text: str = "cut") -> None:
+        """The connection ends."""
+        self.closed_cause = text
+        for channel in self.channels.values():
+            channel.lost(Origin.EOF, text)
+
+
+class Wire:
+    """A client and a server joined by one wire; `sessions` is what the server keeps across cuts."""
+
+    def __init__(
+        self,
+        *,
+        session_timeout: int | None = 0,
+        profile: Profile = DEFAULT_PROFILE,
+        limits: Limits = DEFAULT_LIMITS,
+        max_frame_size: int = 65535,
+    ) -> None:
+        self.session_timeout: Final = session_timeout
+        self.profile: Final = profile
+        self.limits: Final = limits
+        self.max_frame_size = max_frame_size
+        self.sessions: dict[bytes, Session] = {}
+        self.to_server = bytearray()
+        self.to_client = bytearray()
+        self.client = self._carrier("client")
+        self.server = self._carrier("server")
+
+    def _carrier(self, role: Role) -> BareCarrier:
+        return BareCarrier(role, profile=self.profile, limits=self.limits, max_frame_size=self.max_frame_size)
+
+    def session(self, name: bytes = b"s", timeout: int | None = 0) -> tuple[Session, Session]:
+        """A session attached at both ends, the client's first."""
+        ours = Session(name, "client", timeout=timeout, profile=self.profile, limits=self.limits)
+        ours.bind(self.client.channel(0))
+        ours.attach()
+        self.run()
+        return ours, self.sessions[name]
+
+    def collect(self) -> None:
+        """Takes what both sides have to send."""
+        self.to_server += self.client.take()
+        self.to_client += self.server.take()
+
+    def step(self, to_server: int | None = None, to_client: int | None = None) -> None:
+        """Hands over so many octets each way (None: all)."""
+        self.collect()
+        up, down = bytes(self.to_server[:to_server]), bytes(self.to_client[:to_client])
+        del self.to_server[: len(up)]
+        del self.to_client[: len(down)]
+        self.server.feed(up)
+        self._answer()
+        self.client.feed(down)
+
+    def _answer(self) -> None:
+        """The server accepts what is asked for: a session that it has, when that still lives, else a new one."""
+        for event in self.server.events:
+            if not isinstance(event, AttachRequested):
+                continue
+            channel = self.server.channel(event.channel)
+            if channel.requested != event.session:
+                continue
+            session = self.sessions.get(event.session)
+            if session is None or session.state == "ended":
+                session = Session(
+                    event.session, "server", max_timeout=self.session_timeout, profile=self.profile, limits=self.limits
+                )
+                self.sessions[event.session] = session
+            channel.accept(session)
+
+    def run(self) -> None:
+        """Hands over everything until nobody has anything to say."""
+        self.collect()
+        while self.to_server or self.to_client:
+            self.step()
+            self.collect()
+
+    def cut(self, to_server: int = 0, to_client: int = 0) -> None:
+        """Hands over so many octets each way, then both connections end and new ones stand ready."""
+        self.step(to_server, to_client)
+        self.client.lost()
+        self.server.lost()
+        self.to_server.clear()
+        self.to_client.clear()
+        events = self.client.events, self.server.events
+        self.client = self._carrier("client")
+        self.server = self._carrier("server")
+        self.client.events, self.server.events = events

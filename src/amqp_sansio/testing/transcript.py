@@ -1,0 +1,84 @@
+"""Who said what, in the third person, for a person to read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.dialects import AMQP_0_10, Dialect
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
+from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
+
+
+class _Ear:
+    """Hears one speaker of one connection."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect: Final = dialect
+        self._header: bytes | None = b""
+        self._reader: Final = SegmentReader(DEFAULT_LIMITS, tolerant=True, offset=SIZE)
+
+    def hear(self, octets: bytes) -> list[str]:
+        said: list[str] = []
+        if self._header is not None:
+            self._header += octets
+            if len(self._header) < SIZE:
+                return said
+            header, octets = ProtocolHeader(self._header[:SIZE]), self._header[SIZE:]
+            self._header = None
+            said.append(f"protocol header {header.name}")
+        self._reader.receive(octets)
+        while (thing := self._reader.next()) is not None:
+            said.append(self._words(thing))
+        return said
+
+    def _words(self, thing: Assembly | Malformed) -> str:
+        if isinstance(thing, Malformed):
+            return f"[{thing.channel}] {thing.said}: {thing.text} ({thing.rule})"
+        payload, layout = thing.payload, self._dialect.layout
+        kind = "command" if thing.kind == COMMAND else "control"
+        verb = layout.verb_of(kind, payload[0], payload[1]) if len(payload) > 1 else f"an empty {kind}"
+        try:
+            if thing.kind == COMMAND:
+                command, sync = layout.decode_command(payload, 0, len(payload))
+                shown = f"{_fields(command)}{' sync' if sync else ''}"
+            else:
+                shown = _fields(layout.decode_control(payload, 0, len(payload)))
+        except DecodeError as error:
+            shown = f" that cannot be read: {error}"
+        content = "" if thing.header is None else f", header of {len(thing.header)} octets"
+        content += "" if thing.body is None else f", body of {len(thing.body)} octets"
+        return f"[{thing.channel}] {verb}{shown}{content}"
+
+
+def _fields(value: object) -> str:
+    """The fields of a control or command, without those that were not said, and without the name of its class."""
+    shown = repr(value)
+    return shown[shown.index("(") :]
+
+
+class Transcript:
+    """The lines of a conversation: `moment speaker: [channel] what was said`.  Secrets show as their length."""
+
+    def __init__(self, dialect: Dialect = AMQP_0_10) -> None:
+        self._dialect: Final = dialect
+        self.lines: list[str] = []
+        self._ears: dict[str, _Ear] = {}
+
+    def begin(self, moment: int, connection: int) -> None:
+        """A new connection begins."""
+        self._ears = {speaker: _Ear(self._dialect) for speaker in ("client", "server")}
+        self.note(moment, f"--- connection {connection} ---")
+
+    def hear(self, moment: int, speaker: str, octets: bytes) -> None:
+        """`speaker` said these octets."""
+        for words in self._ears[speaker].hear(octets):
+            self.lines.append(f"{moment:5} {speaker}: {words}")
+
+    def note(self, moment: int, text: str) -> None:
+        """Something that nobody said."""
+        self.lines.append(f"{moment:5} {text}")
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)

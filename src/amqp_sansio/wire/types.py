@@ -1,0 +1,532 @@
+"""The type system: maps, lists, arrays and structs in values, and the edge around all types.
+
+`decode_...` functions raise `DecodeError` and nothing else, whatever the octets are: 503 for sizes, counts and codes that
+cannot be, 531 for text, characters and keys that are not what their type allows, 506 for one of our limits (`Reading`).
+`read_...` functions are their inner half, for generated decoders: they may also raise what `BAD` lists.  `encode_...`
+functions raise `EncodeError`.
+
+Sizes bound everything: a count that disagrees with the size is an error.  A size of 0 stands for «no value» (`NullMap`,
+`NullList`, `NullArray`, `NullStruct`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Final, TypeAlias, TypeVar
+from uuid import UUID
+
+from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.spec import values as v
+from amqp_sansio.spec.base import Struct
+from amqp_sansio.spec.values import (
+    Array,
+    DoubledMap,
+    List,
+    Map,
+    NullArray,
+    NullList,
+    NullMap,
+    OpaqueValue,
+    RawArray,
+    TextArray,
+    Value,
+)
+from amqp_sansio.wire.octets import OCTET, STR16, get_pair32, i64, put_sizes, put_tag16, put_tag_i64, put_u32, u16, u32
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.scalars import READERS, WRITERS, least_width, put_opaque
+
+BAD: Final = (struct.error, IndexError, UnicodeDecodeError)
+"""What reading may raise besides DecodeError where octets are missing or wrong."""
+
+StructDecoder: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Struct]
+"""(octets, offset of the first field, end, flags, reading, depth) -> the struct."""
+
+STRUCT_READERS: Final[dict[int, StructDecoder]] = {}
+"""By class and code as one number; filled by `wire.layouts.structs`, which needs this module for the maps inside structs."""
+STRUCT_WRITERS: Final[dict[type[Struct], Callable[..., bytes]]] = {}
+"""The same, by class."""
+
+NULL_MAP: Final = NullMap()
+NULL_LIST: Final = NullList()
+NULL_ARRAY: Final = NullArray()
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+def _too_deep(what: str, p: int, reading: Reading) -> DecodeError:
+    return DecodeError(what, p, f"limit nesting is {reading.nesting}", 506)
+
+
+def _size(what: str, least: int, b: bytes, p: int, end: int) -> int:
+    """The size of a map, list or array, checked: 0, or from `least` to what is left."""
+    if p + 4 > end:
+        raise DecodeError(what, p, f"its size takes 4 octets, {end - p} are left")
+    size: int = u32(b, p)[0]
+    if size > end - p - 4:
+        raise DecodeError(what, p, f"its size, {size}, goes beyond the {end - p - 4} octets that are left")
+    if 0 < size < least:
+        raise DecodeError(what, p, f"a size of {size} has no room for what must be there, {least} octets")
+    return size
+
+
+def read_map(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Map, int]:
+    """A map from its size on."""
+    content = p + 4
+    if content + 4 > end:
+        return NULL_MAP, content + _size("map", 4, b, p, end)
+    size, count = get_pair32(b, p)
+    stop = content + size
+    if stop > end or size < 4:
+        return NULL_MAP, content + _size("map", 4, b, p, end)
+    if count * 2 > size - 4:
+        raise DecodeError("map", content, f"{count} entries do not fit into {size - 4} octets")
+    if depth >= reading.nesting:
+        raise _too_deep("map", p, reading)
+    if reading.text != "strict":
+        return _read_map_leniently(b, content, stop, count, reading, depth)
+    entries: dict[str, Value] = {}
+    p = content + 4
+    for _ in range(count):
+        if p >= stop:
+            raise DecodeError("map", p, f"its count says {count}, its size ends after {len(entries)}")
+        q = p + 1 + b[p]
+        if q >= stop:
+            raise DecodeError("map key", p, "it goes beyond the map")
+        key = b[p + 1 : q].decode()
+        code = b[q]
+        if code == 0x95:
+            p = q + 3 + (b[q + 2] if b[q + 1] == 0 else u16(b, q + 1)[0])
+            if p > stop:
+                raise DecodeError(f"map[{key!a}]", q + 1, "the text goes beyond the map")
+            entries[key] = b[q + 3 : p].decode()
+        elif code == 0x31:
+            entries[key] = i64(b, q + 1)[0]
+            p = q + 9
+        else:
+            entries[key], p = READERS[code](b, q + 1, stop, reading, depth + 1)
+    if p != stop or len(entries) != count:
+        return _odd_map(entries, b, content, p, stop, count, reading), stop
+    return Map(entries, True), stop
+
+
+def _read_map_leniently(b: bytes, content: int, stop: int, count: int, reading: Reading, depth: int) -> tuple[Map, int]:
+    """The same where text that is no UTF-8 may come."""
+    entries: dict[str, Value] = {}
+    p = content + 4
+    for _ in range(count):
+        key, p = READERS[0x85](b, p, stop, reading, depth)
+        if p >= stop:
+            raise DecodeError("map key", p, "it goes beyond the map")
+        entries[str(key)], p = READERS[b[p]](b, p + 1, stop, reading, depth + 1)
+    return _odd_map(entries, b, content, p, stop, count, reading), stop
+
+
+def _odd_map(entries: dict[str, Value], b: bytes, content: int, p: int, stop: int, count: int, reading: Reading) -> Map:
+    """The map when its entries end where its size does; `DoubledMap` when a key came twice."""
+    if p != stop:
+        raise DecodeError("map", p, f"{count} entries end {abs(stop - p)} octets {'before' if p < stop else 'after'} its size")
+    if len(entries) == count:
+        return Map(entries, True)
+    if reading.distinct_keys:
+        raise DecodeError("map", content, "a key comes twice", 531)
+    return DoubledMap(entries, b[content:stop])
+
+
+def read_list(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[List, int]:
+    """A list from its size on."""
+    size = _size("list", 4, b, p, end)
+    content = p + 4
+    stop = content + size
+    if size == 0:
+        return NULL_LIST, stop
+    count: int = u32(b, content)[0]
+    if count > size - 4:
+        raise DecodeError("list", content, f"{count} elements do not fit into {size - 4} octets")
+    if depth >= reading.nesting:
+        raise _too_deep("list", p, reading)
+    items: list[Value] = []
+    p = content + 4
+    for _ in range(count):
+        if p >= stop:
+            raise DecodeError("list", p, f"its count says {count}, its size ends after {len(items)}")
+        item, p = READERS[b[p]](b, p + 1, stop, reading, depth + 1)
+        items.append(item)
+    if p != stop:
+        raise DecodeError(
+            "list", p, f"{count} elements end {abs(stop - p)} octets {'before' if p < stop else 'after'} its size"
+        )
+    return List(items), stop
+
+
+def read_array(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Array, int]:
+    """An array from its size on."""
+    size = _size("array", 5, b, p, end)
+    content = p + 4
+    stop = content + size
+    if size == 0:
+        return NULL_ARRAY, stop
+    code = b[content]
+    count: int = u32(b, content + 1)[0]
+    least = least_width(code, content)
+    if least == 0 and count > reading.zero_width_elements:
+        raise DecodeError("array", content, f"limit zero_width_elements is {reading.zero_width_elements}; {count} came", 506)
+    if count * least > size - 5:
+        raise DecodeError("array", content, f"{count} elements of type 0x{code:02x} do not fit into {size - 5} octets")
+    if depth >= reading.nesting:
+        raise _too_deep("array", p, reading)
+    read = READERS[code]
+    items: list[Value] = []
+    p = content + 5
+    for _ in range(count):
+        item, p = read(b, p, stop, reading, depth + 1)
+        if p > stop:
+            break
+        items.append(item)
+    if p != stop:
+        raise DecodeError(
+            "array", p, f"{count} elements end {abs(stop - p)} octets {'before' if p < stop else 'after'} its size"
+        )
+    return Array(code, items), stop
+
+
+def read_fragments(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Array, int]:
+    """The arrays of command fragments: what is in one has no defined encoding, so one that is not empty is kept as it is."""
+    size = _size("array", 5, b, p, end)
+    content = p + 4
+    stop = content + size
+    if size == 0:
+        return NULL_ARRAY, stop
+    if size == 5 and b[content + 1 : stop] == b"\0\0\0\0":
+        return Array(b[content]), stop
+    return RawArray(b[content], b[content:stop]), stop
+
+
+_TEXTS: Final = frozenset({0x84, 0x85, 0x86, 0x90, 0x94, 0x95, 0x96, 0x80, 0xA0})
+
+
+def read_texts(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[tuple[str, ...], int]:
+    """An array of texts: a plain tuple where the elements are str16 (95), an `Array` where some peer chose another type.
+
+    Elements of a binary type are read as UTF-8 and keep their element code.
+    """
+    array, stop = read_array(b, p, end, reading, depth)
+    if array.code == 0x95 and not array.null:
+        return tuple([item for item in array if isinstance(item, str)]), stop
+    if array and array.code not in _TEXTS:
+        raise DecodeError("str16-array", p + 4, f"elements of type 0x{array.code:02x} are no text", 531)
+    if array.code in (0x80, 0x90, 0xA0):
+        texts = [item.decode("utf-8", reading.text) for item in array if isinstance(item, bytes)]
+        return TextArray(array.code, texts), stop
+    return TextArray(array.code, [item for item in array if isinstance(item, str)], array.null), stop
+
+
+def read_struct32(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Struct, int]:
+    """A coded struct from its size on: `UnknownStruct` for codes that nobody knows, `NullStruct` for size 0."""
+    size = _size("struct32", 2, b, p, end)
+    start = p + 4
+    stop = start + size
+    if size == 0:
+        return v.NullStruct(), stop
+    if depth >= reading.nesting:
+        raise _too_deep("struct32", p, reading)
+    decode = STRUCT_READERS.get(u16(b, start)[0])
+    if decode is None:
+        return v.UnknownStruct(b[start], b[start + 1], b[start + 2 : stop]), stop
+    if size < 4:
+        raise DecodeError("struct32", p, f"a size of {size} has no room for its flags")
+    return decode(b, start + 4, stop, u16(b, start + 2)[0], reading, depth + 1), stop
+
+
+READERS.update({0xA8: read_map, 0xA9: read_list, 0xAA: read_array, 0xAB: read_struct32})
+
+
+# --- the edge --------------------------------------------------------------------------------------
+
+
+def decode_value(
+    code: int, b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING
+) -> tuple[Value, int]:
+    """The value of type `code` at `p` (behind its type code) and the offset behind it.  DecodeError."""
+    return _edge(READERS[code], f"type 0x{code:02x}", b, p, end, depth, reading)
+
+
+def decode_map(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[Map, int]:
+    """The map whose size begins at `p`, and the offset behind it.  DecodeError.
+
+    A body of content type amqp/map is one, too.
+    """
+    return _edge(read_map, "map", b, p, end, depth, reading)
+
+
+def decode_list(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[List, int]:
+    """The list whose size begins at `p`, and the offset behind it.  DecodeError.
+
+    A body of content type amqp/list is one, too.
+    """
+    return _edge(read_list, "list", b, p, end, depth, reading)
+
+
+def decode_array(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[Array, int]:
+    """The array whose size begins at `p`, and the offset behind it.  DecodeError."""
+    return _edge(read_array, "array", b, p, end, depth, reading)
+
+
+def decode_struct32(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[Struct, int]:
+    """The coded struct whose size begins at `p`, and the offset behind it.  DecodeError names the field that is wrong."""
+    try:
+        return read_struct32(b, p, end, reading, depth)
+    except (*BAD, DecodeError) as why:
+        from amqp_sansio.wire import explain
+
+        raise explain.unreadable_struct(why, b, p, end, reading) from None
+
+
+_T = TypeVar("_T")
+
+
+def _edge(
+    read: Callable[[bytes, int, int, Reading, int], tuple[_T, int]],
+    what: str,
+    b: bytes,
+    p: int,
+    end: int,
+    depth: int,
+    reading: Reading,
+) -> tuple[_T, int]:
+    try:
+        value, stop = read(b, p, end, reading, depth)
+    except DecodeError:
+        raise
+    except BAD as why:
+        raise decode_error(why, what, p) from None
+    if stop > end:
+        raise DecodeError(what, p, f"needs {stop - p} octets, {end - p} are left")
+    return value, stop
+
+
+def decode_error(why: Exception, what: str, p: int) -> DecodeError:
+    """What one of BAD means."""
+    if isinstance(why, UnicodeDecodeError):
+        return DecodeError(what, p, f"text is not {why.encoding}: {why.reason}", 531)
+    return DecodeError(what, p, "octets are missing")
+
+
+# --- writing ---------------------------------------------------------------------------------------
+
+_CODES: Final[dict[type, int]] = {
+    bool: 0x08,
+    float: 0x33,
+    str: 0x95,
+    UUID: 0x48,
+    type(None): 0xF0,
+    Decimal: 0xD8,
+    dict: 0xA8,
+    list: 0xA9,
+    tuple: 0xA9,
+}
+
+
+def type_code_of(value: Value) -> int:
+    """The code of the type as which a value is written: its own when it has one, else that of the default mapping.
+
+    EncodeError for what has none: an int beyond 64 bits, an object of some other class.
+    """
+    kind = type(value)
+    code = _CODES.get(kind)
+    if code is not None:
+        return code
+    code = getattr(kind, "CODE", None)
+    if isinstance(code, int):
+        return code
+    if isinstance(value, int):
+        if value < 1 << 63:
+            return 0x31
+        return 0x32
+    if isinstance(value, bytes):
+        return 0x90 if len(value) < 65536 else 0xA0
+    if isinstance(value, OpaqueValue):
+        return value.code
+    if isinstance(value, Struct):
+        return 0xAB
+    for base, base_code in _CODES.items():
+        if isinstance(value, base):
+            return base_code
+    if isinstance(value, Mapping):
+        return 0xA8
+    raise EncodeError(kind.__name__, "no type of AMQP 0-10 is known for it; see amqp_sansio.spec.values")
+
+
+def encode_value(value: Value) -> tuple[int, bytes]:
+    """Type code and octets of any value.  EncodeError."""
+    code = type_code_of(value)
+    return code, _write(code, value, 0)
+
+
+def encode_as(code: int, value: Value) -> bytes:
+    """The octets of a value as type `code`.  EncodeError when that type cannot hold it."""
+    return _write(code, value, 0)
+
+
+def _write(code: int, value: Value, depth: int) -> bytes:
+    if isinstance(value, OpaqueValue):
+        if value.code != code:
+            raise EncodeError(f"type 0x{code:02x}", f"cannot hold a value of type 0x{value.code:02x}")
+        return put_opaque(value)
+    writer = WRITERS.get(code)
+    if writer is not None:
+        return writer(value)
+    if depth >= DEFAULT_READING.nesting:
+        raise EncodeError(type(value).__name__, f"at most {DEFAULT_READING.nesting} values are nested in one another")
+    if code == 0xA8 and isinstance(value, Mapping):
+        return encode_map(value, depth)
+    if code == 0xA9 and isinstance(value, list | tuple):
+        return encode_list(value, depth)
+    if code == 0xAA and isinstance(value, Array):
+        return encode_array(value, depth)
+    if code == 0xAB and isinstance(value, Struct):
+        return encode_struct32(value)
+    raise EncodeError(f"type 0x{code:02x}", f"cannot hold {type(value).__name__}")
+
+
+SHORT: Final[dict[str, bytes]] = {}
+"""Texts as str8, their length in front: keys of maps, names of exchanges and content types come again with every message."""
+_SHORT_KEPT: Final = 1024
+
+
+def put_short(text: str) -> bytes:
+    """A str8 with its length in front, remembered in SHORT.  IndexError beyond 255 octets."""
+    octets = text.encode()
+    octets = OCTET[len(octets)] + octets
+    if len(SHORT) >= _SHORT_KEPT:
+        SHORT.clear()
+    SHORT[str(text)] = octets
+    return octets
+
+
+def encode_map(value: Mapping[str, Value], depth: int = 0) -> bytes:
+    """A map with its size in front.  EncodeError names the key."""
+    entries = value._entries if type(value) is Map else value
+    parts: list[bytes] = []
+    key: object = None
+    try:
+        for key, item in entries.items():
+            parts.append(SHORT.get(key) or put_short(key))
+            kind = type(item)
+            if kind is str:
+                octets = item.encode()  # type: ignore[union-attr]  # `kind` says so
+                length = len(octets)
+                parts.append(STR16[length] if length < 256 else put_tag16(0x95, length))
+                parts.append(octets)
+            elif kind is int:
+                parts.append(put_tag_i64(0x31, item))
+            else:
+                code = type_code_of(item)
+                parts.append(OCTET[code])
+                parts.append(_write(code, item, depth + 1))
+    except EncodeError as why:
+        raise EncodeError(f"map[{key!a}]: {why.what}", why.rule) from None
+    except (struct.error, IndexError, UnicodeEncodeError, AttributeError):
+        return _put_map_slowly(value, depth)
+    if type(value) is not Map and isinstance(value, Map):
+        if value.null:
+            return b"\0\0\0\0"
+        if value.octets is not None:
+            return put_u32(len(value.octets)) + value.octets
+    octets = b"".join(parts)
+    return put_sizes(len(octets) + 4, len(entries)) + octets
+
+
+def _put_map_slowly(value: Mapping[str, Value], depth: int) -> bytes:
+    """The same, item by item: what the quick way could not write may still be right (ints of 64 bits without sign)."""
+    parts: list[bytes] = []
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise EncodeError(f"map[{key!r}]", f"a key is a str, not {type(key).__name__}")
+        try:
+            parts.append(WRITERS[0x85](key))
+        except EncodeError as why:
+            raise EncodeError(f"map key {key[:32]!a}", why.rule) from None
+        try:
+            code = type_code_of(item)
+            parts.append(OCTET[code])
+            parts.append(_write(code, item, depth + 1))
+        except EncodeError as why:
+            raise EncodeError(f"map[{key!a}]: {why.what}", why.rule) from None
+    octets = b"".join(parts)
+    return put_sizes(len(octets) + 4, len(value)) + octets
+
+
+def encode_list(value: Sequence[Value], depth: int = 0) -> bytes:
+    """A list with its size in front.  EncodeError names the place, counted from 0."""
+    if isinstance(value, List) and value.null:
+        return b"\0\0\0\0"
+    parts: list[bytes] = []
+    for at, item in enumerate(value):
+        try:
+            code = type_code_of(item)
+            parts.append(OCTET[code])
+            parts.append(_write(code, item, depth + 1))
+        except EncodeError as why:
+            raise EncodeError(f"list[{at}]: {why.what}", why.rule) from None
+    octets = b"".join(parts)
+    return put_sizes(len(octets) + 4, len(value)) + octets
+
+
+def encode_array(value: Array, depth: int = 0) -> bytes:
+    """An array with its size in front.  EncodeError names the place, counted from 0."""
+    if value.null:
+        return b"\0\0\0\0"
+    if isinstance(value, RawArray):
+        return put_u32(len(value.octets)) + value.octets
+    code = value.code
+    if not 0 <= code <= 255:
+        raise EncodeError("array", f"an element code is an octet, not {code}")
+    parts: list[bytes] = []
+    for at, item in enumerate(value):
+        try:
+            parts.append(_write(code, item, depth + 1))
+        except EncodeError as why:
+            raise EncodeError(f"array[{at}]: {why.what}", why.rule) from None
+    octets = b"".join(parts)
+    return put_u32(len(octets) + 5) + OCTET[code] + put_u32(len(value)) + octets
+
+
+def encode_texts(value: tuple[str, ...]) -> bytes:
+    """A str16-array with its size in front: elements are str16 unless a `TextArray` or `Array` says otherwise."""
+    if isinstance(value, TextArray):
+        if value.null:
+            return b"\0\0\0\0"
+        if value.code in (0x80, 0x90, 0xA0):
+            return encode_array(Array(value.code, [WRITERS[0x95](text)[2:] for text in value]))
+        return encode_array(Array(value.code, value))
+    return encode_array(value if isinstance(value, Array) else Array(0x95, value))
+
+
+def encode_struct32(value: Struct) -> bytes:
+    """A coded struct with its size in front.  EncodeError names the field; also for a struct without a code."""
+    write = STRUCT_WRITERS.get(type(value))
+    if write is None:
+        return _put_other_struct(value)
+    try:
+        return write(value)
+    except Exception as why:
+        from amqp_sansio.wire import explain
+
+        if not isinstance(why, explain.UNWRITABLE):
+            raise
+        raise explain.unwritable_struct(value, why) from None
+
+
+def _put_other_struct(value: Struct) -> bytes:
+    if isinstance(value, v.NullStruct):
+        return b"\0\0\0\0"
+    if isinstance(value, v.UnknownStruct):
+        if not (0 <= value.class_code <= 255 and 0 <= value.code <= 255):
+            raise EncodeError("unknown struct", f"class and code are octets, not {value.class_code} and {value.code}")
+        return put_u32(len(value.octets) + 2) + OCTET[value.class_code] + OCTET[value.code] + value.octets
+    raise EncodeError(value.NAME or type(value).__name__, "has no code: it stands only in the fields that are made for it")
+
+
+import amqp_sansio.wire.layouts.structs  # noqa: E402, F401  (last, for it needs all of the above, and fills STRUCT_READERS)

@@ -1,0 +1,56 @@
+"""The pages made from the code hold what the code holds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from amqp_sansio.kernel.machine import Row, Table
+from tools.docs import pages
+from tools.docs.diagrams import layers, svg
+
+SMALL = Table(
+    "small",
+    "off",
+    [Row("off", "client", "press", "on"), Row("on", "client", "press", "off"), Row("on", "server", "hum", "on")],
+    final=["off"],
+)
+
+
+@pytest.mark.parametrize("path", list(pages.PAGES))
+def test_a_page_begins_with_its_title_and_has_no_broken_table(path: str) -> None:
+    text = pages.PAGES[path]()
+    assert text.startswith("# ")
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        # A pipe inside a cell is escaped, so every row has as many cells as the head.
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
+
+
+def test_every_row_of_every_table_is_on_the_page_of_states() -> None:
+    text = pages.diagrams()
+    assert pages.tables()
+    for table in pages.tables():
+        for row in table.rows:
+            assert f"| `{row.state}` | {row.speaker} | `{row.verb}` | `{row.next_state}` |" in text
+
+
+def test_every_rule_is_on_the_page_of_rules() -> None:
+    from amqp_sansio.spec.rules import RULES
+
+    text = pages.rules_page()
+    assert len(RULES) == 224
+    assert [path for path in RULES if f"`{path}`" not in text] == []
+
+
+def test_a_diagram_is_one_line_that_names_states_and_words() -> None:
+    drawn = svg(SMALL)
+    assert "\n" not in drawn
+    for word in ("off", "on", "client: press", "server: hum"):
+        assert f">{word}<" in drawn
+
+
+def test_layers_are_distances_from_the_initial_state() -> None:
+    assert layers(SMALL) == [["off"], ["on"]]
+    lonely = Table("lonely", "a", [Row("b", "x", "go", "b")])
+    assert layers(lonely) == [["a"], ["b"]]
