@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import tracemalloc
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -308,7 +308,7 @@ def peak_of_check(path: str) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("measure", [peak_of, peak_of_check])
-def test_memory_does_not_grow_with_a_long_connection(tmp_path: Path, measure: type) -> None:
+def test_memory_does_not_grow_with_a_long_connection(tmp_path: Path, measure: Callable[[str], tuple[int, int]]) -> None:
     peaks = []
     for factor in (1, 8):
         talk = build.conversation([b"x" * 500] * (400 * factor))
@@ -319,7 +319,7 @@ def test_memory_does_not_grow_with_a_long_connection(tmp_path: Path, measure: ty
 
 @pytest.mark.parametrize("measure", [peak_of, peak_of_check])
 def test_memory_does_not_grow_with_the_number_of_connections(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: type
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: Callable[[str], tuple[int, int]]
 ) -> None:
     monkeypatch.setattr(flows, "ENDED", 32)
     peaks = []

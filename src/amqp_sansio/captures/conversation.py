@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.spec.connection import TuneOk
 
@@ -26,11 +27,12 @@ _START_AT: Final = _HEADER_OCTETS + 12
 class Witness(Protocol):
     """What an Observer does for us (engine/observer.py)."""
 
-    def receive_data(self, speaker: str, data: bytes) -> None: ...
-    def receive_gap(self, speaker: str, octets: int) -> None: ...
-    def receive_eof(self, speaker: str) -> None: ...
-    def next_event(self) -> tuple[str, int, int, Observation] | None: ...
-    def unfinished(self, speaker: str) -> int | None:
+    def receive_data(self, speaker: Speaker, data: bytes) -> None: ...
+    def receive_gap(self, speaker: Speaker, octets: int) -> None: ...
+    def receive_eof(self, speaker: Speaker) -> None: ...
+    def finish(self) -> None: ...
+    def next_event(self) -> tuple[Speaker, int, int, Observation] | None: ...
+    def unfinished(self, speaker: Speaker) -> int | None:
         """Where the earliest thing under way ends so far: nothing told later ends before it; None when nothing is."""
 
 
@@ -46,7 +48,7 @@ class Heard(NamedTuple):
 
     packet: int
     time: int
-    speaker: str
+    speaker: Speaker
     said: Observation
     start: int
     end: int
@@ -106,6 +108,7 @@ class Conversation:
         self._offsets = [0, 0]
         self._marks = (_Marks(), _Marks())
         self._ended = [False, False]
+        self._over = False  # nothing more can come, of either side
         self._closing = False
         self._beat = 0  # ns between heartbeats
         self._last = [0, 0]
@@ -143,6 +146,7 @@ class Conversation:
 
     def reset(self, side: int, packet: int, time: int) -> None:
         self.packet, self.time = packet, time
+        self._over = True
         if self._witness is None and self.asked:
             self._recognise(final=False)
         if self._witness is not None:
@@ -159,8 +163,12 @@ class Conversation:
             self._prelude.clear()
             return
         self.silence(time)
-        self._end(self.client)
-        self._end(1 - self.client)
+        if self._over:
+            self._end(self.client)
+            self._end(1 - self.client)
+        else:
+            self._witness.finish()
+            self._drain()
 
     # Who speaks AMQP.
 
@@ -168,11 +176,17 @@ class Conversation:
         """It is a conversation: make an observer and let it hear what was said so far."""
         if self.server is not None:
             self.client = 1 - self.server
-        self._witness = self._make(not self.begun and not self._heads[self.client].startswith(_NAME))
+        self._witness = self._make(self._from_the_middle())
         prelude, self._prelude = self._prelude, []
         self._heads = [b"", b""]
         for side, octets, lost, packet, time in prelude:
             self._feed(side, octets, lost, packet, time)
+
+    def _from_the_middle(self) -> bool:
+        """Whether the beginning of what the client said is not there."""
+        if not self.begun:
+            return not self._heads[self.client].startswith(_NAME)
+        return any(lost for side, _, lost, _, _ in self._prelude if side == self.client)
 
     def _recognise(self, final: bool) -> None:
         heads = self._heads
@@ -206,7 +220,7 @@ class Conversation:
 
     # What the observer hears.
 
-    def _name(self, side: int) -> str:
+    def _name(self, side: int) -> Speaker:
         return CLIENT if side == self.client else SERVER
 
     def unfinished(self) -> int | None:
