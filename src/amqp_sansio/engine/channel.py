@@ -11,6 +11,7 @@ from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.tables.session import ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.segments import frame_control
 
 if TYPE_CHECKING:
@@ -49,13 +50,21 @@ class Channel:
 
     def say(self, control: Control) -> None:
         """Writes a control of class session about the session of this channel."""
+        frame = self._frame(control)
         if control.VERB in ATTACHMENT_VERBS:
             self.dialogue.step(self.own, control.VERB)
-        self._write(control)
+        self.carrier.write(frame)
 
     def _write(self, control: Control) -> None:
+        self.carrier.write(self._frame(control))
+
+    def _frame(self, control: Control) -> bytes:
         carrier = self.carrier
-        carrier.write(frame_control(self.number, carrier.layout.encode_control(control), carrier.max_frame_size))
+        payload = carrier.layout.encode_control(control)
+        if isinstance(control, controls.Detached) and len(payload) + FRAME_HEADER_SIZE > carrier.max_frame_size:
+            # The longest name that fits into an attach is one octet too long for its detached: answered without the name.
+            payload = carrier.layout.encode_control(controls.Detached(b"", control.code))
+        return frame_control(self.number, payload, carrier.max_frame_size)
 
     # --- what the other side says -----------------------------------------------------------------------------------------
 

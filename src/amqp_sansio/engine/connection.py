@@ -150,7 +150,7 @@ class Connection(Lifecycle):
             raise LocalProtocolError(
                 f"session.attach of {name!r}", "attached on this connection", ("session.detach",), "one attachment per session"
             )
-        if len(self.sessions) >= self.limits.sessions:
+        if len(self._channels) >= self.limits.sessions and len(self.sessions) >= self.limits.sessions:
             raise LimitError("sessions", self.limits.sessions, self.limits.sessions + 1)
 
     def resume(self, session: Session | Mapping[str, object], *, force: bool = False) -> Session:
@@ -253,10 +253,13 @@ class Connection(Lifecycle):
         speakers = words.SPEAKERS[verb]
         if self.peer not in speakers:
             text = f"only the {speakers[0]} says {verb}"
+        elif verb == words.CLOSE_OK:
+            text = "there was no close to answer"
         else:
-            text = f"{verb} may not be said in state {refusal.states[0]}"
+            text = f"{verb} may not be said in state {self.state}"
+        rule = "connection.close-ok" if verb == words.CLOSE_OK else "connection.handshake"
         violation = Violation(
-            self.peer, refusal.table.replace(" ", "."), verb, refusal.legal_for(self.peer), CloseCode.FRAMING_ERROR,
+            self.peer, rule, verb, refusal.legal_for(self.peer), CloseCode.FRAMING_ERROR,
             assembly.channel, assembly.start, text,
         )  # fmt: skip
         # A close-ok that answers nothing ends it on the spot, and so does a server that begins with anything but start.

@@ -191,7 +191,7 @@ class Lifecycle:
             return
         if self._cause is None:
             self._cause = f"{origin}: {'' if code is None else code} {text}".rstrip()
-        self._lose_sessions(origin, text)
+        self._lose_sessions(origin, self._cause)
         self._touched.clear()
         self._events.append(ConnectionClosed(origin, code, text, violation))
         self._ended = True

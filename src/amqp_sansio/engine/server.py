@@ -162,7 +162,7 @@ class ServerConnection(Connection):
         elif interval and low is None:
             self._bad_tune_ok("heartbeat.no-heartbeat-min", f"heartbeat={interval}", "no heartbeat", assembly)
         elif interval and low is not None and (interval < low or (high is not None and interval > high)):
-            legal = f"{low} to {65535 if high is None else high}, or 0"
+            legal = f"0 or {low} to {65535 if high is None else high}" if low else f"0 to {high}"
             self._bad_tune_ok("heartbeat.permitted-range", f"heartbeat={interval}", legal, assembly)
         else:
             self.channel_max = channels or self.channel_max

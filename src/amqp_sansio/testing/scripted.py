@@ -49,6 +49,7 @@ class ScriptedPeer:
         for at in range(0, len(octets), size):
             self.connection.receive_data(octets[at : at + size])
             events.extend(self.connection.events())
+        events.extend(self.connection.events())
         return events
 
     def end(self) -> list[Event]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import Final
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import MAX_FRAME_SIZE
-from amqp_sansio.wire.assembly import BODY, COMMAND, HEADER
+from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER
+from amqp_sansio.wire.octets import put_frame_header as _head
 
 FRAME_HEADER_SIZE: Final = 12
 """Octets of a frame header; the size that a frame says includes them."""
@@ -17,16 +17,13 @@ LAST_SEGMENT: Final = 0x04
 FIRST_FRAME: Final = 0x02
 LAST_FRAME: Final = 0x01
 
-_HEADER: Final = Struct(">BBHHHI")
-_pack: Final = _HEADER.pack  # flags, type, size, track (with the reserved octet before it), channel, reserved
-
 
 def frame_control(channel: int, payload: bytes, max_frame: int = MAX_FRAME_SIZE) -> bytes:
     """A control as its one frame.  EncodeError when it is larger than `max_frame` octets (deployed peers read no other)."""
     size = len(payload) + FRAME_HEADER_SIZE
     if size > max_frame:
         raise _too_large("control", size, max_frame)
-    return _pack(0x0F, 0, size, 0, channel, 0) + payload
+    return _head(0x0F, CONTROL, size, 0, 0, channel, 0) + payload
 
 
 def frame_command(
@@ -41,17 +38,17 @@ def frame_command(
     if size > max_frame:
         raise _too_large("command", size, max_frame)
     if header is None and body is None:
-        return [_pack(0x0F, COMMAND, size, 1, channel, 0) + payload]
-    frames = [_pack(0x0B, COMMAND, size, 1, channel, 0) + payload]
+        return [_head(0x0F, COMMAND, size, 0, 1, channel, 0) + payload]
+    frames = [_head(0x0B, COMMAND, size, 0, 1, channel, 0) + payload]
     if header is not None:
         size = len(header) + FRAME_HEADER_SIZE
         if size > max_frame:
             raise _too_large("header", size, max_frame)
-        frames.append(_pack(0x07 if body is None else 0x03, HEADER, size, 1, channel, 0) + header)
+        frames.append(_head(0x07 if body is None else 0x03, HEADER, size, 0, 1, channel, 0) + header)
     if body is not None:
         size = len(body) + FRAME_HEADER_SIZE
         if size <= max_frame:
-            frames.append(_pack(0x07, BODY, size, 1, channel, 0) + body)
+            frames.append(_head(0x07, BODY, size, 0, 1, channel, 0) + body)
         else:
             _split_body(frames, channel, body, max_frame)
     return frames
@@ -62,12 +59,12 @@ def _split_body(frames: list[bytes], channel: int, body: bytes, max_frame: int) 
     if room < 1:
         raise EncodeError("frame", f"a frame of {max_frame} octets has no room for a body")
     last = (len(body) - 1) // room * room
-    head = _pack(0x04, BODY, max_frame, 1, channel, 0)
-    frames.append(_pack(0x06, BODY, max_frame, 1, channel, 0) + body[:room])
+    head = _head(0x04, BODY, max_frame, 0, 1, channel, 0)
+    frames.append(_head(0x06, BODY, max_frame, 0, 1, channel, 0) + body[:room])
     for at in range(room, last, room):
         frames.append(head + body[at : at + room])
     rest = body[last:]
-    frames.append(_pack(0x05, BODY, len(rest) + FRAME_HEADER_SIZE, 1, channel, 0) + rest)
+    frames.append(_head(0x05, BODY, len(rest) + FRAME_HEADER_SIZE, 0, 1, channel, 0) + rest)
 
 
 def _too_large(what: str, size: int, max_frame: int) -> EncodeError:

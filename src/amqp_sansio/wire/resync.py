@@ -29,7 +29,7 @@ def find_frame(octets: bytes, start: int, max_frame_size: int, ended: bool) -> t
         if FRAME_HEADER_SIZE <= size <= max_frame_size:
             behind = at + size
             if behind + FRAME_HEADER_SIZE <= len(octets):
-                if _plausible(octets, behind, max_frame_size):
+                if plausible_header(octets, behind, max_frame_size):
                     return at, 0
             elif not ended:
                 return at, size + FRAME_HEADER_SIZE
@@ -41,7 +41,8 @@ def find_frame(octets: bytes, start: int, max_frame_size: int, ended: bool) -> t
     return max(at, len(octets) - _LONGEST + 1), _LONGEST
 
 
-def _plausible(octets: bytes, at: int, max_frame_size: int) -> bool:
+def plausible_header(octets: bytes, at: int, max_frame_size: int) -> bool:
+    """Whether the twelve octets at `at` could be the header of a frame; no real peer sets a reserved octet."""
     kind = octets[at + 1]
     size = octets[at + 2] << 8 | octets[at + 3]
     return (

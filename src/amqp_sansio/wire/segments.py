@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from struct import Struct
 from typing import Final
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
@@ -23,8 +22,9 @@ from amqp_sansio.wire.frames import (
     frame_command,
     frame_control,
 )
-from amqp_sansio.wire.partial import IN_SEGMENT, SKIPPING, Partial
-from amqp_sansio.wire.resync import find_frame
+from amqp_sansio.wire.octets import frame_header
+from amqp_sansio.wire.partial import BETWEEN, IN_SEGMENT, SKIPPING, Partial
+from amqp_sansio.wire.resync import find_frame, plausible_header
 
 __all__ = [
     "BODY",
@@ -38,7 +38,7 @@ __all__ = [
     "frame_control",
 ]
 
-_frame_header: Final = Struct(">BBHBBHI").unpack_from
+
 _FIRST: Final = FIRST_SEGMENT | FIRST_FRAME
 _LAST: Final = LAST_SEGMENT | LAST_FRAME
 _EDGES: Final = FIRST_SEGMENT | LAST_SEGMENT
@@ -112,6 +112,14 @@ class SegmentReader:
         """Whether no command is under way on the channel."""
         return (channel << 4 | 1) not in self._open and not self._queue
 
+    def plausible(self) -> bool | None:
+        """Whether the next octets look like a frame at all (and not like those of a security layer); None: too few to tell."""
+        if self._queue:
+            return True
+        if len(self.buffer) - self.position < self._needed and not self._refill():
+            return None
+        return plausible_header(self.buffer, self.position, MAX_FRAME_SIZE)
+
     def receive(self, octets: bytes) -> None:
         """Stores octets of the stream."""
         self.received += len(octets)
@@ -155,7 +163,7 @@ class SegmentReader:
                     self.buffer = b""
                     self.position = 0
                 return None
-            flags, kind, size, zero, track, channel, _ = _frame_header(buffer, at)
+            flags, kind, size, zero, track, channel, _ = frame_header(buffer, at)
             if size < FRAME_HEADER_SIZE or flags & 0xC0:
                 self._die(uncuttable(flags, size, channel, self.offset))
                 break
@@ -403,6 +411,23 @@ class SegmentReader:
         if partial is not None and partial.state != SKIPPING:
             self._drop(key, partial)
             self._pass_over(key, 0, 1, channel, partial.start)
+
+    def conclude(self, channel: int | None) -> list[Assembly]:
+        """Ends the command under way on a channel, or all that is under way: its speaker has said what can only follow it.
+
+        One of which neither header nor body is outstanding is taken for unended (see `Assembly`); others are broken off.
+        """
+        keys = list(self._open) if channel is None else [channel << 4 | 1]
+        ended = []
+        for key in keys:
+            partial = self._open.get(key)
+            if partial is not None and partial.state != SKIPPING:
+                self._drop(key, partial)
+                unended = partial.segment == HEADER and partial.state == BETWEEN and not partial.body_begun
+                ended.append(partial.assembly(unended, unended))
+        if channel is None:
+            self._open.clear()
+        return ended
 
     def expect_rest(self, channel: int) -> None:
         """What comes next on track 1 of the channel is the rest of a command (command-point with an offset): skip it."""

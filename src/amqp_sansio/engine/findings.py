@@ -1,0 +1,66 @@
+"""What a witness finds: breaches, which accuse, and notes, which accuse nobody."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from amqp_sansio.events import Note, Violation
+from amqp_sansio.limits import Limits
+
+_TOLD: Final = 4096
+"""Divergences remembered as told; beyond it they are told again."""
+
+
+class Findings:
+    """Collects them; `speaker` ("C" or "S"), `channel` and `offset` are those of what is being heard.
+
+    By default what deployed peers do everywhere is tolerated; `strict` reports the letter.
+    """
+
+    __slots__ = ("_count", "_told", "channel", "found", "limits", "offset", "speaker", "strict")
+
+    def __init__(self, strict: bool, limits: Limits) -> None:
+        self.strict: Final = strict
+        self.limits: Final = limits
+        self.found: deque[Violation | Note] = deque()
+        self.speaker = "C"
+        self.channel: int | None = None
+        self.offset = 0
+        self._told: dict[int | None, set[tuple[str, str, str]]] = {}
+        self._count = 0
+
+    def breach(self, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0) -> None:
+        """The speaker broke a rule."""
+        self.found.append(Violation(self.speaker, rule, said, legal, code, self.channel, self.offset, text))
+
+    def note(self, rule: str, text: str) -> None:
+        """Worth knowing; nobody is at fault."""
+        self.found.append(Note(rule, text, self.channel))
+
+    def divergence(self, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0, about: str = "") -> None:
+        """Against the letter, but deployed peers do it: a note, a breach when strict.  Told once per channel and `about`."""
+        if self._first(rule, about):
+            if self.strict:
+                self.breach(rule, said, text, legal, code)
+            else:
+                self.note(rule, text)
+
+    def letter(self, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0, about: str = "") -> None:
+        """Against the letter, but deployed peers do it everywhere: nothing, a breach when strict.  Told once likewise."""
+        if self.strict and self._first(rule, about):
+            self.breach(rule, said, text, legal, code)
+
+    def _first(self, rule: str, about: str) -> bool:
+        told = self._told.setdefault(self.channel, set())
+        key = (self.speaker, rule, about)
+        if key in told:
+            return False
+        if self._count < _TOLD:
+            self._count += 1
+            told.add(key)
+        return True
+
+    def forget(self, channel: int) -> None:
+        """What was told about a channel may be told again: another session is on it now."""
+        self._count -= len(self._told.pop(channel, ()))

@@ -1,0 +1,406 @@
+"""The third person: hears both speakers of a conversation, is neither, and says what was said and who broke the protocol."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
+from amqp_sansio.engine.ear import Ear, Heard
+from amqp_sansio.engine.observer_snapshot import dump, load
+from amqp_sansio.engine.witness import Witness
+from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError
+from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen, Violation
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, TuneOk
+from amqp_sansio.spec.message import Transfer
+from amqp_sansio.spec.session import Attach, CommandPoint, Detach, Detached
+from amqp_sansio.wire.protocol import SIZE, ProtocolHeader, mismatch
+from amqp_sansio.wire.segments import CONTROL, Assembly, Malformed
+
+Speaker: TypeAlias = Literal["C", "S"]
+"""C: the side that opened the connection, or that sent the protocol header first.  S: the other one."""
+
+_CONCLUDING: Final = (Attach, CommandPoint, Detach, Detached, Close, CloseOk)
+"""Behind these, nothing more can come of a command under way on the channel, or of any."""
+
+_CONNECTION_CLASS: Final = 1
+_SYNC: Final = 0x01
+
+
+class Observed(NamedTuple):
+    """What was observed, who said it, and in which octets of that speaker's stream (end is the one behind the last)."""
+
+    speaker: Speaker
+    start: int
+    end: int
+    event: Observation
+
+
+class Observer:
+    """Feed it what both sides say, in the order in which it was said, and ask for events until there is none.
+
+    `dialect`: None recognises a conversation by its protocol header; one that begins otherwise is opaque.  With a dialect
+    given it may also begin in the middle; what is not known then is None in events and held against nobody.
+
+    It goes on after a violation.  `strict` reports every departure from the letter; otherwise what deployed peers do
+    everywhere is tolerated.  `limits` bounds what it remembers: assembly_octets, buffered_octets, header_octets and
+    empty_frames of what is under way; channels and sessions followed; ranges of completed ids; replay_commands as the number
+    of transfers in a window and of results awaited, per session; subscriptions.
+
+    What is fed is stored; everything else happens in `next_event`.
+    """
+
+    def __init__(self, dialect: Dialect | None = None, strict: bool = False, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.dialect: Dialect | None = dialect
+        """The dialect given, or recognised by now."""
+        self.strict: Final = strict
+        self.limits: Final = limits
+        carries = None if dialect is None else _carries(dialect)
+        self._ears: Final[dict[Speaker, Ear]] = {"C": Ear(limits, carries), "S": Ear(limits, carries)}
+        self._witness = Witness(strict, limits)
+        self._inbox: deque[tuple[Speaker, bytes | int | None, bool]] = deque()
+        self._events: deque[Observed] = deque()
+        self._at: Speaker | None = None
+        self._late = False
+        self._eof = False
+        self._client_header: ProtocolHeader | None = None
+        self._transfers: dict[bytes, tuple[Command, bool]] = {}
+        """Those of one subscription are the same octets over and over; values are immutable."""
+
+    def receive_data(self, speaker: Speaker, data: bytes) -> None:
+        """Stores what `speaker` says.  ValueError for any other speaker than "C" and "S"."""
+        self._store(speaker, bytes(data), False)
+
+    def receive_gap(self, speaker: Speaker, octets: int) -> None:
+        """So many octets of `speaker` are missing here: nobody is accused of what depends on them."""
+        if octets < 0:
+            raise ValueError(f"{octets} octets cannot be lost")
+        self._store(speaker, octets, False)
+
+    def receive_eof(self, speaker: Speaker) -> None:
+        """`speaker` says nothing more: it ended its half of the connection."""
+        self._store(speaker, None, True)
+
+    def finish(self) -> None:
+        """The recording ends here, the connection perhaps not: as `receive_eof` for both, without a word about it."""
+        self._store("C", None, False)
+        self._store("S", None, False)
+
+    def _store(self, speaker: Speaker, what: bytes | int | None, eof: bool) -> None:
+        if speaker not in self._ears:
+            raise ValueError(f"a speaker is C or S, not {speaker!r}")
+        self._inbox.append((speaker, what, eof))
+
+    @property
+    def stored(self) -> int:
+        """Octets received and not yet looked at."""
+        return sum([len(what) for _, what, _ in self._inbox if isinstance(what, bytes)])
+
+    def next_event(self) -> Observed | None:
+        """The next thing observed; None when more must be heard first."""
+        while not self._events:
+            speaker = self._at
+            if speaker is not None:
+                heard = self._ears[speaker].next()
+                if heard is not None:
+                    self._hear(speaker, heard)
+                    continue
+                if self._ears[speaker].ended:
+                    self._close(speaker)
+                self._at = None
+            elif self._inbox:
+                self._take(*self._inbox.popleft())
+            else:
+                return None
+        return self._events.popleft()
+
+    def events(self) -> Iterator[Observed]:
+        """What `next_event` gives, until there is nothing more."""
+        while (event := self.next_event()) is not None:
+            yield event
+
+    # What was fed.
+
+    def _take(self, speaker: Speaker, what: bytes | int | None, eof: bool) -> None:
+        ear = self._ears[speaker]
+        if ear.ended:
+            return
+        self._at = speaker
+        if isinstance(what, bytes):
+            ear.receive(what)
+        elif what is None:
+            ear.finish()
+            self._eof = eof
+        else:
+            at = ear.received
+            ear.lost(what)
+            self._witness.lost(speaker)
+            self._say(speaker, at, ear.received, Note("gap", f"{what} octets are missing"))
+
+    def _close(self, speaker: Speaker) -> None:
+        """All that `speaker` said has been handed out."""
+        ear = self._ears[speaker]
+        end = ear.received
+        if ear.opaque:
+            self._say(speaker, ear.opaque_start, end, OpaqueSeen(ear.opaque, ear.reason))
+        elif ear.rest:
+            text = f"the last {ear.rest} octets belong to a frame that did not come whole"
+            self._say(speaker, end - ear.rest, end, Note("stream.cut", text))
+        if self._eof and self.dialect is not None:
+            self._witness.findings.speaker = speaker
+            self._witness.ended(speaker)
+            self._flush(speaker, end, end)
+
+    def _say(self, speaker: Speaker, start: int, end: int, event: Observation) -> None:
+        self._events.append(Observed(speaker, start, end, event))
+
+    def _flush(self, speaker: Speaker, start: int, end: int) -> None:
+        """What the witness found, behind what it heard."""
+        found = self._witness.findings.found
+        while found:
+            self._events.append(Observed(speaker, start, end, found.popleft()))
+
+    # What was heard.
+
+    def _hear(self, speaker: Speaker, heard: Heard) -> None:
+        start, end, thing = heard
+        ear = self._ears[speaker]
+        if ear.late and not self._late:
+            self._late = True
+            self._witness.lost(speaker)
+        findings = self._witness.findings
+        findings.speaker = speaker
+        findings.offset = start
+        if isinstance(thing, ProtocolHeader):
+            self._header(speaker, ear, thing)
+        elif isinstance(thing, Malformed):
+            self._say(speaker, start, end, _violation(speaker, thing))
+        elif thing.kind == CONTROL:
+            self._control(speaker, ear, thing)
+        else:
+            self._command(speaker, thing)
+        self._flush(speaker, start, end)
+
+    def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
+        end = len(header.octets)
+        self._say(speaker, 0, end, HeaderSeen(header.octets, header.version))
+        findings = self._witness.findings
+        findings.channel = None
+        dialect = self.dialect or AMQP_0_10
+        who = "client" if speaker == "C" else "server"
+        rule = "connection.protocol-header"
+        if header.octets == dialect.header:
+            self.dialect = dialect
+            ear.read_frames(_carries(dialect))
+            client = self._client_header
+            if speaker == "C" or client is None or client.octets == header.octets or client.version is None:
+                self._witness.header(speaker, True)
+            else:
+                self._witness.header(speaker, False)
+                findings.note(rule, mismatch(header.octets, client))
+        elif end < SIZE:
+            findings.note(rule, f"the {who} ends within its protocol header, after {end} octets")
+            ear.be_opaque("within a protocol header", end)
+        elif not header.amqp:
+            said = f"{header.name}: {header.octets.hex(' ')}"
+            text = f"the {who} does not begin with the name of the protocol"
+            findings.breach("connection.start.protocol-name", said, text, (dialect.header.hex(" "),))
+            ear.be_opaque(f"not AMQP ({header.name})", end)
+        else:
+            findings.note(rule, f"the {who} speaks {header.name} ({header.octets.hex(' ')})")
+            if header.version is not None:
+                ear.be_opaque(f"{header.name} is not read here", end)
+            else:  # qpidd serves some of them all the same
+                ear.doubt = f"behind the header of {header.name}"
+                ear.read_frames(_carries(dialect))
+            self._witness.header(speaker, speaker == "C")
+        if speaker == "C":
+            self._client_header = header
+
+    def _control(self, speaker: Speaker, ear: Ear, assembly: Assembly) -> None:
+        dialect = self.dialect or AMQP_0_10
+        payload = assembly.payload
+        verb = _verb(dialect, "control", payload)
+        control: Control | None = None
+        error: DecodeError | None = None
+        if assembly.complete:
+            try:
+                control = dialect.layout.decode_control(payload, 0, len(payload))
+            except DecodeError as caught:
+                error = caught
+        if isinstance(control, _CONCLUDING) and ear.reader is not None:
+            channel = None if isinstance(control, Close | CloseOk) else assembly.channel
+            for ended in ear.reader.conclude(channel):
+                if ended.kind == CONTROL:
+                    self._control(speaker, ear, ended)
+                else:
+                    self._command(speaker, ended)
+                self._flush(speaker, ended.start, ended.end)
+        seen = ControlSeen(assembly.channel, verb, control, payload, assembly.complete)
+        self._say(speaker, assembly.start, assembly.end, seen)
+        findings = self._witness.findings
+        findings.channel = assembly.channel
+        if error is not None:
+            findings.breach("control.undecodable", verb, str(error), (), error.code)
+        if control is None:
+            return
+        self._exact(verb, payload, control, False)
+        if payload[0] == _CONNECTION_CLASS:
+            self._witness.connection_control(speaker, assembly.channel, control)
+            self._after(speaker, ear, control)
+        else:
+            self._witness.session_control(speaker, assembly.channel, control)
+            if isinstance(control, CommandPoint) and control.command_offset and ear.reader is not None:
+                ear.reader.expect_rest(assembly.channel)
+
+    def _after(self, speaker: Speaker, ear: Ear, control: Control) -> None:
+        """What the opening of the connection changes for the octets that follow."""
+        handshake = self._witness.handshake
+        reader = ear.reader
+        if reader is None:
+            return
+        if (isinstance(control, TuneOk) and speaker == "C") or (isinstance(control, OpenOk) and speaker == "S"):
+            reader.max_frame_size = handshake.max_frame_size
+        if handshake.layered and isinstance(control, Open if speaker == "C" else OpenOk):
+            ear.doubt = f"behind the security layer of {handshake.mechanism[:40]}"
+
+    def _command(self, speaker: Speaker, assembly: Assembly) -> None:
+        dialect = self.dialect or AMQP_0_10
+        payload = assembly.payload
+        verb = _verb(dialect, "command", payload)
+        command: Command | None = None
+        sync = len(payload) > 3 and payload[2] > 0 and bool(payload[3] & _SYNC)
+        error: DecodeError | None = None
+        cached = self._transfers.get(payload)
+        if cached is not None:
+            command, sync = cached
+        else:
+            try:
+                command, sync = dialect.layout.decode_command(payload, 0, len(payload))
+            except DecodeError as caught:
+                error = caught
+        header, body = assembly.header, assembly.body
+        octets = len(header or b"") + len(body or b"")
+        if assembly.complete:
+            session, id = self._witness.command(speaker, assembly.channel, verb, command, octets)
+        else:
+            session, id = self._witness.broken_off(speaker, assembly.channel)
+        seen = CommandSeen(
+            assembly.channel, session, id, verb, command, sync, payload, header, body, assembly.complete
+        )  # fmt: skip
+        self._say(speaker, assembly.start, assembly.end, seen)
+        if not assembly.complete:
+            return
+        findings = self._witness.findings
+        findings.channel = assembly.channel
+        if error is not None:
+            findings.breach("command.undecodable", verb, str(error), (), error.code)
+        elif command is not None and cached is None:
+            self._exact(verb, payload, command, sync)
+            if isinstance(command, Transfer):
+                if len(self._transfers) >= self.limits.cached_commands:
+                    self._transfers.clear()
+                self._transfers[payload] = (command, sync)
+        if header:
+            self._headers(dialect, verb, header)
+        if assembly.unended:
+            text = "neither header nor body was marked as the last segment; the next command simply starts"
+            findings.divergence("assembly.unended", verb, text, ("E header", "b E body"))
+
+    def _exact(self, verb: str, payload: bytes, thing: Control | Command, sync: bool) -> None:
+        """Tells octets that say nothing: behind the last field, in session.header, in a form that nobody writes."""
+        layout = (self.dialect or AMQP_0_10).layout
+        try:
+            again = layout.encode_control(thing) if isinstance(thing, Control) else layout.encode_command(thing, sync)
+        except EncodeError as error:
+            text = f"it is not to be written again: {error}"
+        else:
+            if again == payload:
+                return
+            text = f"{len(payload)} octets where {len(again)} say the same: {again[:40].hex(' ')}"
+        self._witness.findings.divergence("encoding", f"{verb} as {payload[:40].hex(' ')}", text, about=verb)
+
+    def _headers(self, dialect: Dialect, verb: str, header: bytes) -> None:
+        try:
+            dialect.layout.walk_headers(header, 0, len(header), self.limits)
+            dialect.layout.decode_headers(header, 0, len(header))
+        except DecodeError as error:
+            self._witness.findings.breach("header.undecodable", verb, str(error), (), error.code)
+
+    # Plain values.
+
+    def snapshot(self) -> tuple[object, ...]:
+        """Where it stands, as plain values (None, bool, int, float, str, bytes and tuples of them) that `restore` takes.
+
+        LocalProtocolError as long as there are events to be taken.
+        """
+        if self._events or self._inbox or self._at is not None:
+            raise LocalProtocolError("snapshot", "events are waiting", ("next_event until it gives None",))
+        name = None if self.dialect is None else self.dialect.name
+        state = (name, self.strict, self._late, self._eof, self._client_header, self._ears, self._witness, self.limits)
+        return dump(state)
+
+    @classmethod
+    def restore(cls, snapshot: tuple[object, ...], dialect: Dialect | None = None) -> Observer:
+        """An observer that goes on where `snapshot` was taken; `dialect` is needed when it was one that is not in `dialects`.
+
+        DecodeError when it is not a snapshot of an observer.
+        """
+        state = load(snapshot, _carries(dialect or _dialect(snapshot) or AMQP_0_10))
+        if not isinstance(state, tuple) or len(state) != 8:
+            raise DecodeError("snapshot", 0, "not a snapshot of an observer")
+        name, strict, late, eof, client_header, ears, witness, limits = state
+        good = isinstance(limits, Limits) and isinstance(witness, Witness) and isinstance(ears, dict)
+        if not (good and isinstance(client_header, ProtocolHeader | None)):
+            raise DecodeError("snapshot", 0, "not a snapshot of an observer")
+        made = cls(None, bool(strict), limits)
+        made.dialect = dialect or _dialect(snapshot)
+        if name is not None and made.dialect is None:
+            raise DecodeError("snapshot", 0, f"it was taken with the dialect {name}: give it")
+        made._ears.update(ears)
+        made._witness = witness
+        made._late = bool(late)
+        made._eof = bool(eof)
+        made._client_header = client_header
+        return made
+
+
+def _dialect(snapshot: tuple[object, ...]) -> Dialect | None:
+    """The dialect that a snapshot names."""
+    state = snapshot[0] if snapshot else None
+    name = state[1] if isinstance(state, tuple) and len(state) > 1 else None
+    return next((dialect for dialect in (AMQP_0_10, AMQP_0_10_FINAL) if dialect.name == name), None)
+
+
+def _carries(dialect: Dialect) -> Callable[[int, int], bool]:
+    """Whether a command may have header and body; of an unknown one nobody can say that it may not."""
+    layout = dialect.layout
+
+    def carries(class_code: int, code: int) -> bool:
+        verb = layout.verb_of("command", class_code, code)
+        return verb in layout.segments or verb.rpartition(".")[2].isdigit()
+
+    return carries
+
+
+def _verb(dialect: Dialect, kind: str, payload: bytes) -> str:
+    """What is said, by its name or its numbers; "?" for a number that did not come."""
+    if len(payload) >= 2:
+        return dialect.layout.verb_of(kind, payload[0], payload[1])
+    return f"{payload[0]}.?" if payload else "?.?"
+
+
+def _violation(speaker: Speaker, malformed: Malformed) -> Violation:
+    return Violation(
+        speaker,
+        malformed.rule,
+        malformed.said,
+        malformed.legal,
+        malformed.code,
+        malformed.channel,
+        malformed.offset,
+        malformed.text,
+    )

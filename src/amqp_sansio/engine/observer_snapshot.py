@@ -1,0 +1,59 @@
+"""What the snapshot of an observer consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from amqp_sansio.engine.ear import Ear
+from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.plain import Dumper, Loader, Plain
+from amqp_sansio.engine.witness import Witness
+from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.engine.witness_credit import CreditWitness, Grant
+from amqp_sansio.engine.witness_handshake import HandshakeWitness
+from amqp_sansio.engine.witness_stream import StreamWitness
+from amqp_sansio.kernel.machine import Machine, Table
+from amqp_sansio.kernel.serials import MutableRangeSet
+from amqp_sansio.limits import Limits
+from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, ConnectionDialogue
+from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
+from amqp_sansio.wire.partial import Partial
+from amqp_sansio.wire.protocol import ProtocolHeader
+from amqp_sansio.wire.segments import SegmentReader
+
+_CLASSES: Final[dict[str, type]] = {
+    kind.__name__: kind
+    for kind in (
+        AttachmentDialogue,
+        ChannelWitness,
+        ConnectionDialogue,
+        CreditWitness,
+        Findings,
+        Grant,
+        HandshakeWitness,
+        Ear,
+        Limits,
+        Machine,
+        MutableRangeSet,
+        Partial,
+        ProtocolHeader,
+        SegmentReader,
+        StreamWitness,
+        Witness,
+    )
+}
+
+_TABLES: Final[dict[str, Table]] = {
+    table.name: table for table in (HANDSHAKE, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, *ATTACHMENT.values(), *STREAM.values())
+}
+
+
+def dump(root: object) -> Plain:
+    """The state as plain values."""
+    return Dumper(_CLASSES).dump(root)
+
+
+def load(plain: Plain, callable_: Callable[..., object] | None) -> object:
+    """The state again."""
+    return Loader(_CLASSES, _TABLES, callable_).load(plain)

@@ -1,0 +1,205 @@
+"""The witness of one conversation: hears who said what, steps the machines, and says who broke which rule."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.engine.witness_handshake import HandshakeWitness
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.spec.session import Attach, Attached, Detach, Detached
+from amqp_sansio.tables.connection import (
+    CLIENT,
+    CLOSE,
+    CLOSE_OK,
+    OPEN,
+    OPEN_OK,
+    OTHER_PROTOCOL_HEADER,
+    PROTOCOL_HEADER,
+    REDIRECT,
+    SECURE,
+    SECURE_OK,
+    SERVER,
+    SESSION,
+    START,
+    START_OK,
+    TUNE,
+    TUNE_OK,
+    ConnectionDialogue,
+)
+
+SPEAKERS: Final[dict[str, str]] = {"C": CLIENT, "S": SERVER}
+"""The observer's letters and the words of the tables."""
+
+_FRAMING: Final = 501
+
+_ANSWERS: Final[dict[str, tuple[str, ...]]] = {
+    START: (START_OK,),
+    START_OK: (SECURE, TUNE),
+    SECURE: (SECURE_OK,),
+    SECURE_OK: (SECURE, TUNE),
+    TUNE: (TUNE_OK,),
+    OPEN: (OPEN_OK, REDIRECT),
+    CLOSE: (CLOSE_OK,),
+}
+"""What the other side may answer even when it was asked at the wrong time: it is not the one to blame."""
+
+
+class Witness:
+    """What it says collects in `findings.found`; the caller sets `findings.offset` to the frame that is heard."""
+
+    __slots__ = ("_channels", "_ended", "_excused", "_late", "_name_octets", "_sessions", "dialogue", "findings", "handshake")
+
+    def __init__(self, strict: bool, limits: Limits, late: bool = False) -> None:
+        self.findings: Final = Findings(strict, limits)
+        self.handshake: Final = HandshakeWitness(self.findings)
+        self.dialogue = ConnectionDialogue.unknown() if late else ConnectionDialogue()
+        self._late = late
+        self._ended = False
+        self._excused: set[tuple[str, str]] = set()
+        self._channels: dict[int, ChannelWitness] = {}
+        self._sessions: dict[bytes, int] = {}
+        self._name_octets = 0
+
+    def header(self, speaker: str, same: bool) -> None:
+        """A protocol header; `same`: it is that of the version under observation."""
+        verb = PROTOCOL_HEADER if same or speaker == "C" else OTHER_PROTOCOL_HEADER
+        refusal = self.dialogue.said(SPEAKERS[speaker], verb)
+        if refusal is not None and not self._late:
+            self.findings.note("connection.protocol-header", f"the {SPEAKERS[speaker]} sends its header unasked")
+
+    # Controls.
+
+    def connection_control(self, speaker: str, channel: int, control: Control) -> None:
+        """A control of class connection."""
+        self.findings.channel = None
+        if channel:
+            text = "controls of the connection are said on channel 0"
+            self.findings.letter("connection.channel", f"{control.VERB} on channel {channel}", text, ("channel 0",))
+        if self._legal(speaker, control.VERB, control.VERB):
+            self.handshake.hear(control)
+
+    def session_control(self, speaker: str, channel: int, control: Control) -> None:
+        """A control of class session."""
+        word = SPEAKERS[speaker]
+        self.findings.channel = channel
+        if not self._legal(speaker, SESSION, control.VERB) or not self._in_range(channel, control.VERB):
+            return
+        witness = self._channel(channel)
+        if isinstance(control, Attach):
+            self._name_octets += len(control.name or b"")
+            if self._name_octets > self.findings.limits.buffered_octets:
+                self._forget("limits.buffered_octets")
+                witness = self._channel(channel)
+            witness.attach(word, control)
+        elif isinstance(control, Attached):
+            if witness.attach_answered(word, control) and control.name is not None:
+                self._one_transport(control.name, channel)
+        elif isinstance(control, Detach):
+            witness.detach(word, control)
+        elif isinstance(control, Detached):
+            witness.detached(word, control)
+        else:
+            witness.control(word, control)
+
+    # Commands.
+
+    def command(
+        self, speaker: str, channel: int, verb: str, command: Command | None, octets: int
+    ) -> tuple[bytes | None, int | None]:
+        """A command with so many octets of header and body: the session and the id that it has, None where unknown."""
+        self.findings.channel = channel
+        if not self._legal(speaker, SESSION, verb) or not self._in_range(channel, verb):
+            return None, None
+        witness = self._channel(channel)
+        id = witness.command(SPEAKERS[speaker], verb, command, octets)
+        return witness.name, id
+
+    def broken_off(self, speaker: str, channel: int) -> tuple[bytes | None, int | None]:
+        """A command that never came whole: the session and the id that it has.  Nobody is held to it."""
+        witness = self._channels.get(channel)
+        return (None, None) if witness is None else (witness.name, witness.taken(SPEAKERS[speaker]))
+
+    def lost(self, speaker: str) -> None:
+        """Some octets of `speaker` were lost: every state is possible again."""
+        self._late = True
+        self.dialogue = ConnectionDialogue.unknown()
+        for witness in self._channels.values():
+            witness.lost(SPEAKERS[speaker])
+
+    def ended(self, speaker: str) -> None:
+        """`speaker`'s octets have ended."""
+        if self._ended:
+            return
+        self._ended = True
+        self.findings.channel = None
+        state = self.dialogue.state
+        if self._late or state in ("closed", "version-refused", "redirected"):
+            return
+        who = SPEAKERS[speaker]
+        if state == "closing":
+            self.findings.note("connection.close-ok", f"the {who} ends the connection without close-ok")
+        elif state in ("authenticating", "challenged"):
+            self.findings.note("connection.authentication", f"the {who} ends the connection during authentication")
+        else:
+            self.findings.note("connection.eof", f"the {who} ends the connection without connection.close (state {state})")
+
+    def _legal(self, speaker: str, word: str, verb: str) -> bool:
+        refusal = self.dialogue.said(SPEAKERS[speaker], word)
+        if refusal is None:
+            return True
+        if (speaker, verb) in self._excused:  # the answer to what should not have been asked
+            self._excused.discard((speaker, verb))
+            return False
+        self._excused.update([("S" if speaker == "C" else "C", answer) for answer in _ANSWERS.get(verb, ())])
+        state = self.dialogue.state
+        rule, text = "connection.sequence", f"{verb} while the connection is {state}"
+        legal = refusal.legal_for(SPEAKERS[speaker])
+        if state in ("closing", "closed"):  # python clients answer what crossed their close
+            self.findings.divergence(rule, verb, text, legal, _FRAMING, about=verb)
+        else:
+            self.findings.breach(rule, verb, text, legal, _FRAMING)
+        return False
+
+    def _in_range(self, channel: int, verb: str) -> bool:
+        """Channels 0 to N-1 when N was agreed on; a peer that counts from 1 to N is tolerated."""
+        agreed = self.handshake.channels
+        if channel < agreed:
+            return True
+        said = f"{verb} on channel {channel}"
+        text = "a channel beyond what was agreed on"
+        rule, legal = "connection.tune-ok.channel-max.available-channels", (f"channels 0 to {agreed - 1}",)
+        if channel == agreed:
+            self.findings.letter(rule, said, text, legal)
+        elif channel not in self._channels:
+            self.findings.breach(rule, said, text, legal, _FRAMING)
+        return True
+
+    def _channel(self, number: int) -> ChannelWitness:
+        witness = self._channels.get(number)
+        if witness is None:
+            if len(self._channels) >= self.findings.limits.channels:
+                self._forget("limits.channels")
+            witness = self._channels[number] = ChannelWitness(self.findings, number, self._late)
+        return witness
+
+    def _forget(self, limit: str) -> None:
+        """One of our limits is reached: the sessions heard so far are not followed any more."""
+        self.findings.note(limit, f"more than our limit {limit}: the sessions under way are not followed any more")
+        self._channels.clear()
+        self._sessions.clear()
+        self._name_octets = 0
+        self._late = True
+
+    def _one_transport(self, name: bytes, channel: int) -> None:
+        before = self._sessions.get(name)
+        old = self._channels.get(before) if before is not None and before != channel else None
+        if old is not None and old.attached and old.name == name:
+            text = f"the session is still attached on channel {before}"
+            rule, said = "session.attach.one-transport-per-session", f"session.attached of {name[:80]!r}"
+            self.findings.divergence(rule, said, text, (f"session.detached on channel {before}",))
+        self._sessions[name] = channel
+        if len(self._sessions) > self.findings.limits.sessions:
+            del self._sessions[next(iter(self._sessions))]

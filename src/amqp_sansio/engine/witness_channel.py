@@ -1,0 +1,215 @@
+"""One channel as a third person hears it: who is attached to it, and the two streams of commands."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.witness_credit import CreditWitness
+from amqp_sansio.engine.witness_stream import StreamWitness
+from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.spec.codes import DetachCode, ErrorCode
+from amqp_sansio.spec.execution import Exception_, Result
+from amqp_sansio.spec.message import Accept, Acquire, Reject, Release, Transfer
+from amqp_sansio.spec.session import (
+    Attach,
+    Attached,
+    CommandPoint,
+    Completed,
+    Confirmed,
+    Detach,
+    Detached,
+    Expected,
+    Flush,
+    Gap,
+    KnownCompleted,
+)
+from amqp_sansio.tables.session import (
+    ATTACH,
+    CLIENT,
+    COMMAND_SPEAKERS,
+    FLUSH,
+    FLUSH_EXPECTED,
+    OTHER,
+    RULE_NOT_ATTACHED,
+    SERVER,
+    AttachmentDialogue,
+    attachment_verb,
+)
+
+
+class ChannelWitness:
+    """`late`: the conversation was not heard from its beginning: nobody is held to what was not heard."""
+
+    __slots__ = ("_asked", "_attachment", "_credit", "_findings", "_late", "_streams", "name", "number")
+
+    def __init__(self, findings: Findings, number: int, late: bool) -> None:
+        self._findings: Final = findings
+        self.number: Final = number
+        self.name: bytes | None = None
+        """The session that is, or was last, attached."""
+        self._asked: bytes | None = None
+        self._late = late
+        self._attachment = AttachmentDialogue(late)
+        # Made when first needed: most channels of a hostile conversation never are.
+        self._streams: dict[str, StreamWitness] = {}
+        self._credit: dict[str, CreditWitness] = {}
+
+    def _stream(self, sender: str) -> StreamWitness:
+        stream = self._streams.get(sender)
+        if stream is None:
+            stream = self._streams[sender] = StreamWitness(self._findings, sender, _other(sender), self._late)
+        return stream
+
+    def _credit_of(self, subscriber: str) -> CreditWitness:
+        credit = self._credit.get(subscriber)
+        if credit is None:
+            credit = self._credit[subscriber] = CreditWitness(self._findings, not self._late)
+        return credit
+
+    @property
+    def attached(self) -> bool:
+        """Whether both sides take it for attached (False while unknown)."""
+        return self._attachment.state(CLIENT) == self._attachment.state(SERVER) == "attached"
+
+    # Controls.
+
+    def control(self, speaker: str, control: Control) -> None:
+        """`speaker` ("client" or "server") says a control of class session."""
+        if not self._may(speaker, control.VERB):
+            return
+        other = _other(speaker)
+        if isinstance(control, Completed):
+            fresh = self._stream(other).completed(control)
+            if fresh:
+                self._credit_of(other).carried_out(fresh)
+                self._credit_of(speaker).completed(fresh)
+        elif isinstance(control, CommandPoint):
+            self._stream(speaker).command_point(control)
+        elif isinstance(control, KnownCompleted):
+            self._stream(speaker).known_completed(control)
+        elif isinstance(control, Confirmed):
+            self._stream(other).confirmed(control)
+        elif isinstance(control, Expected):
+            self._stream(other).expected(control)
+        elif isinstance(control, Flush):
+            self._stream(speaker).flush(FLUSH_EXPECTED if control.expected else FLUSH)
+        elif isinstance(control, Gap):
+            self._stream(speaker).gap(control)
+
+    def _may(self, speaker: str, verb: str) -> bool:
+        """Steps the attachment; tells, as a breach, what is said without one."""
+        word = attachment_verb(verb)
+        if word == OTHER and self._attachment.state(speaker) == "requested":
+            text = f"{verb} before the session is attached"
+            self._findings.letter("session.attach.not-awaited", verb, text, ("session.detach",))
+            return True
+        refusal = self._attachment.step(speaker, word)
+        if refusal is None:
+            return True
+        text = f"{verb} while the channel is {self._attachment.state(speaker)}"
+        self._findings.breach(RULE_NOT_ATTACHED, verb, text, refusal.legal_for(speaker))
+        return False
+
+    def attach(self, speaker: str, control: Attach) -> None:
+        """`speaker` asks for a session."""
+        before = self._attachment.state(speaker)
+        if not self._may(speaker, ATTACH):
+            return
+        self._asked = control.name
+        if before in ("attached", "requested"):
+            if control.name == self.name:
+                text = "a session is attached that is attached already"
+                self._findings.note("session.attach.idempotence", text)
+            else:
+                text = "another session is on this channel"
+                rule = "session.attach.one-session-per-transport"
+                self._findings.divergence(rule, ATTACH, text, ("session.detach",), 2)
+            return
+        self._findings.forget(self.number)
+        self.name = control.name
+        self._late = False
+        self._streams.clear()
+        self._credit.clear()
+
+    def attach_answered(self, speaker: str, control: Attached) -> bool:
+        """`speaker` attaches a session that was asked for.  Whether that was legal."""
+        if not self._may(speaker, control.VERB):
+            return False
+        if self._asked is not None and control.name != self._asked:
+            said = f"session.attached of {control.name!r}"
+            text = "another session than the one that was asked for"
+            self._findings.divergence("session.attached.name", said, text, (f"session.attached of {self._asked!r}",))
+        if control.name is not None:
+            self.name = control.name
+        return True
+
+    def detach(self, speaker: str, control: Detach) -> None:
+        """`speaker` wants the session detached."""
+        attached = self.attached
+        if self._may(speaker, control.VERB) and attached and control.name != self.name:
+            said = f"session.detach of {control.name!r}"
+            text = "another session than the one that is attached"
+            self._findings.divergence("session.detach.name", said, text, (f"session.detach of {self.name!r}",))
+
+    def detached(self, speaker: str, control: Detached) -> None:
+        """`speaker` says that the session is not, or no longer, attached."""
+        if self._may(speaker, control.VERB) and control.code:
+            self._findings.note("session.detached", f"session.detached with code {_named(DetachCode, control.code)}")
+
+    # Commands.
+
+    def command(self, speaker: str, verb: str, command: Command | None, octets: int) -> int | None:
+        """`speaker` says a command with so many octets of header and body: its id, None while unknown."""
+        if not self._may(speaker, verb):
+            return None
+        only = COMMAND_SPEAKERS.get(verb)
+        if only is not None and only != speaker:
+            self._findings.breach("implement", verb, f"only a {only} says this command", (), 540)
+        id = self._stream(speaker).command(command, verb)
+        if command is not None:
+            self._carries(speaker, id, command, octets)
+        return id
+
+    def taken(self, speaker: str) -> int | None:
+        """`speaker`'s next command was broken off: it takes its id, and nothing more."""
+        return self._stream(speaker).taken()
+
+    def _carries(self, speaker: str, id: int | None, command: Command, octets: int) -> None:
+        other = _other(speaker)
+        if isinstance(command, Transfer):
+            if speaker == SERVER:
+                self._credit_of(other).delivered(id, command.destination or "", octets)
+        elif isinstance(command, Accept | Reject | Release | Acquire):
+            final = isinstance(command, Accept | Reject)
+            self._stream(other).settled(command.VERB, command.transfers, final)
+        elif isinstance(command, Result):
+            self._stream(other).result(command.command_id)
+        elif isinstance(command, Exception_):
+            reason = f": {command.description[:200]}" if command.description else ""
+            code = _named(ErrorCode, command.error_code)
+            self._findings.note("execution.exception", f"the {speaker} refuses with {code}{reason}")
+        else:
+            self._credit_of(speaker).hear(id, command)
+
+    # What was not heard.
+
+    def lost(self, speaker: str) -> None:
+        """Some of `speaker`'s words were lost: what depends on them is unknown."""
+        self._attachment = AttachmentDialogue(True)
+        self._stream(speaker).lost()
+        self._credit_of(CLIENT).stop()
+        self._credit_of(SERVER).stop()
+
+
+def _other(speaker: str) -> str:
+    return SERVER if speaker == CLIENT else CLIENT
+
+
+def _named(codes: type[DetachCode] | type[ErrorCode], code: int | None) -> str:
+    if code is None:
+        return "no code"
+    try:
+        return f"{int(code)} {codes(code).name.lower().replace('_', '-')}"
+    except ValueError:
+        return f"{code} unknown"

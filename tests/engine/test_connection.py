@@ -1,0 +1,409 @@
+"""Routing, sessions on a connection, limits, and what octets at random do (model 1.4, 1.5, 9.2, 12.5)."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amqp_sansio.config import STRICT_PROFILE, ClientConfig, ClientMechanism, ServerConfig
+from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.sasl import CramMd5, CramMd5Server, Plain, PlainServer
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.engine.session import Session
+from amqp_sansio.errors import AmqpError, ConnectionClosedError, EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.events import (
+    AttachRequested,
+    Authenticated,
+    ConnectionClosed,
+    ConnectionOpened,
+    Event,
+    Origin,
+    SessionAttached,
+    SessionDetached,
+    StartReceived,
+    Violation,
+)
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec.connection import Close, CloseOk, Heartbeat, Open, OpenOk, Start, StartOk, Tune, TuneOk
+from amqp_sansio.spec.execution import Sync
+from amqp_sansio.spec.queue import Declare
+from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Detach, Detached
+from amqp_sansio.testing.link import Link
+from amqp_sansio.testing.scripted import ScriptedPeer
+
+HEADER = b"AMQP\x01\x01\x00\x0a"
+
+
+def served(config: ServerConfig | None = None, tune_ok: TuneOk | None = None) -> ScriptedPeer:
+    """The client, told what to say, of an open server."""
+    peer = ScriptedPeer(ServerConnection(config))
+    peer.say(HEADER, StartOk({}, "ANONYMOUS", b"", "en_US"), tune_ok or TuneOk(0, 0, 0), Open(""))
+    peer.hear()
+    assert peer.connection.is_open
+    return peer
+
+
+def serving(config: ClientConfig | None = None, tune: Tune | None = None) -> ScriptedPeer:
+    """The server, told what to say, of an open client."""
+    peer = ScriptedPeer(ClientConnection(config))
+    peer.say(HEADER, Start({}, ("ANONYMOUS",), ("en_US",)), tune or Tune(65535, 65535, 0, 120), OpenOk(()))
+    peer.hear()
+    assert peer.connection.is_open
+    return peer
+
+
+def server_of(peer: ScriptedPeer) -> ServerConnection:
+    assert isinstance(peer.connection, ServerConnection)
+    return peer.connection
+
+
+def violation_of(events: list[Event]) -> Violation:
+    last = events[-1]
+    assert isinstance(last, ConnectionClosed)
+    assert last.violation is not None
+    return last.violation
+
+
+# --- channels ---------------------------------------------------------------------------------------------------------
+
+
+def test_controls_of_the_connection_are_heard_on_any_channel() -> None:
+    peer = served()
+    assert peer.say(Heartbeat(), channel=77) == []
+    assert peer.say(Close(200, ""), channel=77) == [ConnectionClosed(Origin.PEER, 200, "")]
+
+
+@pytest.mark.parametrize(("channel", "good"), [(0, True), (8, True), (9, True), (10, False), (65535, False)])
+def test_rule_connection_tune_ok_channel_max_available_channels(channel: int, good: bool) -> None:
+    peer = served(tune_ok=TuneOk(10, 0, 0))
+    events = peer.say(Attach(b"s"), channel=channel)
+    if good:
+        assert isinstance(events[-1], SessionAttached)
+    else:
+        violation = violation_of(events)
+        assert violation.rule == "connection.tune-ok.channel-max.available-channels"
+        assert violation.channel == channel
+        assert isinstance(peer.hear()[-1], Close)
+
+
+def test_a_session_may_live_on_channel_0() -> None:
+    peer = served()
+    assert isinstance(peer.say(Attach(b"s"), CommandPoint(0, 0), Declare("q"))[-1].session, bytes)  # type: ignore[union-attr]
+
+
+def test_what_is_said_on_a_channel_without_a_session_costs_the_connection_nothing() -> None:
+    peer = served()
+    assert peer.say(CommandPoint(0, 0), Sync(), channel=3) == []
+    assert Detached(b"", 3) in peer.hear()
+    assert peer.connection.is_open
+
+
+@pytest.mark.parametrize(("limit", "good"), [(1, False), (2, True), (3, True)])
+def test_limit_sessions_for_the_peer(limit: int, good: bool) -> None:
+    peer = served(ServerConfig(limits=Limits(sessions=limit)))
+    peer.say(Attach(b"a"), channel=1)
+    events = peer.say(Attach(b"b"), channel=2)
+    if good:
+        assert isinstance(events[-1], SessionAttached)
+    else:
+        assert violation_of(events).rule == "limits.sessions"
+        assert violation_of(events).code == 320
+
+
+@pytest.mark.parametrize(("limit", "good"), [(1, False), (2, True), (3, True)])
+def test_limit_sessions_for_the_caller(limit: int, good: bool) -> None:
+    peer = serving(ClientConfig(limits=Limits(sessions=limit)))
+    peer.connection.session("a")
+    if good:
+        peer.connection.session("b")
+    else:
+        with pytest.raises(LimitError, match="sessions"):
+            peer.connection.session("b")
+        assert peer.hear() == [Attach(b"a", False)]
+
+
+@pytest.mark.parametrize(("limit", "good"), [(1, False), (2, True), (3, True)])
+def test_limit_channels(limit: int, good: bool) -> None:
+    peer = serving(ClientConfig(limits=Limits(channels=limit)))
+    first = peer.connection.session("a")
+    assert first.channel is not None
+    if good:
+        second = peer.connection.session("b")
+        assert second.channel is not None
+        assert second.channel.number != first.channel.number
+    else:
+        assert first.channel.number == 0
+        with pytest.raises(LimitError, match="channels"):
+            peer.connection.session("b")
+
+
+def test_a_channel_is_used_again_once_it_is_free() -> None:
+    peer = serving(tune=Tune(2, 65535, 0, 0))
+    session = peer.connection.session("a")
+    assert session.channel is not None
+    number = session.channel.number
+    peer.say(Attached(b"a"), channel=number)
+    session.detach()
+    peer.say(Detached(b"a", 0), channel=number)
+    again = peer.connection.session("b")
+    assert again.channel is not None
+    assert again.channel.number == number
+    assert peer.connection.sessions == (again,)
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------------
+
+
+def asked(config: ServerConfig | None = None, *, force: bool = False) -> ScriptedPeer:
+    """A server that was asked for session s and has not answered."""
+    peer = served(config)
+    peer.connection.receive_data(peer.octets_of(Attach(b"s", force), 1))
+    assert peer.connection.next_event() == AttachRequested(b"s", 1, force)
+    return peer
+
+
+def test_the_application_accepts() -> None:
+    peer = asked()
+    session = server_of(peer).accept(b"s", timeout=5)
+    assert peer.hear() == [Attached(b"s")]
+    assert peer.connection.next_event() == SessionAttached(b"s", 1)
+    assert peer.connection.sessions == (session,)
+    assert peer.connection.session_named(b"s") is session
+    with pytest.raises(LocalProtocolError, match="no AttachRequested"):
+        server_of(peer).accept(b"s")
+
+
+def test_the_application_refuses() -> None:
+    peer = asked()
+    server_of(peer).refuse(b"s")
+    assert peer.hear() == [Detached(b"s", 1)]
+    assert peer.connection.next_event() is None
+    assert peer.connection.sessions == ()
+
+
+def test_the_config_answers_what_the_application_does_not() -> None:
+    peer = asked()
+    assert peer.connection.next_event() == SessionAttached(b"s", 1)
+    closed = asked(ServerConfig(attach="refuse"))
+    assert closed.connection.next_event() is None
+    assert closed.hear() == [Detached(b"s", 1)]
+
+
+def test_another_name_than_was_asked_for_is_the_callers_mistake() -> None:
+    peer = asked()
+    with pytest.raises(LocalProtocolError, match="an answer to b's'"):
+        server_of(peer).accept(b"t")
+    with pytest.raises(LocalProtocolError, match="one name"):
+        server_of(peer).accept(b"s", Session(b"t", "server"))
+    assert peer.hear() == []
+    server_of(peer).accept(b"s")
+
+
+def test_force_gives_the_name_to_a_new_session() -> None:
+    peer = asked()
+    old = server_of(peer).accept(b"s")
+    peer.say()
+    peer.hear()
+    peer.connection.receive_data(peer.octets_of(Attach(b"s", True), 2))
+    assert peer.connection.next_event() == AttachRequested(b"s", 2, True)
+    events = list(peer.connection.events())
+    assert [type(event) for event in events] == [SessionDetached, SessionAttached]
+    assert peer.connection.sessions != (old,)
+    assert Attached(b"s") in peer.hear()
+
+
+def test_a_name_is_attached_once() -> None:
+    peer = serving()
+    peer.connection.session("a")
+    with pytest.raises(LocalProtocolError, match="attached on this connection"):
+        peer.connection.session("a")
+    assert peer.hear() == [Attach(b"a", False)]
+
+
+def test_a_name_too_long_for_a_frame_takes_no_channel() -> None:
+    peer = serving(tune=Tune(1, 4096, 0, 0))
+    with pytest.raises(EncodeError):
+        peer.connection.session(b"x" * 5000)
+    assert peer.connection.sessions == ()
+    peer.connection.session(b"x")
+    assert peer.hear() == [Attach(b"x", False)]
+
+
+def test_the_longest_name_that_fits_is_answered_all_the_same() -> None:
+    # Detached is one octet longer than the attach that it answers.
+    name = b"x" * (4096 - 18)
+    for config in (ServerConfig(max_frame_size=4096), ServerConfig(max_frame_size=4096, attach="refuse")):
+        peer = served(config)
+        assert len(peer.octets_of(Attach(name))) == 4096
+        peer.say(Attach(name), Attach(b"other"), Detach(name), Attach(name), channel=1)
+        heard = peer.hear()
+        assert len(heard) == 4
+        assert peer.connection.is_open
+
+
+def test_sessions_are_detached_before_the_connection_is_closed() -> None:
+    peer = asked(ServerConfig(session_timeout=None))
+    session = server_of(peer).accept(b"s")
+    events = peer.say(Close(320, "go"))
+    assert [type(event) for event in events] == [SessionAttached, SessionDetached, ConnectionClosed]
+    assert session.channel is None
+    with pytest.raises(ConnectionClosedError):
+        peer.connection.session(b"t")
+    with pytest.raises(AmqpError, match=r"320 go|detached"):
+        session.sync()
+
+
+def test_a_session_goes_on_over_another_connection() -> None:
+    link = Link(ClientConnection(), ServerConnection(ServerConfig(session_timeout=60)))
+    link.run()
+    session = link.client.session(b"s", timeout=60)
+    link.run()
+    (theirs,) = link.server.sessions
+    link.cut()
+    link.run()
+    snapshot = session.snapshot()
+
+    def on_server(connection: ServerConnection, event: Event) -> None:
+        if isinstance(event, AttachRequested):
+            connection.accept(event.session, resume=theirs)
+
+    again = Link(ClientConnection(), ServerConnection(ServerConfig(session_timeout=60)), on_server=on_server)
+    again.run()
+    resumed = again.client.resume(pickle.loads(pickle.dumps(snapshot)))
+    heard = again.run()
+    assert resumed is not session
+    assert ("client", SessionAttached(b"s", 1, True)) in heard
+    assert again.client.sessions == (resumed,)
+
+
+# --- frames -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "strict", "good"), [(4096, True, True), (4097, True, False), (4097, False, True)])
+def test_frames_of_4096_octets_are_heard_before_anything_is_agreed(size: int, strict: bool, good: bool) -> None:
+    peer = ScriptedPeer(ServerConnection(ServerConfig(profile=STRICT_PROFILE) if strict else None))
+    # The map's own size and count, two names, their types and sizes: what is left is text.
+    padding = size - len(peer.octets_of(StartOk({"x": ""}, "ANONYMOUS", b"", "en_US")))
+    events = peer.say(HEADER, StartOk({"x": "y" * padding}, "ANONYMOUS", b"", "en_US"))
+    assert isinstance(events[-1], Authenticated if good else ConnectionClosed)
+
+
+def test_a_command_that_cannot_be_put_together_ends_its_session_alone() -> None:
+    peer = served()
+    peer.say(Attach(b"s"), CommandPoint(0, 0), channel=1)
+    peer.say(Attach(b"t"), CommandPoint(0, 0), channel=2)
+    peer.hear()
+    # A sync (which carries nothing) that says a header follows.
+    events = peer.say(b"\x0b\x01\x00\x12\x00\x01\x00\x01" + bytes(4) + b"\x03\x01\x01\x00\x00\x00")
+    assert peer.connection.is_open
+    assert not any(isinstance(event, ConnectionClosed) for event in events)
+    assert isinstance(peer.say(Declare("q"), channel=2)[-1].session, bytes)  # type: ignore[union-attr]
+
+
+# --- secrets ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("password", ["hush-hush", "wrong-one"])
+@pytest.mark.parametrize("mechanism", ["PLAIN", "CRAM-MD5"])
+def test_no_secret_in_events_errors_reprs_or_the_record(password: str, mechanism: str) -> None:
+    ours: ClientMechanism = Plain("ann", password) if mechanism == "PLAIN" else CramMd5("ann", password)
+    link = Link(
+        ClientConnection(ClientConfig(mechanisms=[ours])),
+        ServerConnection(
+            ServerConfig(
+                mechanisms=[
+                    PlainServer(lambda user, given: given == "hush-hush"),
+                    CramMd5Server({"ann": "hush-hush"}.get, lambda: b"<nonce-nonce@here>"),
+                ]
+            )
+        ),
+    )
+    heard = link.run()
+    shown = repr(heard) + str(link.transcript) + repr(link.client) + repr(link.server) + str(link.client.closed_cause)
+    shown += repr(link.client.__dict__) + repr(link.server.__dict__["_exchanges"])
+    for secret in (password, "hush-hush", "nonce-nonce"):
+        assert secret not in shown.replace("'_outbox'", "")
+    assert link.server.is_open is (password == "hush-hush")
+
+
+# --- whatever comes ---------------------------------------------------------------------------------------------------
+
+FRAMES = st.builds(
+    lambda flags, kind, size, track, channel, payload: (
+        bytes([flags, kind]) + (12 + len(payload) + size).to_bytes(2, "big") + bytes([0, track])
+        + channel.to_bytes(2, "big") + bytes(4) + payload
+    ),
+    st.sampled_from([15, 15, 15, 11, 3, 7, 0, 63, 255]),
+    st.sampled_from([0, 0, 1, 1, 2, 3, 9]),
+    st.sampled_from([0, 0, 0, 0, 0, -12, 1]),
+    st.sampled_from([0, 1, 1, 2]),
+    st.sampled_from([0, 1, 1, 2, 65535]),
+    st.one_of(
+        st.binary(max_size=30),
+        st.builds(lambda *parts: b"".join(parts), st.sampled_from([b"\x01", b"\x02", b"\x03", b"\x04", b"\x08"]),
+                  st.integers(0, 14).map(lambda code: bytes([code])), st.sampled_from([b"", b"\x01\x00", b"\x01\x01"]),
+                  st.binary(max_size=20)),
+    ),
+)  # fmt: skip
+
+
+# Whatever frames come behind a legal opening, nothing but events comes out, the good ones first, and it always ends.
+@given(
+    frames=st.lists(FRAMES, max_size=12),
+    role=st.sampled_from(["client", "server"]),
+    attached=st.booleans(),
+    size=st.sampled_from([1, 7, 4096]),
+)
+def test_frames_at_random_make_events_only(frames: list[bytes], role: str, attached: bool, size: int) -> None:
+    def run(chunk: int | None) -> tuple[list[Event], bytes]:
+        peer = served() if role == "server" else serving()
+        conn: Connection = peer.connection
+        if attached and role == "server":
+            peer.say(Attach(b"s"), CommandPoint(0, 0), channel=1)
+        elif attached:
+            conn.session(b"s")
+            peer.say(Attached(b"s"), CommandPoint(0, 0), channel=1)
+        octets = b"".join(frames)
+        step = chunk or len(octets) or 1
+        events: list[Event] = []
+        for at in range(0, len(octets), step):
+            conn.receive_data(octets[at : at + step])
+            events.extend(conn.events())
+        events += peer.end()
+        said = conn.data_to_send()
+        assert isinstance(events[-1], ConnectionClosed)
+        assert sum(isinstance(event, ConnectionClosed) for event in events) == 1
+        assert conn.finished
+        assert conn.next_event() is None
+        assert conn.tick(0.0) is None
+        assert conn.data_to_send() == b""
+        with pytest.raises(ConnectionClosedError):
+            conn.close()
+        repr(events)
+        assert pickle.loads(pickle.dumps(events)) == events
+        return events, said
+
+    assert run(size) == run(None)
+
+
+# Whatever octets come instead of an opening, nothing but events comes out.
+@given(st.binary(max_size=200), st.booleans(), st.sampled_from([1, 7, 4096]))
+def test_octets_at_random_make_events_only(octets: bytes, header: bool, size: int) -> None:
+    for connection in (ClientConnection(), ServerConnection()):
+        peer = ScriptedPeer(connection, chunk=size)
+        events = peer.say((HEADER if header else b"") + octets) + peer.end()
+        assert isinstance(events[-1], ConnectionClosed)
+        connection.data_to_send()
+        assert connection.finished
+
+
+def test_an_open_connection_tells_what_it_agreed() -> None:
+    peer = ScriptedPeer(ClientConnection(), chunk=1)
+    events = peer.say(HEADER, Start({}, ("ANONYMOUS",), ("en_US",)), Tune(5, 4096, 0, 0), OpenOk(("h",)), CloseOk())
+    assert [type(event) for event in events] == [StartReceived, ConnectionOpened, ConnectionClosed]
+    assert peer.connection.channel_max == 5
+    assert peer.connection.max_frame_size == 4096

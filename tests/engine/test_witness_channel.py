@@ -1,0 +1,182 @@
+"""One channel: who is attached, and who may say what."""
+
+from __future__ import annotations
+
+from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.events import Violation
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.execution import Exception_, Result, Sync
+from amqp_sansio.spec.message import Accept, Flow, Subscribe, Transfer
+from amqp_sansio.spec.queue import Declare, Query
+from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, Detached, RequestTimeout
+
+C, S = "client", "server"
+
+
+def make(strict: bool = False, late: bool = False) -> tuple[ChannelWitness, Findings]:
+    findings = Findings(strict, DEFAULT_LIMITS)
+    findings.channel = 1
+    return ChannelWitness(findings, 1, late), findings
+
+
+def attached(strict: bool = False) -> tuple[ChannelWitness, Findings]:
+    """A channel with the session b"s" on which both have said their command-point."""
+    witness, findings = make(strict)
+    witness.attach(C, Attach(b"s"))
+    assert witness.attach_answered(S, Attached(b"s"))
+    for speaker in (C, S):
+        witness.control(speaker, CommandPoint(0, 0))
+    return witness, findings
+
+
+def rules(findings: Findings) -> list[str]:
+    told = [each.rule + ("!" if isinstance(each, Violation) else "") for each in findings.found]
+    findings.found.clear()
+    return told
+
+
+def say(witness: ChannelWitness, speaker: str, command: Command, octets: int = 0) -> int | None:
+    return witness.command(speaker, command.VERB, command, octets)
+
+
+def test_a_session_from_attach_to_detach() -> None:
+    witness, findings = attached(True)
+    assert witness.name == b"s"
+    assert say(witness, C, Sync()) == 0
+    assert say(witness, C, Declare("q")) == 1
+    witness.control(S, Completed(RangeSet([(0, 1)])))
+    witness.detach(C, Detach(b"s"))
+    witness.detached(S, Detached(b"s", 0))
+    assert not witness.attached
+    assert rules(findings) == []
+
+
+def test_nothing_is_said_without_a_session() -> None:
+    witness, findings = make()
+    assert say(witness, C, Sync()) is None
+    witness.control(S, CommandPoint(0, 0))
+    assert rules(findings) == ["session.attachment!", "session.attachment!"]
+
+
+def test_a_client_that_does_not_wait_for_attached() -> None:
+    for strict, told in ((False, []), (True, ["session.attach.not-awaited!"])):
+        witness, findings = make(strict)
+        witness.attach(C, Attach(b"s"))
+        witness.control(C, CommandPoint(0, 0))
+        assert say(witness, C, Sync()) == 0
+        witness.attach_answered(S, Attached(b"s"))
+        assert say(witness, C, Sync()) == 1
+        assert rules(findings) == told
+
+
+def test_what_was_in_flight_when_the_session_ended_is_legal() -> None:
+    witness, findings = attached()
+    witness.detach(S, Detach(b"s"))
+    assert say(witness, C, Sync()) == 0
+    witness.detached(C, Detached(b"s", 0))
+    assert rules(findings) == []
+    assert say(witness, C, Sync()) is None
+    assert rules(findings) == ["session.attachment!"]
+
+
+def test_speaking_after_ones_own_detach() -> None:
+    witness, findings = attached()
+    witness.detach(C, Detach(b"s"))
+    assert say(witness, C, Sync()) is None
+    assert rules(findings) == ["session.attachment!"]
+
+
+def test_a_refusal_is_a_note() -> None:
+    witness, findings = make()
+    witness.attach(C, Attach(b"s"))
+    witness.detached(S, Detached(b"s", 1))
+    assert findings.found[0] is not None
+    assert rules(findings) == ["session.detached"]
+    witness, findings = attached()
+    say(witness, S, Exception_(404, 0, 8, 4, 0, "no such queue"))
+    assert rules(findings) == ["execution.exception"]
+
+
+def test_attach_again() -> None:
+    witness, findings = attached()
+    witness.attach(C, Attach(b"s"))
+    assert rules(findings) == ["session.attach.idempotence"]
+    witness.attach(C, Attach(b"other"))
+    assert rules(findings) == ["session.attach.one-session-per-transport"]
+    assert say(witness, C, Sync()) == 0
+
+
+def test_a_new_attachment_begins_anew() -> None:
+    witness, findings = attached()
+    assert say(witness, C, Sync()) == 0
+    witness.detach(C, Detach(b"s"))
+    witness.detached(S, Detached(b"s", 0))
+    witness.attach(C, Attach(b"t"))
+    witness.attach_answered(S, Attached(b"t"))
+    assert say(witness, C, Sync()) is None
+    assert rules(findings) == ["session.command-point.newly-attached-transports!"]
+    witness.control(C, CommandPoint(0, 0))
+    assert say(witness, C, Sync()) == 0
+    assert witness.name == b"t"
+
+
+def test_names_that_do_not_match() -> None:
+    witness, findings = make()
+    witness.attach(C, Attach(b"s"))
+    witness.attach_answered(S, Attached(b"t"))
+    assert rules(findings) == ["session.attached.name"]
+    witness.detach(C, Detach(b"u"))
+    assert rules(findings) == ["session.detach.name"]
+
+
+def test_only_a_client_declares_queues() -> None:
+    witness, findings = attached()
+    say(witness, S, Declare("q"))
+    assert rules(findings) == ["implement!"]
+
+
+def test_results_and_settlement_go_to_the_other_stream() -> None:
+    witness, findings = attached()
+    assert say(witness, C, Query("q")) == 0
+    say(witness, S, Result(0))
+    assert rules(findings) == []
+    say(witness, S, Result(0))
+    assert rules(findings) == ["execution.result!"]
+    say(witness, C, Accept(RangeSet.of(99)))
+    assert rules(findings) == ["message.accept.transfers"]
+
+
+def test_a_delivery_beyond_credit() -> None:
+    witness, findings = attached()
+    for command in (Subscribe("q", "d"), Flow("d", 0, 1), Flow("d", 1, 0xFFFFFFFF)):
+        say(witness, C, command)
+    say(witness, S, Transfer("d"), 100)
+    assert rules(findings) == []
+    say(witness, S, Transfer("d"), 100)
+    assert rules(findings) == ["message.flow"]
+
+
+def test_a_command_that_was_broken_off_takes_its_id() -> None:
+    witness, findings = attached()
+    assert witness.taken(C) == 0
+    assert say(witness, C, Sync()) == 1
+    assert rules(findings) == []
+
+
+def test_late_and_lost_accuse_nobody() -> None:
+    for lost in (False, True):
+        if lost:
+            witness, findings = attached(True)
+            witness.lost(C)
+        else:
+            witness, findings = make(True, True)
+        assert say(witness, C, Sync()) is None
+        say(witness, S, Transfer("d"), 5)
+        witness.control(S, Completed(RangeSet([(0, 99)])))
+        witness.control(C, RequestTimeout(0))
+        witness.detach(C, Detach(b"x"))
+        witness.detached(S, Detached(b"x", 0))
+        assert [rule for rule in rules(findings) if rule.endswith("!")] == []

@@ -1,0 +1,157 @@
+"""Credit as a third person can know it."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.witness_credit import INFINITE, CreditWitness
+from amqp_sansio.events import Violation
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.message import Cancel, Flow, Flush, SetFlowMode, Stop, Subscribe
+
+MESSAGE, BYTE = 0, 1
+
+
+class Scene:
+    """A subscriber and a deliverer; ids count on each side."""
+
+    def __init__(self, *commands: Command, strict: bool = False, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.findings = Findings(strict, limits)
+        self.findings.speaker = "S"
+        self.credit = CreditWitness(self.findings, True)
+        self.said = 0
+        self.sent = 0
+        self.say(*commands)
+
+    def say(self, *commands: Command) -> int:
+        """The subscriber speaks; the id of the last command."""
+        for command in commands:
+            self.credit.hear(self.said, command)
+            self.said += 1
+        return self.said - 1
+
+    def deliver(self, count: int = 1, octets: int = 10) -> list[str]:
+        """The rules that so many deliveries break, with ! where somebody is accused."""
+        for _ in range(count):
+            self.credit.delivered(self.sent, "d", octets)
+            self.sent += 1
+        told = [each.rule + ("!" if isinstance(each, Violation) else "") for each in self.findings.found]
+        self.findings.found.clear()
+        return told
+
+
+def granted(messages: int, octets: int = INFINITE) -> tuple[Command, ...]:
+    return (Subscribe("q", "d"), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
+
+
+def windowed(messages: int, octets: int = INFINITE) -> tuple[Command, ...]:
+    return (Subscribe("q", "d"), SetFlowMode("d", 1), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
+
+
+@pytest.mark.parametrize(("count", "told"), [(2, []), (3, []), (4, ["message.flow"]), (9, ["message.flow"])])
+def test_message_credit(count: int, told: list[str]) -> None:
+    assert Scene(*granted(3)).deliver(count) == told
+    assert Scene(*granted(3), strict=True).deliver(count) == [rule + "!" for rule in told]
+    assert Scene(*windowed(3)).deliver(count) == told
+
+
+@pytest.mark.parametrize(("count", "told"), [(2, []), (3, []), (4, ["message.flow"])])
+def test_octet_credit(count: int, told: list[str]) -> None:
+    assert Scene(*granted(INFINITE, 30)).deliver(count) == told
+    assert Scene(*windowed(INFINITE, 30)).deliver(count) == told
+
+
+def test_both_units_are_needed() -> None:
+    assert Scene(Subscribe("q", "d"), Flow("d", MESSAGE, 5)).deliver() == ["message.flow"]
+    assert Scene(Subscribe("q", "d"), Flow("d", BYTE, 5)).deliver() == ["message.flow"]
+
+
+def test_credit_adds_up_and_does_not_wrap() -> None:
+    scene = Scene(*granted(0xFFFFFFFA), Flow("d", MESSAGE, 10))
+    assert scene.deliver(20) == []
+    assert Scene(*granted(1), Flow("d", MESSAGE, 2)).deliver(3) == []
+    assert Scene(*granted(INFINITE), Flow("d", MESSAGE, 2)).deliver(9) == []
+
+
+def test_a_window_moves_by_completion_and_credit_does_not() -> None:
+    scene = Scene(*windowed(2))
+    for _ in range(5):
+        assert scene.deliver(2) == []
+        scene.credit.completed(RangeSet([(0, scene.sent - 1)]))
+    scene = Scene(*granted(2))
+    assert scene.deliver(2) == []
+    scene.credit.completed(RangeSet([(0, 1)]))
+    assert scene.deliver() == ["message.flow"]
+
+
+@pytest.mark.parametrize("taking_back", [Stop("d"), Flush("d")])
+def test_credit_taken_back_counts_when_the_deliverer_has_completed_it(taking_back: Command) -> None:
+    scene = Scene(*granted(3))
+    id = scene.say(taking_back)
+    assert scene.deliver(2) == []
+    scene.credit.carried_out(RangeSet.of(id))
+    assert scene.deliver() == ["message.flow"]
+
+
+def test_what_is_granted_after_a_stop_stays() -> None:
+    scene = Scene(*granted(3))
+    id = scene.say(Stop("d"))
+    scene.say(Flow("d", MESSAGE, 2), Flow("d", BYTE, INFINITE))
+    scene.credit.carried_out(RangeSet.of(id))
+    assert scene.deliver(2) == []
+    assert scene.deliver() == ["message.flow"]
+
+
+def test_a_window_after_a_stop_opens_by_completion() -> None:
+    scene = Scene(*windowed(5))
+    assert scene.deliver(5) == []
+    id = scene.say(Stop("d"))
+    scene.credit.carried_out(RangeSet.of(id))
+    scene.say(Flow("d", MESSAGE, 5), Flow("d", BYTE, INFINITE))
+    scene.credit.completed(RangeSet([(0, 4)]))
+    assert scene.deliver(5) == []
+    assert scene.deliver() == ["message.flow"]
+
+
+def test_deliveries_after_a_cancel_that_was_completed() -> None:
+    scene = Scene(*granted(9))
+    id = scene.say(Cancel("d"))
+    assert scene.deliver() == []
+    scene.credit.carried_out(RangeSet.of(id))
+    assert scene.deliver(2) == ["message.transfer.destination"]
+
+
+def test_a_destination_that_nobody_subscribed_with() -> None:
+    assert Scene().deliver() == ["message.transfer.destination"]
+    assert Scene(strict=True).deliver() == ["message.transfer.destination!"]
+
+
+def test_without_accounting_nobody_is_held_to_anything() -> None:
+    scene = Scene()
+    scene.credit.stop()
+    scene.say(*granted(0))
+    assert scene.deliver(5) == []
+
+
+def test_a_mode_changed_under_way_is_not_judged() -> None:
+    scene = Scene(*granted(3))
+    scene.say(SetFlowMode("d", 1))
+    assert scene.deliver(9) == []
+
+
+@pytest.mark.parametrize(("count", "accounting"), [(2, True), (3, True), (4, False)])
+def test_limit_subscriptions(count: int, accounting: bool) -> None:
+    scene = Scene(limits=attrs.evolve(DEFAULT_LIMITS, subscriptions=3))
+    scene.say(*[Subscribe("q", str(number)) for number in range(count)])
+    assert scene.credit.accounting is accounting
+
+
+@pytest.mark.parametrize(("count", "accounting"), [(2, True), (3, True), (4, False)])
+def test_limit_replay_commands_bounds_the_transfers_in_a_window(count: int, accounting: bool) -> None:
+    scene = Scene(*windowed(100), limits=attrs.evolve(DEFAULT_LIMITS, replay_commands=3))
+    assert scene.deliver(count) == []
+    assert scene.credit.accounting is accounting
