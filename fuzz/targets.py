@@ -99,8 +99,8 @@ def _conversation(dice: random.Random) -> Said:
         pieces[at] = (speaker, mutated(dice, octets))
     if dice.randrange(4) == 0:
         speaker = dice.choice(("client", "server"))
-        made = b"".join(words.conversation(dice, speaker)) if dice.randrange(2) else frames.conversation(dice, dice.randrange(3))
-        pieces.append((speaker, made))
+        made = words.conversation(dice, speaker) if dice.randrange(2) else [frames.conversation(dice, dice.randrange(3))]
+        pieces.append((speaker, b"".join(made)))
     return tuple(pieces)
 
 
