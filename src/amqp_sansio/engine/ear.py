@@ -86,6 +86,13 @@ class Ear:
         """Whether it was heard from the middle and nothing in it was ever found to be a frame."""
         return self.state == FRAMES and self.late and not self.found
 
+    @property
+    def unfinished(self) -> int | None:
+        """Where the earliest thing under way ends so far: what is told of it later ends there or behind.  None: nothing is."""
+        if self.state == FRAMES:
+            return None if self.reader is None else self.reader.unfinished
+        return self.received if self.opaque or self._head else None
+
     def receive(self, octets: bytes) -> None:
         self.received += len(octets)
         self.heard += len(octets)

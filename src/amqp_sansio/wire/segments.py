@@ -110,6 +110,14 @@ class SegmentReader:
         """Whether it looks for the next frame behind lost octets."""
         return self._searching
 
+    @property
+    def unfinished(self) -> int | None:
+        """Where the earliest thing under way ends so far: an assembly that goes on, or a frame of which a part has come."""
+        ends = [partial.end for partial in self._open.values() if partial.state != SKIPPING]
+        if self.buffered and not self.dead:
+            ends.append(self.received)
+        return min(ends, default=None)
+
     def idle(self, channel: int) -> bool:
         """Whether no command is under way on the channel."""
         return (channel << 4 | 1) not in self._open and not self._queue
