@@ -324,6 +324,8 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
         undecodable(session, id, _codes(payload), error, offset)
         return
     if isinstance(command, message.Transfer):
+        if header is not None and session.channel is not None:
+            carrier.learn(session.channel.number, payload, command, sync)
         event = hear_transfer(session, id, command, header or b"", body or b"", sync, offset)
         if event is not None:
             carrier.emit(event)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
 from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, Malformed
@@ -22,7 +22,7 @@ from amqp_sansio.wire.frames import (
     frame_command,
     frame_control,
 )
-from amqp_sansio.wire.octets import frame_header
+from amqp_sansio.wire.octets import frame_begin, frame_header, u16
 from amqp_sansio.wire.partial import BETWEEN, IN_SEGMENT, SKIPPING, Partial
 from amqp_sansio.wire.resync import find_frame, plausible_header
 
@@ -38,10 +38,15 @@ __all__ = [
     "frame_control",
 ]
 
+Known = TypeVar("Known")
 
 _FIRST: Final = FIRST_SEGMENT | FIRST_FRAME
 _LAST: Final = LAST_SEGMENT | LAST_FRAME
 _EDGES: Final = FIRST_SEGMENT | LAST_SEGMENT
+# The first two octets (flags, segment type) of frames that are whole segments.
+_WHOLE_HEADER: Final = (FIRST_FRAME | LAST_FRAME) << 8 | HEADER
+_LAST_HEADER: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | HEADER
+_LAST_BODY: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | BODY
 _LEGAL_FIRST: Final = ("B b control on track 0", "B b command on track 1")
 _LEGAL_SEGMENT: Final = ("b header", "b body")
 
@@ -186,6 +191,51 @@ class SegmentReader:
             if whole is not None:
                 return whole
         return queue.popleft()
+
+    def cut_transfer(self, known: dict[bytes, Known]) -> tuple[Known, bytes, bytes, int] | None:
+        """The fast path for content: a command frame whose octets are in `known`, one header frame and at most one body frame.
+
+        Answers what `known` holds for the command, the header and body segments and the offset of the command; None where
+        any of it differs or has not come yet: then `next` reads the same octets, with every check and every message.
+        """
+        if self._open or self._queue or self._searching:
+            return None
+        buffer = self.buffer
+        at = self.position
+        have = len(buffer)
+        if have - at < self._needed:
+            if not self._refill():
+                return None
+            buffer = self.buffer
+            at = 0
+            have = len(buffer)
+        command_end = at + u16(buffer, at + 2)[0]
+        found = known.get(buffer[at:command_end])
+        if found is None or have < command_end + FRAME_HEADER_SIZE:
+            return None
+        begins, size, track, channel = frame_begin(buffer, command_end)
+        header_at = command_end + FRAME_HEADER_SIZE
+        header_end = command_end + size
+        if track != 1 or channel != u16(buffer, at + 6)[0] or size < FRAME_HEADER_SIZE or size > self.max_frame_size:
+            return None
+        if begins == _WHOLE_HEADER:
+            if have < header_end + FRAME_HEADER_SIZE:
+                return None
+            begins, size, track, number = frame_begin(buffer, header_end)
+            end = header_end + size
+            if begins != _LAST_BODY or have < end or track != 1 or number != channel:
+                return None
+            if size < FRAME_HEADER_SIZE or size > self.max_frame_size:
+                return None
+            body = buffer[header_end + FRAME_HEADER_SIZE : end]
+        elif begins == _LAST_HEADER and have >= header_end:
+            end = header_end
+            body = b""
+        else:
+            return None
+        self.position = end
+        self._needed = FRAME_HEADER_SIZE
+        return found, buffer[header_at:header_end], body, self._base + at
 
     def _die(self, breach: Malformed) -> None:
         self._queue.append(breach)
