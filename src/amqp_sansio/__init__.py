@@ -14,6 +14,7 @@ from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, ClientConfig, Pr
 from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.observer import Observed, Observer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import (
@@ -48,6 +49,8 @@ __all__ = [
     "Limits",
     "LocalProtocolError",
     "NoCredit",
+    "Observed",
+    "Observer",
     "Profile",
     "RangeSet",
     "ServerConfig",

@@ -113,6 +113,23 @@ def test_the_first_mechanism_of_ours_that_is_offered_is_used() -> None:
     assert "hush" not in repr(events) + repr(peer.connection) + repr(peer.connection.__dict__["_settings"])
 
 
+@pytest.mark.parametrize(
+    ("ours", "offered", "said"),
+    [
+        ("de_DE", ("en_US", "de_DE"), "de_DE"),
+        ("de_DE", ("fr_FR", "en_US"), "en_US"),
+        ("x", ("fr_FR",), "fr_FR"),
+        ("x", (), "x"),
+    ],
+)
+def test_the_locale_is_one_that_is_offered(ours: str, offered: tuple[str, ...], said: str) -> None:
+    peer = peer_of(ClientConfig(locale=ours))
+    peer.say(HEADER, Start({}, ("ANONYMOUS",), offered))
+    start_ok = peer.hear()[-1]
+    assert isinstance(start_ok, StartOk)
+    assert start_ok.locale == said
+
+
 def test_without_a_mechanism_in_common_the_client_closes_the_socket() -> None:
     peer = peer_of(ClientConfig(mechanisms=[CramMd5("a", "b")]))
     events = peer.say(HEADER, START)

@@ -49,4 +49,4 @@ def test_the_memory_of_what_was_told_is_bounded() -> None:
     for number in range(5000):
         findings.divergence("a.rule", "said", "text", about=str(number))
     assert len(findings.found) == 5000
-    assert len(findings._told) == 4096
+    assert sum([len(told) for told in findings._told.values()]) == 4096

@@ -62,7 +62,7 @@ def test_nothing_is_said_without_a_session() -> None:
 
 
 def test_a_client_that_does_not_wait_for_attached() -> None:
-    for strict, told in ((False, []), (True, ["session.attachment!"])):
+    for strict, told in ((False, []), (True, ["session.attach.not-awaited!"])):
         witness, findings = make(strict)
         witness.attach(C, Attach(b"s"))
         witness.control(C, CommandPoint(0, 0))

@@ -55,8 +55,9 @@ def test_a_conversation_is_written_down_in_the_third_person() -> None:
 def test_cutting_and_delay_change_nothing(delay: tuple[int, int], chunk: tuple[int, int], choices: list[int]) -> None:
     plain = Link(*pair())
     expected = conversation(plain)
-    link = Link(*pair(), delay=delay, chunk=chunk, choices=choices)
+    link = Link(*pair(), delay=delay, chunk=chunk, choices=choices, strict=True)
     assert conversation(link) == expected
+    assert link.violations == []
     assert link.said == plain.said
 
 
@@ -142,8 +143,20 @@ def test_events_are_told_as_they_happen() -> None:
     assert told == ["StartReceived", "ConnectionOpened", "ConnectionClosed"]
 
 
+def test_the_observer_tells_who_broke_the_protocol() -> None:
+    link = Link(*pair())
+    link.run()
+    link.client.write(b"\x0f\x00\x00\x10" + bytes(8) + b"\x01\x08\x00\x00")
+    link.run()
+    (violation,) = link.violations
+    assert violation.said == "connection.open-ok"
+    quiet = Link(*pair(), strict=None)
+    conversation(quiet)
+    assert quiet.violations == []
+
+
 def test_crossing_closes_end_both() -> None:
-    link = Link(*pair(), delay=3)
+    link = Link(*pair(), delay=3, strict=True)
     link.run()
     link.client.close(200, "a")
     link.server.close(320, "b")
@@ -154,3 +167,4 @@ def test_crossing_closes_end_both() -> None:
     ]
     ends: tuple[Connection, Connection] = (link.client, link.server)
     assert all(each.finished for each in ends)
+    assert link.violations == []

@@ -346,13 +346,14 @@ def fields_module(model: Model) -> str:
         for struct in amqp.structs:
             if any(wire(model, f, c.name) == f"{amqp.name}.{struct.name}" for c in model.classes for f in _all_fields(c)):
                 key = f"0x{amqp.code << 8 | struct.code:04X}" if struct.code is not None else "None"
-                shapes.append(f'"{amqp.name}.{struct.name}": (FIELDS[{cls(amqp.name, struct.name)}], {struct.size}, {key})')
+                made = cls(amqp.name, struct.name)
+                shapes.append(f'"{amqp.name}.{struct.name}": ({made}, FIELDS[{made}], {struct.size}, {key})')
     body += ["", "FIELDS: Final[dict[type, FieldTable]] = {", *rows, "}"]
     body.append('"""Name and wire type of each field, in flag order."""')
     body += ["", "REQUIRED: Final[dict[type, tuple[str, ...]]] = {", *flags, "}"]
     body.append('"""Fields that the specification marks as required; nobody enforces it on the wire."""')
     body += _table("SHAPES", "Shapes", shapes)
-    body.append('"""Structs that are fields: their fields, the octets of their size, their code where they have one."""')
+    body.append('"""Structs that are fields: class, fields, the octets of their size, their code where they have one."""')
     body += _table("STRUCTS", "dict[int, type[Struct]]", structs)
     body.append('"""Coded structs by class and code as one number."""')
     return _module("The fields of every control, command and struct as tables.", body, [c.name for c in model.classes])
@@ -412,7 +413,7 @@ def final_module(model: Model) -> str:
     body += writer(model, "dtx", xid, "put_sized16_head(len(content) + 2, flags)", "s")
     body += _verb_functions(model, commands)
     body += _tables(commands, "command", "v0_10.")
-    body += _table("FINAL_SHAPES", "Shapes", ['"dtx.xid": (FIELDS[dtx.Xid], 2, None)'], "**SHAPES")
+    body += _table("FINAL_SHAPES", "Shapes", ['"dtx.xid": (dtx.Xid, FIELDS[dtx.Xid], 2, None)'], "**SHAPES")
     body += [
         "FINAL_WRITERS: Final = {kind: write for kind, write in WRITERS.items() if kind is not dtx.Xid}",
         "FINAL_CODES: Final = {kind: codes for kind, codes in CODES.items() if kind is not dtx.Xid}",

@@ -85,9 +85,14 @@ class ClientConnection(Connection):
         exchange = self._exchange = self._exchanges[chosen]
         try:
             response = exchange.initial()
-            self._say(StartOk(self._settings.properties, chosen, response, self._settings.locale))
+            self._say(StartOk(self._settings.properties, chosen, response, self._locale(start.locales or ())))
         except Exception as error:
             self._give_up(f"authentication by {chosen} failed: {_reason(error)}")
+
+    def _locale(self, offered: tuple[str, ...]) -> str:
+        """Ours where the server speaks it, else en_US, which every server has to."""
+        ours = self._settings.locale
+        return ours if ours in offered or not offered else "en_US" if "en_US" in offered else offered[0]
 
     def _hear_secure(self, secure: Secure, assembly: Assembly) -> None:
         challenge = secure.challenge or b""

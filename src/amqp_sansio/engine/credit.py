@@ -6,7 +6,7 @@ and stop takes the limit away without forgetting what is used.  In credit mode a
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 INFINITE: Final = 0xFFFFFFFF
 """Credit without end, as message.flow says it (an absent value says the same)."""
@@ -17,6 +17,10 @@ CREDIT_MODE: Final = 0
 WINDOW_MODE: Final = 1
 MESSAGE: Final = 0
 OCTET: Final = 1
+
+
+FlowState: TypeAlias = tuple[int, tuple[int, int], tuple[int, int], tuple[tuple[int, int, int], ...]]
+"""A Flow as a plain value: mode, (limit, used) of messages and of octets, flushes under way."""
 
 
 class Credit:
@@ -144,7 +148,7 @@ class Flow:
         """Whether there is no credit in either unit, which set-flow-mode requires."""
         return not self.messages.available and not self.octets.available
 
-    def snapshot(self) -> tuple[object, ...]:
+    def snapshot(self) -> FlowState:
         """A plain value; see `restore`."""
         return (
             self.mode,

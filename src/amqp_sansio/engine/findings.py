@@ -18,7 +18,7 @@ class Findings:
     By default what deployed peers do everywhere is tolerated; `strict` reports the letter.
     """
 
-    __slots__ = ("_told", "channel", "found", "limits", "offset", "speaker", "strict")
+    __slots__ = ("_count", "_told", "channel", "found", "limits", "offset", "speaker", "strict")
 
     def __init__(self, strict: bool, limits: Limits) -> None:
         self.strict: Final = strict
@@ -27,7 +27,8 @@ class Findings:
         self.speaker = "C"
         self.channel: int | None = None
         self.offset = 0
-        self._told: set[tuple[str, str, int | None, str]] = set()
+        self._told: dict[int | None, set[tuple[str, str, str]]] = {}
+        self._count = 0
 
     def breach(self, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0) -> None:
         """The speaker broke a rule."""
@@ -51,13 +52,15 @@ class Findings:
             self.breach(rule, said, text, legal, code)
 
     def _first(self, rule: str, about: str) -> bool:
-        key = (self.speaker, rule, self.channel, about)
-        if key in self._told:
+        told = self._told.setdefault(self.channel, set())
+        key = (self.speaker, rule, about)
+        if key in told:
             return False
-        if len(self._told) < _TOLD:
-            self._told.add(key)
+        if self._count < _TOLD:
+            self._count += 1
+            told.add(key)
         return True
 
     def forget(self, channel: int) -> None:
         """What was told about a channel may be told again: another session is on it now."""
-        self._told = {key for key in self._told if key[2] != channel}
+        self._count -= len(self._told.pop(channel, ()))

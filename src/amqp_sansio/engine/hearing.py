@@ -171,6 +171,9 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
     """The other side has told what it expects: say again what it has not got."""
     outbound, channel = session.outbound, session.channel
     assert channel is not None
+    if not ids and not session.has_state:
+        session.ready(False)
+        return
     if not ids:
         _give_up(session, Origin.PEER, "the other side has no state of this session: it is lost")
         return

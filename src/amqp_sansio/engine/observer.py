@@ -10,11 +10,12 @@ from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
 from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observer_snapshot import dump, load
 from amqp_sansio.engine.witness import Witness
-from amqp_sansio.errors import DecodeError, LocalProtocolError
+from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, TuneOk
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, CommandPoint, Detach, Detached
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.segments import CONTROL, Assembly, Malformed
@@ -66,6 +67,8 @@ class Observer:
         self._late = False
         self._eof = False
         self._client_header: ProtocolHeader | None = None
+        self._transfers: dict[bytes, tuple[Command, bool]] = {}
+        """Those of one subscription are the same octets over and over; values are immutable."""
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None:
         """Stores what `speaker` says.  ValueError for any other speaker than "C" and "S"."""
@@ -230,18 +233,22 @@ class Observer:
                 error = caught
         if isinstance(control, _CONCLUDING) and ear.reader is not None:
             channel = None if isinstance(control, Close | CloseOk) else assembly.channel
-            for command in ear.reader.conclude(channel):
-                self._command(speaker, command)
-                self._flush(speaker, command.start, command.end)
+            for ended in ear.reader.conclude(channel):
+                if ended.kind == CONTROL:
+                    self._control(speaker, ear, ended)
+                else:
+                    self._command(speaker, ended)
+                self._flush(speaker, ended.start, ended.end)
         seen = ControlSeen(assembly.channel, verb, control, payload, assembly.complete)
         self._say(speaker, assembly.start, assembly.end, seen)
         findings = self._witness.findings
         findings.channel = assembly.channel
         if error is not None:
             findings.breach("control.undecodable", verb, str(error), (), error.code)
-        elif control is None:
+        if control is None:
             return
-        elif payload[0] == _CONNECTION_CLASS:
+        self._exact(verb, payload, control, False)
+        if payload[0] == _CONNECTION_CLASS:
             self._witness.connection_control(speaker, assembly.channel, control)
             self._after(speaker, ear, control)
         else:
@@ -267,10 +274,14 @@ class Observer:
         command: Command | None = None
         sync = len(payload) > 3 and payload[2] > 0 and bool(payload[3] & _SYNC)
         error: DecodeError | None = None
-        try:
-            command, sync = dialect.layout.decode_command(payload, 0, len(payload))
-        except DecodeError as caught:
-            error = caught
+        cached = self._transfers.get(payload)
+        if cached is not None:
+            command, sync = cached
+        else:
+            try:
+                command, sync = dialect.layout.decode_command(payload, 0, len(payload))
+            except DecodeError as caught:
+                error = caught
         header, body = assembly.header, assembly.body
         octets = len(header or b"") + len(body or b"")
         if assembly.complete:
@@ -287,14 +298,30 @@ class Observer:
         findings.channel = assembly.channel
         if error is not None:
             findings.breach("command.undecodable", verb, str(error), (), error.code)
-        elif payload[2] != 1 or payload[3] > _SYNC:
-            text = f"the session.header {payload[2 : 3 + payload[2]].hex(' ')} sets bits that nobody knows"
-            findings.divergence("session.header", verb, text, ("01 00", "01 01"))
+        elif command is not None and cached is None:
+            self._exact(verb, payload, command, sync)
+            if isinstance(command, Transfer):
+                if len(self._transfers) >= self.limits.cached_commands:
+                    self._transfers.clear()
+                self._transfers[payload] = (command, sync)
         if header:
             self._headers(dialect, verb, header)
         if assembly.unended:
             text = "neither header nor body was marked as the last segment; the next command simply starts"
             findings.divergence("assembly.unended", verb, text, ("E header", "b E body"))
+
+    def _exact(self, verb: str, payload: bytes, thing: Control | Command, sync: bool) -> None:
+        """Tells octets that say nothing: behind the last field, in session.header, in a form that nobody writes."""
+        layout = (self.dialect or AMQP_0_10).layout
+        try:
+            again = layout.encode_control(thing) if isinstance(thing, Control) else layout.encode_command(thing, sync)
+        except EncodeError as error:
+            text = f"it is not to be written again: {error}"
+        else:
+            if again == payload:
+                return
+            text = f"{len(payload)} octets where {len(again)} say the same: {again[:40].hex(' ')}"
+        self._witness.findings.divergence("encoding", f"{verb} as {payload[:40].hex(' ')}", text, about=verb)
 
     def _headers(self, dialect: Dialect, verb: str, header: bytes) -> None:
         try:

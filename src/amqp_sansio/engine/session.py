@@ -96,6 +96,8 @@ class Session:
         self.channel: Channel | None = None
         self.attachments = 0
         """How often attach was said or accepted."""
+        self.established = False
+        """Whether it was ever attached: then the other side may have state of it."""
         self.outbound: Final = Outbound(timeout != 0 or max_timeout != 0)
         self.inbound: Final = Inbound()
         self.results: Final = Results()
@@ -447,14 +449,14 @@ class Session:
 
     def attached(self) -> None:
         """The transport is ours: either speak, or first find out what the other side has."""
-        if self.has_state and self.attachments > 1:
+        if self.established:
             self.state = "resuming"
             self.cause = "waiting for what the other side expects"
             assert self.channel is not None
             self.channel.say(controls.Flush(True, True, True))
             self.outbound.expected_asked += 1
         else:
-            self.ready(self.attachments > 1)
+            self.ready(False)
 
     def take(self, channel: Channel) -> None:
         """The channel is this session's."""
@@ -472,6 +474,7 @@ class Session:
         assert self.channel is not None
         self.state = "attached"
         self.cause = ""
+        self.established = True
         self.emit(SessionAttached(self.name, self.channel.number, resumed))
         if self.role == "client" and self.timeout != 0 and not self.timeout_known:
             self.channel.say(controls.RequestTimeout(self.timeout))

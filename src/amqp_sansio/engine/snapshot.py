@@ -49,6 +49,7 @@ def take(session: Session) -> dict[str, object]:
         "ended": session.state == "ended",
         "cause": session.cause,
         "attachments": session.attachments,
+        "established": session.established,
         "outbound": {
             "next_id": outbound.next_id,
             "sent": outbound.sent,
@@ -112,6 +113,7 @@ def restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> Se
     session.state = "ended" if snapshot["ended"] else "detached"
     session.cause = snapshot["cause"] if snapshot["ended"] else "restored, and not attached yet"
     session.attachments = snapshot["attachments"]
+    session.established = snapshot["established"]
 
     half = snapshot["outbound"]
     outbound = session.outbound

@@ -80,11 +80,10 @@ class ChannelWitness:
             return
         other = _other(speaker)
         if isinstance(control, Completed):
-            stream = self._stream(other)
-            stream.completed(control)
-            if control.commands:
-                self._credit_of(other).carried_out(control.commands)
-                self._credit_of(speaker).completed(control.commands)
+            fresh = self._stream(other).completed(control)
+            if fresh:
+                self._credit_of(other).carried_out(fresh)
+                self._credit_of(speaker).completed(fresh)
         elif isinstance(control, CommandPoint):
             self._stream(speaker).command_point(control)
         elif isinstance(control, KnownCompleted):
@@ -103,7 +102,7 @@ class ChannelWitness:
         word = attachment_verb(verb)
         if word == OTHER and self._attachment.state(speaker) == "requested":
             text = f"{verb} before the session is attached"
-            self._findings.letter(RULE_NOT_ATTACHED, verb, text, ("session.detach",))
+            self._findings.letter("session.attach.not-awaited", verb, text, ("session.detach",))
             return True
         refusal = self._attachment.step(speaker, word)
         if refusal is None:

@@ -112,19 +112,23 @@ class StreamWitness:
 
     # The receiver's words.
 
-    def completed(self, control: Completed) -> None:
+    def completed(self, control: Completed) -> RangeSet:
+        """What is complete now: those of the commands that were not reported before."""
         self._machine.step(self._receiver, COMPLETED)
         ids = control.commands
         if not ids or self._beyond(ids, "session.completed", 0):
-            return
-        if self._known is not None:
+            return RangeSet()
+        if self._known is not None and self._findings.strict:
             again = ids & self._known.freeze()
             if again:
                 rule = "session.completed.commands.exclude-known-complete"
                 text = f"the commands {_show(again)} were known to be complete"
                 self._findings.letter(rule, "session.completed", text)
+        fresh = self._judged(ids)
         if self._reported is not None:
+            fresh -= self._reported.freeze()
             self._reported = self._grown(self._reported, ids)
+        return fresh
 
     def confirmed(self, control: Confirmed) -> None:
         self._machine.step(self._receiver, CONFIRMED)

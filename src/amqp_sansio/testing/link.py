@@ -11,8 +11,9 @@ from random import Random
 from typing import Final, Literal, TypeAlias
 
 from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.server import ServerConnection
-from amqp_sansio.events import Event
+from amqp_sansio.events import Event, Violation
 from amqp_sansio.testing.choices import Choices
 from amqp_sansio.testing.transcript import Transcript
 
@@ -45,6 +46,9 @@ class Link:
     many octets arrive at once: None as they were written, a number, or the least and most.  `choices` decides: a list of
     numbers, or a `random.Random`.  `seconds` is how long a step takes on the machines' clock; None: nobody ticks.
 
+    An `Observer` hears everything in the order in which it was said; whoever breaks the protocol is in `violations`.  `strict`:
+    it holds both to the letter; None: there is no observer.
+
     `on_client` and `on_server` are called with the connection and each of its events, as soon as it is handed out.
     """
 
@@ -57,6 +61,7 @@ class Link:
         chunk: int | tuple[int, int] | None = None,
         choices: Sequence[int] | Random = (),
         seconds: float | None = None,
+        strict: bool | None = False,
         on_client: Callable[[ClientConnection, Event], object] | None = None,
         on_server: Callable[[ServerConnection, Event], object] | None = None,
     ) -> None:
@@ -65,6 +70,7 @@ class Link:
         self.delay: Final = (delay, delay) if isinstance(delay, int) else delay
         self.chunk: Final = (chunk, chunk) if isinstance(chunk, int) else chunk
         self.seconds: Final = seconds
+        self.strict: Final = strict
         self.on_client: Final = on_client
         self.on_server: Final = on_server
         self.transcript: Final = Transcript()
@@ -75,8 +81,11 @@ class Link:
         self.said: dict[Speaker, bytes] = {}
         """All octets that each side has said on this connection."""
         self.broken = False
+        self.violations: list[Violation] = []
+        """What the observer holds against either side, in all connections."""
         self._choices: Final = Choices(choices)
         self._pipes: dict[Speaker, _Pipe] = {}
+        self._observer: Observer | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -85,6 +94,7 @@ class Link:
         self.said = dict.fromkeys(SPEAKERS, b"")
         self.broken = False
         self.transcript.begin(self.moment, self.connections)
+        self._observer = None if self.strict is None else Observer(strict=self.strict)
 
     def reconnect(self, client: ClientConnection, server: ServerConnection) -> None:
         """Two new connections on a new wire; the record goes on."""
@@ -175,6 +185,11 @@ class Link:
             return
         self.said[speaker] += octets
         self.transcript.hear(self.moment, speaker, octets)
+        if self._observer is not None:
+            self._observer.receive_data("C" if speaker == "client" else "S", octets)
+            for observed in self._observer.events():
+                if isinstance(observed.event, Violation):
+                    self.violations.append(observed.event)
         pipe = self._pipes[speaker]
         if self.broken or pipe.ends_at is not None:
             self.transcript.note(self.moment, f"lost: {len(octets)} octets of the {speaker}, written behind the end")

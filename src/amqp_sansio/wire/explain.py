@@ -7,7 +7,7 @@ the field, the offset and the rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.serials import RangeSet
@@ -34,8 +34,11 @@ from amqp_sansio.wire.types import (
 
 FieldTable: TypeAlias = tuple[tuple[str, str], ...]
 """Name and wire type of each field, in flag order."""
-Shapes: TypeAlias = Mapping[str, tuple[FieldTable, int, int | None]]
-"""Structs that are fields: their fields, the octets of their size, class and code as one number where they have them."""
+Shape: TypeAlias = tuple[type[Struct], FieldTable, int, int | None]
+Shapes: TypeAlias = Mapping[str, Shape]
+"""Structs that are fields: class, fields, the octets of their size, class and code as one number where they have them."""
+
+T = TypeVar("T")
 
 UNWRITABLE: Final = (*BAD, UnicodeEncodeError, AttributeError, TypeError, ValueError, KeyError, OverflowError, RecursionError)
 """What quick writing may raise when a value is not what its type can hold."""
@@ -90,7 +93,8 @@ def read_fields(
             else:
                 value, stop = _READ[kind](b, p, end, reading, 0)
         except DecodeError as why:
-            inner = why.what if why.what.startswith(full) else f"{full}: {why.what}"
+            plain = why.what == kind or why.what.startswith("type 0x")
+            inner = why.what if why.what.startswith(full) else full if plain else f"{full}: {why.what}"
             raise DecodeError(inner, why.octet, why.rule, why.code) from None
         except BAD as why:
             raise _named(decode_error(why, full, p), b, p, end) from None
@@ -106,10 +110,8 @@ def _named(error: DecodeError, b: bytes, p: int, end: int) -> DecodeError:
     return DecodeError(error.what, p, f"octets are missing: {max(0, end - p)} are left")
 
 
-def _read_struct(
-    full: str, shape: tuple[FieldTable, int, int | None], shapes: Shapes, b: bytes, p: int, end: int, reading: Reading
-) -> tuple[object, int]:
-    fields, size, key = shape
+def _read_struct(full: str, shape: Shape, shapes: Shapes, b: bytes, p: int, end: int, reading: Reading) -> tuple[object, int]:
+    kind, fields, size, key = shape
     if p + size > end:
         raise DecodeError(full, p, f"its size takes {size} octets, {max(0, end - p)} are left")
     length = u16(b, p)[0] if size == 2 else u32(b, p)[0]
@@ -118,7 +120,7 @@ def _read_struct(
     if stop > end:
         raise DecodeError(full, p, f"its size, {length}, goes beyond the {end - start} octets that are left")
     if length == 0:
-        return {}, stop
+        return kind(), stop
     head = 2 if key is None else 4
     if length < head:
         raise DecodeError(full, p, f"a size of {length} has no room for its flags")
@@ -126,10 +128,11 @@ def _read_struct(
         raise DecodeError(full, start, f"a struct of code {key:04x} belongs here, not {u16(b, start)[0]:04x}")
     flags = u16(b, start + head - 2)[0]
     found = {name: value for name, value, _ in read_fields(full, fields, shapes, b, start + head, stop, flags, reading)}
-    return found, stop
+    return kind(**found), stop
 
 
-def unreadable(
+def read_slowly(
+    kind: Callable[..., T],
     what: str,
     fields: FieldTable,
     shapes: Shapes,
@@ -139,17 +142,18 @@ def unreadable(
     flags: int,
     reading: Reading,
     sized: bool,
-) -> DecodeError:
-    """Why the quick reader gave up on the fields that begin at `p`."""
+) -> T:
+    """What the quick reader gave up on, field by field from `p` on.  DecodeError says why it did.
+
+    It succeeds where the reading lets pass what the quick reader does not: text that is no UTF-8.
+    """
     known = sum([mask(index) for index in range(len(fields))])
     if not sized and flags & ~known:
-        return DecodeError(what, p - 2, f"flags 0x{flags & ~known:04x} belong to no field")
-    try:
-        for _ in read_fields(what, fields, shapes, b, p, end, flags, reading):
-            pass
-    except DecodeError as why:
-        return why
-    return DecodeError(what, p, "cannot be read")
+        raise DecodeError(what, p - 2, f"flags 0x{flags & ~known:04x} belong to no field")
+    if p > end:
+        raise DecodeError(what, p, "octets are missing")
+    found = {name: value for name, value, _ in read_fields(what, fields, shapes, b, p, end, flags, reading)}
+    return kind(**found)
 
 
 def _integer(low: int, high: int) -> Callable[[object], None]:
@@ -191,9 +195,9 @@ def unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, why
             continue
         full = f"{what}.{name}"
         if kind in shapes:
-            if not isinstance(value, Fields) or len(value.FIELDS) != len(shapes[kind][0]):
+            if not isinstance(value, shapes[kind][0]):
                 return EncodeError(full, f"takes a struct {kind}, not {type(value).__name__}")
-            inner = unwritable(full, value, shapes[kind][0], shapes, why)
+            inner = unwritable(full, value, shapes[kind][1], shapes, why)
             if inner.what != full:
                 return inner
             continue
@@ -208,16 +212,18 @@ def unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, why
     return why if isinstance(why, EncodeError) else EncodeError(what, f"cannot be written: {why}")
 
 
-def unreadable_struct(why: Exception, b: bytes, p: int, end: int, reading: Reading) -> DecodeError:
-    """Why a coded struct that begins at `p` cannot be read."""
+def read_struct_slowly(why: Exception, b: bytes, p: int, end: int, reading: Reading) -> tuple[Struct, int]:
+    """A coded struct that begins at `p` and that quick reading gave up on because of `why`.  DecodeError."""
     from amqp_sansio.wire.layouts import fields
 
     if p + 8 <= end:
         size, key, flags = struct_head(b, p)
         kind = fields.STRUCTS.get(key)
         if kind is not None and 4 <= size <= end - p - 4:
-            return unreadable(kind.NAME, fields.FIELDS[kind], fields.SHAPES, b, p + 8, p + 4 + size, flags, reading, True)
-    return why if isinstance(why, DecodeError) else decode_error(why, "struct32", p)
+            stop = p + 4 + size
+            table, shapes = fields.FIELDS[kind], fields.SHAPES
+            return read_slowly(kind, kind.NAME, table, shapes, b, p + 8, stop, flags, reading, True), stop
+    raise why if isinstance(why, DecodeError) else decode_error(why, "struct32", p)
 
 
 def unwritable_struct(struct: Struct, why: Exception) -> EncodeError:

@@ -463,16 +463,20 @@ class SegmentReader:
             self._pass_over(key, 0, 1, channel, partial.start)
 
     def conclude(self, channel: int | None) -> list[Assembly]:
-        """Ends the commands under way on a channel, or on all: their speaker has said what can only follow whole commands.
+        """Ends the command under way on a channel, or all that is under way: its speaker has said what can only follow it.
 
         One of which neither header nor body is outstanding is taken for unended (see `Assembly`); others are broken off.
         """
+        keys = list(self._open) if channel is None else [channel << 4 | 1]
         ended = []
-        for key, partial in list(self._open.items()):
-            if partial.kind == COMMAND and partial.state != SKIPPING and channel in (None, partial.channel):
+        for key in keys:
+            partial = self._open.get(key)
+            if partial is not None and partial.state != SKIPPING:
                 self._drop(key, partial)
                 unended = partial.segment == HEADER and partial.state == BETWEEN and not partial.body_begun
                 ended.append(partial.assembly(unended, unended))
+        if channel is None:
+            self._open.clear()
         return ended
 
     def expect_rest(self, channel: int) -> None:

@@ -280,7 +280,7 @@ def decode_struct32(b: bytes, p: int, end: int, depth: int = 0, reading: Reading
     except (*BAD, DecodeError) as why:
         from amqp_sansio.wire import explain
 
-        raise explain.unreadable_struct(why, b, p, end, reading) from None
+        return explain.read_struct_slowly(why, b, p, end, reading)
 
 
 _T = TypeVar("_T")

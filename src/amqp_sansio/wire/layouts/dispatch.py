@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.values import NullStruct, UnknownStruct
-from amqp_sansio.wire.explain import UNWRITABLE, FieldTable, Shapes, unreadable, unwritable
+from amqp_sansio.wire.explain import UNWRITABLE, FieldTable, Shapes, read_slowly, unwritable
 from amqp_sansio.wire.layouts.layout import (
     DecodeCommand,
     DecodeControl,
@@ -30,18 +30,22 @@ Fields: TypeAlias = dict[type, FieldTable]
 _UNREADABLE: Final = (*BAD, DecodeError)
 
 
-def control_decoder(readers: dict[int, ControlReader], names: dict[int, type], fields: Fields, shapes: Shapes) -> DecodeControl:
+def control_decoder(
+    readers: dict[int, ControlReader], names: dict[int, type[Control]], fields: Fields, shapes: Shapes
+) -> DecodeControl:
     """`Layout.decode_control` over a table of readers."""
 
-    def explain(b: bytes, start: int, end: int, reading: Reading) -> DecodeError:
+    def slowly(b: bytes, start: int, end: int, reading: Reading) -> Control:
         if end - start < 4:
-            return DecodeError("control", start, f"class, code and flags take 4 octets, {end - start} came", 501)
+            raise DecodeError("control", start, f"class, code and flags take 4 octets, {end - start} came", 501)
         key, flags = control_head(b, start)
         if key not in readers:
-            return DecodeError(f"control {key >> 8}.{key & 0xFF}", start, "no control has this class and code", 501)
+            raise DecodeError(f"control {key >> 8}.{key & 0xFF}", start, "no control has this class and code", 501)
         kind = names[key]
-        why = unreadable(kind.VERB, fields[kind], shapes, b, start + 4, end, flags, reading, False)  # type: ignore[attr-defined]
-        return DecodeError(why.what, why.octet, why.rule, 501)
+        try:
+            return read_slowly(kind, kind.VERB, fields[kind], shapes, b, start + 4, end, flags, reading, False)
+        except DecodeError as why:
+            raise DecodeError(why.what, why.octet, why.rule, 501) from None
 
     def decode_control(b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> Control:
         try:
@@ -51,12 +55,14 @@ def control_decoder(readers: dict[int, ControlReader], names: dict[int, type], f
                 return read(b, start + 4, end, flags, reading, 0)
         except _UNREADABLE:
             pass
-        raise explain(b, start, end, reading)
+        return slowly(b, start, end, reading)
 
     return decode_control
 
 
-def command_decoder(readers: dict[int, CommandReader], names: dict[int, type], fields: Fields, shapes: Shapes) -> DecodeCommand:
+def command_decoder(
+    readers: dict[int, CommandReader], names: dict[int, type[Command]], fields: Fields, shapes: Shapes
+) -> DecodeCommand:
     """`Layout.decode_command` over a table of readers."""
 
     def locate(b: bytes, start: int, end: int) -> tuple[int, int, int, bool]:
@@ -70,7 +76,7 @@ def command_decoder(readers: dict[int, CommandReader], names: dict[int, type], f
         if key not in readers:
             raise DecodeError(f"command {key >> 8}.{key & 0xFF}", start, "no command has this class and code", 540)
         if p + 2 > end:
-            raise DecodeError(names[key].VERB, p, f"flags take 2 octets, {end - p} are left")  # type: ignore[attr-defined]
+            raise DecodeError(names[key].VERB, p, f"flags take 2 octets, {end - p} are left")
         return key, u16(b, p)[0], p + 2, b[start + 2] > 0 and bool(b[start + 3] & 1)
 
     def slowly(b: bytes, start: int, end: int, reading: Reading) -> tuple[Command, bool]:
@@ -79,7 +85,7 @@ def command_decoder(readers: dict[int, CommandReader], names: dict[int, type], f
             return readers[key](b, p, end, flags, reading, 0), sync
         except _UNREADABLE:
             kind = names[key]
-            raise unreadable(kind.VERB, fields[kind], shapes, b, p, end, flags, reading, False) from None  # type: ignore[attr-defined]
+            return read_slowly(kind, kind.VERB, fields[kind], shapes, b, p, end, flags, reading, False), sync
 
     def decode_command(b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[Command, bool]:
         try:

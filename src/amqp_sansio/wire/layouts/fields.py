@@ -292,10 +292,10 @@ REQUIRED: Final[dict[type, tuple[str, ...]]] = {
 """Fields that the specification marks as required; nobody enforces it on the wire."""
 
 SHAPES: Final[Shapes] = {
-    "message.reply-to": (FIELDS[message.ReplyTo], 2, None),
-    "dtx.xid": (FIELDS[dtx.Xid], 4, 0x0604),
+    "message.reply-to": (message.ReplyTo, FIELDS[message.ReplyTo], 2, None),
+    "dtx.xid": (dtx.Xid, FIELDS[dtx.Xid], 4, 0x0604),
 }
-"""Structs that are fields: their fields, the octets of their size, their code where they have one."""
+"""Structs that are fields: class, fields, the octets of their size, their code where they have one."""
 
 STRUCTS: Final[dict[int, type[Struct]]] = {
     0x0401: message.DeliveryProperties,

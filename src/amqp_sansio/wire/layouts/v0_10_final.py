@@ -273,7 +273,7 @@ COMMAND_WRITERS: Final[dict[type[Command], CommandWriter]] = {
 
 FINAL_SHAPES: Final[Shapes] = {
     **SHAPES,
-    "dtx.xid": (FIELDS[dtx.Xid], 2, None),
+    "dtx.xid": (dtx.Xid, FIELDS[dtx.Xid], 2, None),
 }
 FINAL_WRITERS: Final = {kind: write for kind, write in WRITERS.items() if kind is not dtx.Xid}
 FINAL_CODES: Final = {kind: codes for kind, codes in CODES.items() if kind is not dtx.Xid}

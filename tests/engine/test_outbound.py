@@ -1,0 +1,123 @@
+"""Our own half: what is in doubt, what is kept, and what is said again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amqp_sansio.engine.outbound import Outbound
+from amqp_sansio.errors import LimitError
+from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
+from amqp_sansio.limits import Limits
+
+BASES = [0, TOP - 6, 0x7FFFFFFA]
+
+
+def sent(n: int, base: int = 0, retain: bool = True) -> Outbound:
+    outbound = Outbound(retain)
+    outbound.next_id = base
+    for at in range(n):
+        outbound.say(b"c%d" % at, None, b"body")
+    return outbound
+
+
+small = st.integers(0, 14)
+
+
+@given(
+    st.sampled_from(BASES),
+    st.integers(0, 12),
+    st.lists(st.tuples(st.booleans(), st.booleans(), st.frozensets(small)), max_size=8),
+    st.frozensets(small, min_size=1),
+)
+def test_what_is_in_doubt_and_what_is_replayed_is_that_of_plain_sets(
+    base: int, n: int, said: list[tuple[bool, bool, frozenset[int]]], expects: frozenset[int]
+) -> None:
+    """Every id is news once; kept are those neither confirmed nor completed; expected means "and all after the greatest"."""
+    outbound = sent(n, base)
+    completed, confirmed = set[int](), set[int]()
+
+    def ids_of(ids: frozenset[int] | set[int]) -> RangeSet:
+        return RangeSet.of(*[(base + id) & TOP for id in ids])
+
+    for is_completed, timely, some in said:
+        real = {id for id in some if id < n}
+        if is_completed:
+            assert outbound.completed(ids_of(some), timely) == ids_of(real - completed)
+            completed |= real
+        else:
+            assert outbound.confirm(ids_of(some)) == ids_of(real - completed - confirmed)
+            confirmed |= real - completed
+        kept = set(range(n)) - completed - confirmed
+        assert outbound.outstanding.freeze() == ids_of(set(range(n)) - completed)
+        assert list(outbound.kept) == [(base + id) & TOP for id in sorted(kept)]
+        assert outbound.known.freeze() == ids_of(completed)
+        assert outbound.kept_octets == sum(len(a) + len(c or b"") for a, _, c in outbound.kept.values())
+    kept = set(range(n)) - completed - confirmed
+    last = max(expects)
+    wanted = {id for id in expects if id < n} | set(range(last, n))
+    plan = outbound.replay(ids_of(expects))
+    assert plan.ids == [(base + id) & TOP for id in sorted(kept & wanted)]
+    assert plan.missing == EMPTY
+    assert plan.gap == ids_of(wanted - kept)
+
+
+def test_nothing_is_kept_without_a_detached_lifetime_but_ids_are() -> None:
+    outbound = sent(3, retain=False)
+    assert outbound.kept == {}
+    assert outbound.outstanding.freeze() == RangeSet([(0, 2)])
+    assert outbound.replay(RangeSet.of(1)).missing == RangeSet([(1, 2)])
+    assert outbound.replay(RangeSet.of(3)).missing == EMPTY
+
+
+def test_limits_of_what_is_kept() -> None:
+    limits = Limits(replay_commands=3, replay_octets=20)
+    outbound = sent(2)
+    assert outbound.kept_octets == 12
+    outbound.check_room(8, limits)
+    with pytest.raises(LimitError) as error:
+        outbound.check_room(9, limits)
+    assert (error.value.limit, error.value.asked) == ("replay_octets", 21)
+    outbound.say(b"", None, None)
+    with pytest.raises(LimitError) as error:
+        outbound.check_room(0, limits)
+    assert error.value.limit == "replay_commands"
+    outbound.completed(RangeSet.of(0), False)
+    outbound.check_room(8, limits)
+
+
+def test_ids_that_were_never_sent_are_nobodys_business() -> None:
+    outbound = sent(2)
+    assert outbound.beyond(RangeSet([(0, 5)])) == RangeSet([(2, 5)])
+    assert outbound.completed(RangeSet([(0, 0xFFFFFFFF)]), True) == RangeSet([(0, 1)])
+    assert sent(0).beyond(RangeSet.of(0)) == RangeSet.of(0)
+
+
+def test_known_completed_is_owed_until_it_is_taken() -> None:
+    outbound = sent(5)
+    outbound.completed(RangeSet.of(0, 2), False)
+    due = [outbound.known_due]
+    outbound.completed(RangeSet.of(1), True)
+    due.append(outbound.known_due)
+    assert outbound.take_known() == RangeSet([(0, 2)])
+    due.append(outbound.known_due)
+    assert due == [False, True, False]
+    assert not outbound.known
+
+
+def test_stop_retaining_forgets() -> None:
+    outbound = sent(5)
+    outbound.stop_retaining()
+    outbound.say(b"x", None, None)
+    assert outbound.kept == {}
+    assert outbound.kept_octets == 0
+    assert len(outbound.outstanding) == 6
+
+
+def test_sets_of_billions_cost_nothing() -> None:
+    outbound = sent(10)
+    everything = RangeSet([(0, TOP)])
+    assert outbound.confirm(everything) == RangeSet([(0, 9)])
+    assert outbound.completed(everything, False) == RangeSet([(0, 9)])
+    assert outbound.known.range_count <= 2
