@@ -27,7 +27,7 @@ from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.frames import frame_begun
 from amqp_sansio.wire.octets import u32
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
-from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
+from amqp_sansio.wire.segments import COMMAND, Assembly, KnownTransfer, Malformed, SegmentReader
 
 if TYPE_CHECKING:
     pass
@@ -55,7 +55,8 @@ class Connection(Lifecycle):
         self._eof = False
         self._channels: dict[int, Channel] = {}
         self._named: dict[bytes, Channel] = {}
-        self._known: dict[bytes, tuple[int, Transfer, bool, bytes]] = {}  # command frames: channel, transfer, sync, segment
+        self._unanswered = False  # the application was asked something: if it does not answer, the policy does
+        self._known: dict[bytes, KnownTransfer] = {}  # by the octets of the command's frame
         self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
 
     # --- octets in, events out --------------------------------------------------------------------------------------------
@@ -85,7 +86,8 @@ class Connection(Lifecycle):
         """The next thing that happened, None when more octets are needed.  Never raises for what the other side said."""
         events = self._events
         if not events:
-            self._answer_by_policy()
+            if self._unanswered:
+                self._answer_by_policy()
             while not events:
                 if self._known and self._cause is None:
                     transfer = self._next_transfer()
@@ -226,7 +228,8 @@ class Connection(Lifecycle):
         cut = reader.cut_transfer(self._known)
         if cut is None:
             return None
-        (number, transfer, sync, payload), header, body, offset = cut
+        known, header, body, offset = cut
+        number = known.channel
         channel = self._channels.get(number) or self._channel(number)
         octets = len(header)
         if octets >= 8:  # the walk over one or two structs, which is what real messages have
@@ -234,8 +237,8 @@ class Connection(Lifecycle):
             if 4 < walked <= octets - 8:
                 walked += 4 + u32(header, walked)[0]
             if walked == octets:
-                return channel.receive_transfer(transfer, header, body, sync, offset)
-        channel.receive_command(Assembly(number, 1, COMMAND, payload, header, body, offset, self._reader.offset))
+                return channel.receive_transfer(known.transfer, header, body, known.sync, offset)
+        channel.receive_command(Assembly(number, 1, COMMAND, known.payload, header, body, offset, reader.offset))
         return None
 
     def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool) -> None:
@@ -245,7 +248,7 @@ class Connection(Lifecycle):
             return  # limits that the fast path does not look at
         if len(self._known) >= limits.cached_commands:
             self._known.clear()
-        self._known[frame_begun(channel, payload)] = channel, transfer, sync, payload
+        self._known[frame_begun(channel, payload)] = KnownTransfer(channel, transfer, sync, payload)
 
     def _step_header(self) -> bool:
         if len(self._inbox_early) < SIZE:

@@ -360,7 +360,7 @@ def hear_transfer(
     """A message with a fresh id: its event, which is not emitted here; None when it broke a rule."""
     accept_mode = transfer.accept_mode
     event = TransferReceived(session.name, id, transfer, header, body, sync)
-    if header and session.carrier.eager_headers:
+    if session.eager_headers and header:
         try:
             _ = event.headers
         except DecodeError as error:

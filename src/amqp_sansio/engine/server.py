@@ -183,6 +183,7 @@ class ServerConnection(Connection):
 
     def _hear_open(self, control: Open, assembly: Assembly) -> None:
         self._asked = control
+        self._unanswered = True
         self.emit(OpenRequested(control.virtual_host or "", control.capabilities or (), control.insist))
         if self._exchange is not None and self._exchange.security_layer:
             self._layer_started("inbound", assembly.end)
@@ -265,8 +266,10 @@ class ServerConnection(Connection):
         super()._after_control(channel)
         if channel.requested is not None:
             self._attaching[channel.requested] = channel
+            self._unanswered = True
 
     def _answer_by_policy(self) -> None:
+        self._unanswered = False
         if self._cause is not None:
             return
         asked = self._asked

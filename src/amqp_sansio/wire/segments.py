@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, Malformed
 from amqp_sansio.wire.breaches import KINDS, check_header, describe, uncuttable
 from amqp_sansio.wire.frames import (
@@ -26,19 +27,30 @@ from amqp_sansio.wire.octets import frame_begin, frame_header, u16
 from amqp_sansio.wire.partial import BETWEEN, IN_SEGMENT, SKIPPING, Partial
 from amqp_sansio.wire.resync import find_frame, plausible_header
 
+class KnownTransfer:
+    """What the frame of a transfer command means, remembered because the same frame comes again with every message."""
+
+    __slots__ = ("channel", "payload", "sync", "transfer")
+
+    def __init__(self, channel: int, transfer: Transfer, sync: bool, payload: bytes) -> None:
+        self.channel: Final = channel
+        self.transfer: Final = transfer
+        self.sync: Final = sync
+        self.payload: Final = payload
+
+
 __all__ = [
     "BODY",
     "COMMAND",
     "CONTROL",
     "HEADER",
     "Assembly",
+    "KnownTransfer",
     "Malformed",
     "SegmentReader",
     "frame_command",
     "frame_control",
 ]
-
-Known = TypeVar("Known")
 
 _FIRST: Final = FIRST_SEGMENT | FIRST_FRAME
 _LAST: Final = LAST_SEGMENT | LAST_FRAME
@@ -192,11 +204,11 @@ class SegmentReader:
                 return whole
         return queue.popleft()
 
-    def cut_transfer(self, known: dict[bytes, Known]) -> tuple[Known, bytes, bytes, int] | None:
+    def cut_transfer(self, known: dict[bytes, KnownTransfer]) -> tuple[KnownTransfer, bytes, bytes, int] | None:
         """The fast path for content: a command frame whose octets are in `known`, one header frame and at most one body frame.
 
-        Answers what `known` holds for the command, the header and body segments and the offset of the command; None where
-        any of it differs or has not come yet: then `next` reads the same octets, with every check and every message.
+        Answers what is known of the command, the header and body segments and the offset of the command.  None where more
+        octets are needed, and where anything is not as plain as that: then `next` reads the same octets with every check.
         """
         if self._open or self._queue or self._searching:
             return None
@@ -211,25 +223,35 @@ class SegmentReader:
             have = len(buffer)
         command_end = at + u16(buffer, at + 2)[0]
         found = known.get(buffer[at:command_end])
-        if found is None or have < command_end + FRAME_HEADER_SIZE:
+        if found is None:
+            return None
+        header_at = command_end + FRAME_HEADER_SIZE
+        if have < header_at:
+            self._needed = header_at - at
             return None
         begins, size, track, channel = frame_begin(buffer, command_end)
-        header_at = command_end + FRAME_HEADER_SIZE
-        header_end = command_end + size
-        if track != 1 or channel != u16(buffer, at + 6)[0] or size < FRAME_HEADER_SIZE or size > self.max_frame_size:
+        if track != 1 or channel != found.channel or size < FRAME_HEADER_SIZE or size > self.max_frame_size:
             return None
+        end = header_end = command_end + size
         if begins == _WHOLE_HEADER:
-            if have < header_end + FRAME_HEADER_SIZE:
+            body_at = header_end + FRAME_HEADER_SIZE
+            if have < body_at:
+                self._needed = body_at - at
                 return None
-            begins, size, track, number = frame_begin(buffer, header_end)
-            end = header_end + size
-            if begins != _LAST_BODY or have < end or track != 1 or number != channel:
+            begins, size, track, channel = frame_begin(buffer, header_end)
+            if begins != _LAST_BODY or track != 1 or channel != found.channel:
                 return None
             if size < FRAME_HEADER_SIZE or size > self.max_frame_size:
                 return None
-            body = buffer[header_end + FRAME_HEADER_SIZE : end]
-        elif begins == _LAST_HEADER and have >= header_end:
-            end = header_end
+            end += size
+            if have < end:
+                self._needed = end - at
+                return None
+            body = buffer[body_at:end]
+        elif begins == _LAST_HEADER:
+            if have < end:
+                self._needed = end - at
+                return None
             body = b""
         else:
             return None
