@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.channel import Channel
+from amqp_sansio.engine.hearing import hear_transfer
 from amqp_sansio.engine.lifecycle import Lifecycle
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import AmqpError, DecodeError, LimitError, LocalProtocolError
@@ -236,8 +237,9 @@ class Connection(Lifecycle):
             walked = 4 + u32(header, 0)[0]
             if 4 < walked <= octets - 8:
                 walked += 4 + u32(header, walked)[0]
-            if walked == octets:
-                return channel.receive_transfer(known.transfer, header, body, known.sync, offset)
+            session = channel.session
+            if walked == octets and session is not None and session.state == "attached":
+                return hear_transfer(session, known.transfer, header, body, known.sync, offset)
         channel.receive_command(Assembly(number, 1, COMMAND, known.payload, header, body, offset, reader.offset))
         return None
 

@@ -72,6 +72,13 @@ class Ear:
         """Octets that could not be read."""
         return self.received - self.opaque_start if self.state == OPAQUE else 0
 
+    @property
+    def unfinished(self) -> int | None:
+        """Where the earliest thing under way ends so far: what is told of it later ends there or behind.  None: nothing is."""
+        if self.state == FRAMES:
+            return None if self.reader is None else self.reader.unfinished
+        return self.received if self.opaque or self._head else None
+
     def receive(self, octets: bytes) -> None:
         self.received += len(octets)
         if self.state == FRAMES and self.reader is not None:

@@ -99,6 +99,13 @@ class Observer:
         """Octets received and not yet looked at."""
         return sum([len(what) for _, what, _ in self._inbox if isinstance(what, bytes)])
 
+    def unfinished(self, speaker: Speaker) -> int | None:
+        """The offset at which the earliest thing that `speaker` has under way ends so far; None when nothing is under way.
+
+        Once `next_event` has given None, everything told of this speaker later ends there or behind.
+        """
+        return self._ears[speaker].unfinished
+
     def next_event(self) -> Observed | None:
         """The next thing observed; None when more must be heard first."""
         while not self._events:

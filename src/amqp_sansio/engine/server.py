@@ -227,9 +227,9 @@ class ServerConnection(Connection):
     def accept(self, name: bytes, resume: Session | None = None, timeout: int | Literal["config"] | None = "config") -> Session:
         """Attaches the session that AttachRequested named.
 
-        `resume` is the session of that name from an earlier connection; without it a new one begins.  `timeout` is the most
-        seconds that it is kept while detached (None: for ever); the config's unless said.  Raises LocalProtocolError when no
-        such request waits.
+        `resume` is the session of that name from an earlier connection; without it a new one begins.  `timeout` is how many
+        seconds that one is kept while detached (None: for ever): until the client asks, and at most; the config's unless said.
+        Raises LocalProtocolError when no such request waits.
         """
         channel = self._must_be_requested("session.attached", name)
         if resume is not None and resume.name != name:
@@ -239,7 +239,7 @@ class ServerConnection(Connection):
         most = self._settings.session_timeout if timeout == "config" else timeout
         session = resume
         if session is None:
-            session = Session(name, "server", max_timeout=most, profile=self.profile, limits=self.limits)
+            session = Session(name, "server", timeout=most, max_timeout=most, profile=self.profile, limits=self.limits)
             holder = self.session_named(name)
             if holder is not None and holder.channel is not None:
                 holder.channel.force_off()  # force: the new one takes the name

@@ -27,6 +27,7 @@ from amqp_sansio.wire.octets import frame_begin, frame_header, u16
 from amqp_sansio.wire.partial import BETWEEN, IN_SEGMENT, SKIPPING, Partial
 from amqp_sansio.wire.resync import find_frame, plausible_header
 
+
 class KnownTransfer:
     """What the frame of a transfer command means, remembered because the same frame comes again with every message."""
 
@@ -124,6 +125,14 @@ class SegmentReader:
     def searching(self) -> bool:
         """Whether it looks for the next frame behind lost octets."""
         return self._searching
+
+    @property
+    def unfinished(self) -> int | None:
+        """Where the earliest thing under way ends so far: an assembly that goes on, or a frame of which a part has come."""
+        ends = [partial.end for partial in self._open.values() if partial.state != SKIPPING]
+        if self.buffered and not self.dead:
+            ends.append(self.received)
+        return min(ends, default=None)
 
     def idle(self, channel: int) -> bool:
         """Whether no command is under way on the channel."""

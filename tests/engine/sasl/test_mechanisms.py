@@ -130,6 +130,18 @@ def test_a_server_that_does_not_know_the_password_is_not_believed() -> None:
     assert not client.done
 
 
+@pytest.mark.parametrize(("count", "good"), [("9999", True), ("10000", True), ("10001", False), ("9" * 5000, False)])
+def test_a_server_may_not_ask_for_as_many_iterations_as_it_likes(count: str, good: bool) -> None:
+    client = Scram("user", "pencil", nonce=lambda: "abc", max_iterations=10_000).start()
+    client.initial()
+    first = f"r=abcdef,s=W22ZaJ0SNY7soEsUEjb6gQ==,i={count}".encode()
+    if good:
+        assert client.step(first).startswith(b"c=biws,r=abcdef,p=")
+    else:
+        with pytest.raises(SaslError, match="10000 iterations"):
+            client.step(first)
+
+
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scramp", None)
     with pytest.raises(ImportError, match=r"amqp-sansio\[scram\]"):
