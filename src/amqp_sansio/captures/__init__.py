@@ -1,1 +1,4 @@
-"""Captures: packets to TCP streams to an observer to rows and verdicts."""
+"""Captures of real traffic: pcap and pcapng files to packets, to TCP streams, to what was said, to verdicts.
+
+`transcript` and `verdicts` are the two ways through; both read forward once and keep no more than named limits.
+"""

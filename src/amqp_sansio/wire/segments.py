@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, Malformed
 from amqp_sansio.wire.breaches import KINDS, check_header, describe, uncuttable
 from amqp_sansio.wire.frames import (
@@ -22,9 +23,22 @@ from amqp_sansio.wire.frames import (
     frame_command,
     frame_control,
 )
-from amqp_sansio.wire.octets import frame_header
+from amqp_sansio.wire.octets import frame_begin, frame_header, u16
 from amqp_sansio.wire.partial import BETWEEN, IN_SEGMENT, SKIPPING, Partial
 from amqp_sansio.wire.resync import find_frame, plausible_header
+
+
+class KnownTransfer:
+    """What the frame of a transfer command means, remembered because the same frame comes again with every message."""
+
+    __slots__ = ("channel", "payload", "sync", "transfer")
+
+    def __init__(self, channel: int, transfer: Transfer, sync: bool, payload: bytes) -> None:
+        self.channel: Final = channel
+        self.transfer: Final = transfer
+        self.sync: Final = sync
+        self.payload: Final = payload
+
 
 __all__ = [
     "BODY",
@@ -32,16 +46,20 @@ __all__ = [
     "CONTROL",
     "HEADER",
     "Assembly",
+    "KnownTransfer",
     "Malformed",
     "SegmentReader",
     "frame_command",
     "frame_control",
 ]
 
-
 _FIRST: Final = FIRST_SEGMENT | FIRST_FRAME
 _LAST: Final = LAST_SEGMENT | LAST_FRAME
 _EDGES: Final = FIRST_SEGMENT | LAST_SEGMENT
+# The first two octets (flags, segment type) of frames that are whole segments.
+_WHOLE_HEADER: Final = (FIRST_FRAME | LAST_FRAME) << 8 | HEADER
+_LAST_HEADER: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | HEADER
+_LAST_BODY: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | BODY
 _LEGAL_FIRST: Final = ("B b control on track 0", "B b command on track 1")
 _LEGAL_SEGMENT: Final = ("b header", "b body")
 
@@ -92,6 +110,8 @@ class SegmentReader:
         self._searching = False
         self._ended = False
         self._told = -1
+        self._heard: set[int] | None = None
+        """After octets were lost: the (channel, track) pairs of which a first frame has been heard since."""
 
     @property
     def offset(self) -> int:
@@ -107,6 +127,14 @@ class SegmentReader:
     def searching(self) -> bool:
         """Whether it looks for the next frame behind lost octets."""
         return self._searching
+
+    @property
+    def unfinished(self) -> int | None:
+        """Where the earliest thing under way ends so far: an assembly that goes on, or a frame of which a part has come."""
+        ends = [partial.end for partial in self._open.values() if partial.state != SKIPPING]
+        if self.buffered and not self.dead:
+            ends.append(self.received)
+        return min(ends, default=None)
 
     def idle(self, channel: int) -> bool:
         """Whether no command is under way on the channel."""
@@ -187,6 +215,61 @@ class SegmentReader:
                 return whole
         return queue.popleft()
 
+    def cut_transfer(self, known: dict[bytes, KnownTransfer]) -> tuple[KnownTransfer, bytes, bytes, int] | None:
+        """The fast path for content: a command frame whose octets are in `known`, one header frame and at most one body frame.
+
+        Answers what is known of the command, the header and body segments and the offset of the command.  None where more
+        octets are needed, and where anything is not as plain as that: then `next` reads the same octets with every check.
+        """
+        if self._open or self._queue or self._searching:
+            return None
+        buffer = self.buffer
+        at = self.position
+        have = len(buffer)
+        if have - at < self._needed:
+            if not self._refill():
+                return None
+            buffer = self.buffer
+            at = 0
+            have = len(buffer)
+        command_end = at + u16(buffer, at + 2)[0]
+        found = known.get(buffer[at:command_end])
+        if found is None:
+            return None
+        header_at = command_end + FRAME_HEADER_SIZE
+        if have < header_at:
+            self._needed = header_at - at
+            return None
+        begins, size, track, channel = frame_begin(buffer, command_end)
+        if track != 1 or channel != found.channel or size < FRAME_HEADER_SIZE or size > self.max_frame_size:
+            return None
+        end = header_end = command_end + size
+        if begins == _WHOLE_HEADER:
+            body_at = header_end + FRAME_HEADER_SIZE
+            if have < body_at:
+                self._needed = body_at - at
+                return None
+            begins, size, track, channel = frame_begin(buffer, header_end)
+            if begins != _LAST_BODY or track != 1 or channel != found.channel:
+                return None
+            if size < FRAME_HEADER_SIZE or size > self.max_frame_size:
+                return None
+            end += size
+            if have < end:
+                self._needed = end - at
+                return None
+            body = buffer[body_at:end]
+        elif begins == _LAST_HEADER:
+            if have < end:
+                self._needed = end - at
+                return None
+            body = b""
+        else:
+            return None
+        self.position = end
+        self._needed = FRAME_HEADER_SIZE
+        return found, buffer[header_at:header_end], body, self._base + at
+
     def _die(self, breach: Malformed) -> None:
         self._queue.append(breach)
         self.dead = True
@@ -211,6 +294,8 @@ class SegmentReader:
         if partial is None:
             if kind <= COMMAND and flags & _FIRST == _FIRST:
                 return self._begin(key, flags, kind, track, channel, start, payload)
+            if self._heard is not None and key not in self._heard:
+                self._told = start  # it may continue what was lost
             self._stray(flags, kind, channel, start)
             begun = self._after_breach(key, flags, kind, track, channel, start, payload)
             if (partial := self._open.get(key)) is not None:
@@ -280,6 +365,8 @@ class SegmentReader:
 
     def _begin(self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
         octets = len(payload)
+        if self._heard is not None and flags & _FIRST == _FIRST and len(self._heard) < 2 * self.limits.channels:
+            self._heard.add(key)
         if kind == CONTROL and not flags & LAST_SEGMENT:
             self._report(
                 "assembly.control", "a control is one segment", 501, channel, start, describe(flags, kind), ("B E control",)
@@ -463,6 +550,7 @@ class SegmentReader:
         self._pending = []
         self._pending_octets = 0
         self._needed = FRAME_HEADER_SIZE
+        self._heard = set()
         self._searching = True
 
     def finish(self) -> None:

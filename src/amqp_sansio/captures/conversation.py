@@ -1,0 +1,303 @@
+"""One TCP connection that speaks AMQP: who is who, what was said, and in which packet."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from amqp_sansio.engine.observer import Speaker
+from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
+from amqp_sansio.spec.connection import TuneOk
+
+CLIENT: Final = "C"
+SERVER: Final = "S"
+
+PRELUDE_OCTETS: Final = 4096
+"""Octets of a direction kept until it is known whether the connection speaks AMQP."""
+MARKS: Final = 64
+"""Packets per direction of which the place in the stream is remembered; older ones are thinned out."""
+
+_NAME: Final = b"AMQP"
+_HEADER_OCTETS: Final = 8
+_START: Final = b"\x01\x01"
+_START_AT: Final = _HEADER_OCTETS + 12
+
+
+class Witness(Protocol):
+    """What an Observer does for us (engine/observer.py)."""
+
+    def receive_data(self, speaker: Speaker, data: bytes) -> None: ...
+    def receive_gap(self, speaker: Speaker, octets: int) -> None: ...
+    def receive_eof(self, speaker: Speaker) -> None: ...
+    def finish(self) -> None: ...
+    def next_event(self) -> tuple[Speaker, int, int, Observation] | None: ...
+    def unfinished(self, speaker: Speaker) -> int | None:
+        """Where the earliest thing under way ends so far: nothing told later ends before it; None when nothing is."""
+
+
+MakeWitness: TypeAlias = Callable[[bool], Witness]
+"""Makes an observer; the argument tells that the conversation is heard from its middle."""
+
+
+class Heard(NamedTuple):
+    """One thing heard: who said it, and the packet (with its time, ns since 1970 UTC) in which its last octet was captured.
+
+    `speaker` is "C" or "S"; `start` and `end` are offsets in what that speaker said.
+    """
+
+    packet: int
+    time: int
+    speaker: Speaker
+    said: Observation
+    start: int
+    end: int
+
+
+class _Marks:
+    """Where in a stream each packet's octets end."""
+
+    __slots__ = ("ends", "packets", "times")
+
+    def __init__(self) -> None:
+        self.ends: list[int] = []
+        self.packets: list[int] = []
+        self.times: list[int] = []
+
+    def add(self, end: int, packet: int, time: int) -> None:
+        if self.packets and packet < self.packets[-1]:  # it waited for an earlier octet that was captured later
+            packet, time = self.packets[-1], self.times[-1]
+        self.ends.append(end)
+        self.packets.append(packet)
+        self.times.append(time)
+        if len(self.ends) > 2 * MARKS:
+            # Of the older half every other mark goes; what it covered counts to the packet after it.
+            for column in (self.ends, self.packets, self.times):
+                del column[0:MARKS:2]
+
+    def at(self, end: int) -> tuple[int, int]:
+        """The packet that brought the octet before `end`, and its time."""
+        index = min(bisect_left(self.ends, end), len(self.ends) - 1)
+        return (self.packets[index], self.times[index]) if index >= 0 else (0, 0)
+
+
+class Conversation:
+    """Listens to a TCP connection as its sink; once it speaks AMQP, an observer hears it and `tell` everything heard.
+
+    `server` is the side (0 or 1) whose port was asked for or that accepted the connection, None as long as nobody knows;
+    `asked` tells that its port was asked for: then it is a conversation whatever it says.  `begun` tells that the SYN was seen.
+    """
+
+    def __init__(self, make: MakeWitness, tell: Callable[[Conversation, Heard], None]) -> None:
+        self._make: Final = make
+        self._tell: Final = tell
+        self._witness: Witness | None = None
+        self.foreign = False
+        """It does not speak AMQP; nothing is kept."""
+        self.client = 0
+        self.server: int | None = None
+        self.asked = False
+        self.begun = False
+        self.dialect: str | None = None
+        self.octets = [0, 0]
+        """Octets captured of each side."""
+        self.packet = 0
+        self.time = 0
+        self._prelude: list[tuple[int, bytes, int, int, int]] = []
+        self._heads = [b"", b""]
+        self._offsets = [0, 0]
+        self._marks = (_Marks(), _Marks())
+        self._ended = [False, False]
+        self._over = False  # nothing more can come, of either side
+        self._closing = False
+        self._beat = 0  # ns between heartbeats
+        self._last = [0, 0]
+        self._silent = [False, False]
+
+    @property
+    def recognised(self) -> bool:
+        """Whether it is a conversation in AMQP (or was asked for)."""
+        return self._witness is not None
+
+    # The sink of a Flow.
+
+    def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
+        if self._witness is not None:
+            self._feed(side, octets, 0, packet, time)
+        elif not self.foreign:
+            self._prelude.append((side, octets, 0, packet, time))
+            if len(self._heads[side]) < PRELUDE_OCTETS:
+                self._heads[side] += octets
+            self._recognise(final=False)
+
+    def gap(self, side: int, octets: int, packet: int, time: int) -> None:
+        if self._witness is not None:
+            self._feed(side, b"", octets, packet, time)
+        elif not self.foreign:
+            self._prelude.append((side, b"", octets, packet, time))
+            if len(self._heads[side]) < len(_NAME):
+                self._heads[side] += b"\0" * min(octets, len(_NAME))
+
+    def eof(self, side: int, packet: int, time: int) -> None:
+        self.packet, self.time = packet, time
+        if self._witness is None and not self.foreign:
+            self._recognise(final=self._ended[1 - side])
+        self._end(side)
+
+    def reset(self, side: int, packet: int, time: int) -> None:
+        self.packet, self.time = packet, time
+        self._over = True
+        if self._witness is None and self.asked:
+            self._recognise(final=False)
+        if self._witness is not None:
+            self.silence(time)
+            self._note(side, "tcp.reset", "the connection was reset (TCP RST)")
+
+    def finish(self, packet: int, time: int) -> None:
+        """Nothing more will come of this connection."""
+        self.packet, self.time = max(packet, self.packet), max(time, self.time)
+        if self._witness is None and not self.foreign:
+            self._recognise(final=True)
+        if self._witness is None:
+            self.foreign = True
+            self._prelude.clear()
+            return
+        self.silence(time)
+        if self._over:
+            self._end(self.client)
+            self._end(1 - self.client)
+        else:
+            self._witness.finish()
+            self._drain()
+
+    # Who speaks AMQP.
+
+    def listen(self) -> None:
+        """It is a conversation: make an observer and let it hear what was said so far."""
+        if self.server is not None:
+            self.client = 1 - self.server
+        self._witness = self._make(self._from_the_middle())
+        prelude, self._prelude = self._prelude, []
+        self._heads = [b"", b""]
+        for side, octets, lost, packet, time in prelude:
+            self._feed(side, octets, lost, packet, time)
+
+    def _from_the_middle(self) -> bool:
+        """Whether the beginning of what the client said is not there."""
+        if not self.begun:
+            return not self._heads[self.client].startswith(_NAME)
+        return any(lost for side, _, lost, _, _ in self._prelude if side == self.client)
+
+    def _recognise(self, final: bool) -> None:
+        heads = self._heads
+        if self.asked:
+            if self.begun or self._prelude:
+                self.listen()
+            else:
+                self.foreign = final
+            return
+        for side in (self._prelude[0][0], 1 - self._prelude[0][0]) if self._prelude else ():
+            head = heads[side]
+            if not head.startswith(_NAME):
+                continue
+            if self.server is None:
+                # Nobody saw the SYN: who sent the header first is the client, unless it goes on as only a server does.
+                if not (final or heads[1 - side] or len(head) >= _START_AT + 2 or self._ended[side]):
+                    return
+                self.client = 1 - side if head[_START_AT : _START_AT + 2] == _START else side
+            self.listen()
+            return
+        if final:
+            client = 1 - self.server if self.server is not None else 0
+            if self.server is not None and heads[client] and _NAME.startswith(heads[client]) and not heads[self.server]:
+                self.listen()  # cut off inside the first four octets of the header
+                return
+        others = [len(head) >= len(_NAME) or (bool(head) and not _NAME.startswith(head)) for head in heads]
+        if all(others) or final or max(map(len, heads)) >= PRELUDE_OCTETS:
+            self.foreign = True
+            self._prelude.clear()
+            self._heads = [b"", b""]
+
+    # What the observer hears.
+
+    def _name(self, side: int) -> Speaker:
+        return CLIENT if side == self.client else SERVER
+
+    def unfinished(self) -> int | None:
+        """The lowest number of a packet in which something that is still under way may turn out to have ended."""
+        witness = self._witness
+        lowest = None
+        if witness is not None:
+            for side in (0, 1):
+                end = witness.unfinished(self._name(side))
+                if end is not None:
+                    packet = self._marks[side].at(end)[0]
+                    lowest = packet if lowest is None else min(packet, lowest)
+        return lowest
+
+    def _feed(self, side: int, octets: bytes, lost: int, packet: int, time: int) -> None:
+        witness = self._witness
+        assert witness is not None
+        self.packet, self.time = packet, time
+        self.silence(time)
+        self._last[side] = time
+        self._silent[side] = False
+        self._offsets[side] += len(octets) + lost
+        self._marks[side].add(self._offsets[side], packet, time)
+        if lost:
+            witness.receive_gap(self._name(side), lost)
+        else:
+            self.octets[side] += len(octets)
+            witness.receive_data(self._name(side), octets)
+        self._drain()
+
+    def _end(self, side: int) -> None:
+        if not self._ended[side]:
+            self._ended[side] = True
+            if self._witness is not None:
+                self._witness.receive_eof(self._name(side))
+                self._drain()
+
+    def _drain(self) -> None:
+        witness = self._witness
+        assert witness is not None
+        while (event := witness.next_event()) is not None:
+            speaker, start, end, said = event
+            packet, time = self._marks[self.client if speaker == CLIENT else 1 - self.client].at(end)
+            if not packet:
+                packet, time = self.packet, self.time
+            if isinstance(said, ControlSeen):
+                self._control(said, time)
+            elif isinstance(said, HeaderSeen):
+                if said.version is not None and (self.dialect is None or speaker == CLIENT):
+                    self.dialect = said.version
+            elif isinstance(said, OpaqueSeen):
+                self._closing = True  # nobody can tell heartbeats from here on
+            self._tell(self, Heard(packet, time, speaker, said, start, end))
+
+    # Silence.
+
+    def _control(self, said: ControlSeen, time: int) -> None:
+        control = said.control
+        if isinstance(control, TuneOk):
+            self._beat = (control.heartbeat or 0) * 1_000_000_000
+            self._last = [time, time]
+        elif said.verb == "connection.close":
+            self._closing = True
+
+    def silence(self, time: int) -> None:
+        """Note who has said nothing for more than two heartbeat intervals at `time`, once for each silence."""
+        if not self._beat or self._closing:
+            return
+        for side in (self.client, 1 - self.client):
+            quiet = time - self._last[side]
+            if quiet > 2 * self._beat and not self._silent[side] and not self._ended[side]:
+                self._silent[side] = True
+                who = "client" if side == self.client else "server"
+                heard = f"nothing was heard from the {who} for {quiet / 1e9:.3f} s"
+                text = f"{heard}; heartbeats were agreed every {self._beat / 1e9:.0f} s"
+                self._note(side, "connection.silence", text)
+
+    def _note(self, side: int, rule: str, text: str) -> None:
+        at = self._offsets[side]
+        self._tell(self, Heard(self.packet, self.time, self._name(side), Note(rule, text), at, at))

@@ -1,0 +1,26 @@
+"""What is wrong with a capture file, said in one line."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.errors import AmqpError
+
+
+class CaptureError(AmqpError):
+    """A capture file that cannot be read, or not any further.  Every packet before `packet` has been handed out.
+
+    `file` is its name; `packet` is the number of the packet at fault, counted from 1 (0: before the first one); `octet` is
+    the offset in the file of what is wrong; `rule` says what should be there and what is.
+    """
+
+    def __init__(self, file: str, packet: int, octet: int, rule: str) -> None:
+        where = f"packet {packet}, octet {octet}" if packet else f"octet {octet}"
+        super().__init__(f"{file}: {where}: {rule}")
+        self.file: Final = file
+        self.packet: Final = packet
+        self.octet: Final = octet
+        self.rule: Final = rule
+
+    def __reduce__(self) -> tuple[type[CaptureError], tuple[str, int, int, str]]:
+        return type(self), (self.file, self.packet, self.octet, self.rule)

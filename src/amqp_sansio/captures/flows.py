@@ -1,0 +1,279 @@
+"""All TCP connections of a capture: which segment belongs to which, and when one is over.
+
+What is kept is bounded: connections that are open, a short memory of those that were.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from ipaddress import IPv6Address
+from typing import Final, NamedTuple, TypeAlias
+
+from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness
+from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
+from amqp_sansio.captures.link import LINKS
+from amqp_sansio.captures.packet import Packet, Warn
+from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
+
+CONVERSATIONS: Final = 16384
+"""AMQP connections listened to at a time; beyond it, the one that has been quiet longest is taken for ended."""
+STRANGERS: Final = 8192
+"""Other TCP connections remembered at a time, so that nothing inside them is taken for a protocol header."""
+ENDED: Final = 8192
+"""Ended connections remembered at a time: what still comes of them is left alone, and the next on their ports is #n+1."""
+WAITING_OCTETS: Final = 64 * 1024 * 1024
+"""Octets that wait behind holes in all connections together."""
+LINGER_PACKETS: Final = 64
+"""Packets of the file during which a connection that was reset may still have segments swapped in the capture."""
+
+Key: TypeAlias = tuple[bytes, int, bytes, int]
+
+_TCP: Final = struct.Struct(">HHIIBB").unpack_from
+_MASK: Final = 0xFFFFFFFF
+_NEAR: Final = 1 << 24
+
+
+class Talk(Flow):
+    """A TCP connection with its conversation."""
+
+    __slots__ = ("conversation", "key", "label", "name", "number", "syn")
+
+    def __init__(self, conversation: Conversation, key: Key, number: int) -> None:
+        super().__init__(conversation)
+        self.conversation: Final = conversation
+        self.key: Final = key
+        self.number: Final = number
+        self.syn: list[int | None] = [None, None]
+        self.name = ""
+        self.label = ""
+        """For whoever prints: how lines call it, once they have said its name."""
+
+    def another(self, side: int, sequence: int) -> bool:
+        """Whether a SYN with this sequence number opens another connection on the same ports."""
+        seen, known = self.syn[side], self.sides[side]
+        return seen != sequence if seen is not None else known.known and known.first != (sequence + 1) & _MASK
+
+
+class _Past(NamedTuple):
+    number: int
+    ends: tuple[int, int]  # the next sequence number of each side
+    syn: tuple[int | None, int | None]
+    foreign: bool  # it did not speak AMQP and may still go on
+
+
+def address(octets: bytes, port: int) -> str:
+    """An address and port as people write them: 127.0.0.1:5672, [::1]:5672."""
+    if len(octets) == 4:
+        return f"{octets[0]}.{octets[1]}.{octets[2]}.{octets[3]}:{port}"
+    return f"[{IPv6Address(octets).compressed}]:{port}"
+
+
+class Listener:
+    """Takes packets; what was heard in them is handed to `tell`, the end of each conversation to `ended`.
+
+    `ports` are server ports whose connections count in any case, also from the middle.
+    """
+
+    def __init__(
+        self,
+        make: MakeWitness,
+        tell: Callable[[Talk, Heard], None],
+        ended: Callable[[Talk], None],
+        ports: Iterable[int] = (),
+        warn: Warn = lambda text: None,
+    ) -> None:
+        self._make: Final = make
+        self._tell: Final = tell
+        self._say_ended: Final = ended
+        self._ports: Final = frozenset(ports)
+        self._warn: Final = warn
+        self._talks: OrderedDict[Key, Talk] = OrderedDict()
+        self._strangers: OrderedDict[Key, Talk] = OrderedDict()
+        self._past: OrderedDict[Key, _Past] = OrderedDict()
+        self._reset: deque[tuple[int, Talk]] = deque()
+        self._stalled: dict[Key, int] = {}  # connections of which octets wait, and the packet since when
+        self._unfinished: dict[Key, int] = {}  # connections on which something is under way, and the packet of its latest part
+        self._waiting = 0
+        self._odd: set[str] = set()
+        self._packet = 0
+        self._time = 0
+        self._talking: Talk | None = None
+
+    def hear(self, packet: Packet) -> None:
+        """The next packet of the file."""
+        self._packet, self._time = packet.number, packet.time
+        find = LINKS.get(packet.link)
+        if find is None:
+            self._once(f"packet {packet.number}: link type {packet.link} is not known; its packets are left out")
+            return
+        data = packet.data
+        at = find(data)
+        found = tcp_in(data, at, packet.original) if at >= 0 else None
+        if found is FRAGMENT:
+            self._once(f"packet {packet.number}: IP packets are in fragments; what the later ones hold counts as a gap")
+        elif found is not None and found.start + 14 <= len(data):
+            self._segment(found, data)
+        while self._reset and self._reset[0][0] < packet.number:
+            self._close(self._reset.popleft()[1])
+
+    def finish(self) -> None:
+        """The file is over: everything that is still open ends here."""
+        for talk in [*self._strangers.values(), *self._talks.values()]:
+            self._close(talk)
+
+    def floor(self) -> int:
+        """Nothing will be told any more of a packet with a number below this one."""
+        lowest = self._packet + 1
+        for open_ends in (self._stalled, self._unfinished):
+            if open_ends:
+                lowest = min(lowest, min(open_ends.values()))
+        return lowest
+
+    def _once(self, text: str) -> None:
+        kind = text.partition(":")[2]
+        if kind not in self._odd and len(self._odd) < 64:
+            self._odd.add(kind)
+            self._warn(text)
+
+    def _segment(self, found: TcpIn, data: bytes) -> None:
+        source_port, target_port, sequence, acknowledged, offset, flags = _TCP(data, found.start)
+        start = found.start + (offset >> 4) * 4
+        if start < found.start + 20 or start > found.end:
+            return
+        here = (found.source, source_port)
+        there = (found.target, target_port)
+        side = 0 if here <= there else 1
+        key = (*there, *here) if side else (*here, *there)
+        talk = self._talks.get(key) or self._strangers.get(key)
+        if flags & SYN and talk is not None and talk.another(side, sequence) and not flags & RST:
+            self._close(talk)
+            talk = None
+        if talk is None:
+            talk = self._begin(key, side, sequence, flags)
+            if talk is None:
+                return
+        if flags & SYN:
+            talk.syn[side] = sequence
+            self._roles(talk, side, flags)
+        conversation = talk.conversation
+        self._talking = talk
+        if conversation.recognised:
+            self._talks.move_to_end(key)
+            conversation.packet, conversation.time = self._packet, self._time
+            conversation.silence(self._time)
+        end = min(found.end, len(data))
+        octets = data[start:end]
+        before = talk.waiting
+        talk.hear(side, sequence, acknowledged, flags, octets, found.end - max(end, start), self._packet, self._time)
+        self._waiting += talk.waiting - before
+        self._after(talk)
+
+    def _begin(self, key: Key, side: int, sequence: int, flags: int) -> Talk | None:
+        past = self._past.get(key)
+        if past is not None:
+            stray = past.syn[side] == sequence if flags & SYN else past.foreign or _near(sequence, past.ends[side])
+            if stray or flags & RST:
+                return None
+        elif flags & RST:
+            return None
+        conversation = Conversation(self._make, self._heard)
+        talk = Talk(conversation, key, past.number + 1 if past else 1)
+        if not flags & SYN:
+            ours = [index for index in (0, 1) if key[1 + 2 * index] in self._ports]
+            if ours:
+                conversation.asked = True
+                conversation.server = ours[0] if len(ours) == 1 else 1 - side
+        self._strangers[key] = talk
+        if len(self._strangers) > STRANGERS:
+            self._close(next(iter(self._strangers.values())))
+        return talk
+
+    def _roles(self, talk: Talk, side: int, flags: int) -> None:
+        conversation = talk.conversation
+        if conversation.recognised:
+            return
+        conversation.begun = True
+        conversation.server = side if flags & ACK else 1 - side
+        conversation.asked = talk.key[1 + 2 * conversation.server] in self._ports
+
+    def _after(self, talk: Talk) -> None:
+        """Look after a connection that has just been heard."""
+        conversation = talk.conversation
+        key = talk.key
+        if conversation.foreign:
+            self._close(talk)
+            return
+        if conversation.recognised and key in self._strangers:
+            self._adopt(talk)
+        if self._waiting > WAITING_OCTETS:
+            self._waiting -= talk.waiting
+            talk.give_up()
+            self._waiting += talk.waiting
+        if talk.sides[0].pieces or talk.sides[1].pieces:
+            self._stalled.setdefault(key, self._packet)
+        elif self._stalled:
+            self._stalled.pop(key, None)
+        unfinished = conversation.unfinished()
+        if unfinished is not None:
+            self._unfinished[key] = unfinished
+        elif self._unfinished:
+            self._unfinished.pop(key, None)
+        if talk.sides[0].ended and talk.sides[1].ended:
+            self._close(talk)
+        elif talk.reset_by is not None and not talk.closed:
+            if talk.settled:
+                self._close(talk)
+            elif not any(each is talk for _, each in self._reset):
+                self._reset.append((self._packet + LINGER_PACKETS, talk))
+
+    def _adopt(self, talk: Talk) -> None:
+        """From the strangers to the conversations."""
+        self._strangers.pop(talk.key, None)
+        self._talks[talk.key] = talk
+        self._baptise(talk)
+        if len(self._talks) > CONVERSATIONS:
+            self._close(next(iter(self._talks.values())))
+
+    def _baptise(self, talk: Talk) -> None:
+        if not talk.name:
+            client = talk.conversation.client
+            ends = address(talk.key[0], talk.key[1]), address(talk.key[2], talk.key[3])
+            talk.name = f"{ends[client]}>{ends[1 - client]}#{talk.number}"
+
+    def _heard(self, conversation: Conversation, heard: Heard) -> None:
+        talk = self._talking
+        assert talk is not None
+        self._baptise(talk)
+        self._tell(talk, heard)
+
+    def _close(self, talk: Talk) -> None:
+        if talk.closed:
+            return
+        talk.closed = True
+        self._talking = talk
+        self._waiting -= talk.waiting
+        talk.give_up()
+        conversation = talk.conversation
+        open_ended = conversation.foreign
+        conversation.finish(talk.packet, self._time)
+        key = talk.key
+        self._talks.pop(key, None)
+        self._strangers.pop(key, None)
+        self._stalled.pop(key, None)
+        self._unfinished.pop(key, None)
+        first, second = talk.sides
+        ends = (first.first + first.position) & _MASK, (second.first + second.position) & _MASK
+        self._past[key] = _Past(talk.number, ends, (talk.syn[0], talk.syn[1]), open_ended)
+        self._past.move_to_end(key)
+        if len(self._past) > ENDED:
+            self._past.popitem(last=False)
+        if conversation.recognised:
+            self._baptise(talk)
+            self._say_ended(talk)
+
+
+def _near(sequence: int, end: int) -> bool:
+    away = (sequence - end) & _MASK
+    return min(away, (1 << 32) - away) < _NEAR

@@ -1,0 +1,66 @@
+"""Link layers: where in a captured packet the IP packet starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+_IP: Final = frozenset((b"\x08\x00", b"\x86\xdd"))
+_TAGS: Final = frozenset((b"\x81\x00", b"\x88\xa8", b"\x91\x00", b"\x92\x00"))
+_MAX_TAGS: Final = 8
+_FAMILIES: Final = frozenset((2, 10, 23, 24, 28, 30))
+"""AF_INET, and AF_INET6 as Linux, Windows, NetBSD, FreeBSD and Darwin number it."""
+
+
+def _after_type(data: bytes, at: int) -> int:
+    """Where IP starts when the two octets at `at` are an EtherType, stepping over VLAN tags; -1 when it is not IP."""
+    for _ in range(_MAX_TAGS):
+        kind = data[at : at + 2]
+        if kind in _IP:
+            return at + 2
+        if kind not in _TAGS:
+            return -1
+        at += 4
+    return -1
+
+
+def _ethernet(data: bytes) -> int:
+    return _after_type(data, 12)
+
+
+def _loopback(data: bytes) -> int:
+    # The address family stands in the byte order of the machine that captured, or (LOOP) the network's: one end is zero.
+    family = data[:4]
+    return 4 if len(family) == 4 and (family[0] | family[3]) in _FAMILIES and not family[1] | family[2] else -1
+
+
+def _cooked(data: bytes) -> int:
+    return _after_type(data, 14)
+
+
+def _cooked_2(data: bytes) -> int:
+    # The protocol stands first and the payload after 20 octets; VLAN tags stand in the payload.
+    kind = data[:2]
+    if kind in _IP:
+        return 20
+    return _after_type(data, 22) if kind in _TAGS else -1
+
+
+def _raw(data: bytes) -> int:
+    return 0
+
+
+LINKS: Final[dict[int, Callable[[bytes], int]]] = {
+    0: _loopback,
+    1: _ethernet,
+    12: _raw,
+    14: _raw,
+    101: _raw,
+    108: _loopback,
+    113: _cooked,
+    228: _raw,
+    229: _raw,
+    276: _cooked_2,
+}
+"""LINKTYPE_ number -> function that finds the start of the IP packet: NULL, Ethernet, RAW (as BSDs number it too), LOOP, Linux
+cooked 1 and 2, IPv4, IPv6.  The function answers -1 when there is no IP packet."""

@@ -1,0 +1,275 @@
+"""One TCP connection: two streams of octets put together from segments in whatever order they were captured.
+
+Offsets count the octets of a direction from its first one, 0 (the SYN stands before it, the FIN takes one after the last).
+Each stream comes out in order, and both in an order that could have been: octets that were sent in answer, as their
+acknowledgement tells, come after what they answer, even where the capture holds them the other way round.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final, NamedTuple, Protocol
+
+FIN: Final = 0x01
+SYN: Final = 0x02
+RST: Final = 0x04
+ACK: Final = 0x10
+
+REORDER_OCTETS: Final = 8 * 1024 * 1024
+"""Octets of one direction that wait behind a hole before it counts as lost."""
+GRACE_SEGMENTS: Final = 64
+"""Segments of a connection after which a hole that the receiver has acknowledged counts as lost."""
+GRACE_NANOSECONDS: Final = 1_000_000_000
+"""Time after which it does.  Captures from several queues swap packets by micro- or milliseconds."""
+PIECE_OCTETS: Final = 200
+"""What keeping a segment costs beside its octets, as counted against REORDER_OCTETS."""
+
+_MASK: Final = 0xFFFFFFFF
+_WINDOW: Final = 1 << 30
+"""The largest TCP window: what is farther away does not belong to this connection."""
+
+
+class Sink(Protocol):
+    """Who hears the streams.  `side` is 0 or 1: who spoke."""
+
+    def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
+        """The next octets; they were captured in `packet`."""
+
+    def gap(self, side: int, octets: int, packet: int, time: int) -> None:
+        """So many octets are not in the capture; `packet` made that known."""
+
+    def eof(self, side: int, packet: int, time: int) -> None:
+        """The side has said its last octet (FIN)."""
+
+    def reset(self, side: int, packet: int, time: int) -> None:
+        """The side has reset the connection."""
+
+
+class Piece(NamedTuple):
+    """Octets that wait.  `octets` is None where they were cut off the packet (snaplen); `need` is how far the other
+    direction must have come first."""
+
+    start: int
+    end: int
+    octets: bytes | None
+    packet: int
+    time: int
+    need: int
+
+
+class Direction:
+    """What one side has said."""
+
+    __slots__ = ("acked", "ended", "fin", "first", "known", "lost", "pieces", "position", "since", "waiting")
+
+    def __init__(self) -> None:
+        self.known = False
+        self.first = 0  # sequence number of offset 0
+        self.position = 0  # offset up to which everything has been handed out
+        self.pieces: list[Piece] = []  # by offset, not overlapping
+        self.waiting = 0  # what they cost
+        self.fin: int | None = None
+        self.ended = False
+        self.acked = 0  # offset up to which the other side has acknowledged
+        self.lost = 0  # offset below which holes are gaps
+        self.since: tuple[int, int] | None = None  # segment and time at which the acknowledged hole was noticed
+
+    def begin(self, sequence: int) -> None:
+        """Offset 0 is this sequence number."""
+        self.first = sequence & _MASK
+        self.known = True
+
+    def offset(self, sequence: int) -> int:
+        """The offset of a sequence number, the one nearest to where we are."""
+        away = (sequence - self.first - self.position) & _MASK
+        return self.position + (away - (1 << 32) if away >> 31 else away)
+
+    def insert(self, piece: Piece) -> int:
+        """Keep what is new of `piece`: what came first wins.  Answers by how much the cost grew."""
+        start, end = max(piece.start, self.position), piece.end
+        pieces = self.pieces
+        grown = 0
+        at = bisect_right(pieces, start, key=_start)
+        if at and pieces[at - 1].end > start:
+            self._again(at - 1, piece.need)
+            start = pieces[at - 1].end
+        while start < end:
+            stop = min(end, pieces[at].start) if at < len(pieces) else end
+            if start < stop:
+                octets = piece.octets
+                if octets is not None:
+                    octets = octets[start - piece.start : stop - piece.start]
+                    grown += len(octets)
+                pieces.insert(at, piece._replace(start=start, end=stop, octets=octets))
+                grown += PIECE_OCTETS
+                at += 1
+            if at >= len(pieces):
+                break
+            if start < end and pieces[at].start < end:
+                self._again(at, piece.need)
+            start = max(start, pieces[at].end)
+            at += 1
+        self.waiting += grown
+        return grown
+
+    def _again(self, index: int, need: int) -> None:
+        """Octets of a piece have come again: the lower of two needs was there the first time that they were sent."""
+        if need < self.pieces[index].need:
+            self.pieces[index] = self.pieces[index]._replace(need=need)
+
+
+def _start(piece: Piece) -> int:
+    return piece.start
+
+
+class Flow:
+    """A TCP connection as it was captured.  Hand in each segment; the sink hears both streams."""
+
+    __slots__ = ("_sink", "_time", "closed", "packet", "reset_by", "segments", "sides")
+
+    def __init__(self, sink: Sink) -> None:
+        self.sides: Final = (Direction(), Direction())
+        self.segments = 0
+        self.closed = False
+        self.packet = 0
+        self.reset_by: int | None = None
+        self._time = 0
+        self._sink = sink
+
+    @property
+    def waiting(self) -> int:
+        """What the segments that wait cost, in octets."""
+        return self.sides[0].waiting + self.sides[1].waiting
+
+    @property
+    def settled(self) -> bool:
+        """Nothing waits and no hole is open."""
+        return all(not side.pieces and side.acked <= side.position for side in self.sides)
+
+    def hear(
+        self, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int, packet: int, time: int
+    ) -> None:
+        """A segment of `side`; `cut` is how many octets of it were not captured."""
+        self.segments += 1
+        self.packet, self._time = packet, time
+        mine, other = self.sides[side], self.sides[1 - side]
+        if flags & SYN:
+            sequence += 1
+            if not mine.known:
+                mine.begin(sequence)
+        need = 0
+        if flags & ACK:
+            if not other.known:
+                other.begin(acknowledged)
+            need = other.offset(acknowledged)
+            if need > other.position + _WINDOW:
+                need = 0
+            elif need > other.acked:
+                other.acked = need
+        length = len(octets) + cut
+        if not mine.known:
+            if length < 2:  # a keep-alive repeats one octet: no place to begin
+                return
+            mine.begin(sequence)
+        start = mine.offset(sequence)
+        if abs(start - mine.position) > _WINDOW:
+            return
+        if flags & FIN and mine.fin is None:
+            mine.fin = start + length
+        if length and start + length > mine.position:
+            if start == mine.position and not mine.pieces and not cut and need <= other.position:
+                mine.position += length
+                self._sink.data(side, octets, packet, time)
+            else:
+                if octets:
+                    mine.insert(Piece(start, start + len(octets), octets, packet, time, need))
+                if cut:
+                    mine.insert(Piece(start + len(octets), start + length, None, packet, time, need))
+        if flags & RST and self.reset_by is None:
+            self.reset_by = side
+            self._sink.reset(side, packet, time)
+        if mine.pieces or other.pieces or mine.fin is not None or other.acked > other.position or mine.acked > mine.position:
+            self._advance()
+            self._watch()
+
+    def give_up(self) -> None:
+        """Whatever is missing is lost: hand out what waits."""
+        for side in self.sides:
+            side.lost = max(side.acked, side.pieces[-1].end if side.pieces else 0)
+        self._advance()
+        for side in self.sides:
+            side.since = None
+
+    def _watch(self) -> None:
+        """Note acknowledged holes, and give them up when they have been there for long."""
+        for side in self.sides:
+            if side.acked <= side.position:
+                side.since = None
+            elif side.since is None:
+                side.since = (self.segments, self._time)
+            elif self.segments - side.since[0] > GRACE_SEGMENTS or self._time - side.since[1] > GRACE_NANOSECONDS:
+                side.lost = side.acked
+                side.since = None
+                self._advance()
+        for index, side in enumerate(self.sides):
+            while side.waiting > REORDER_OCTETS:
+                head = side.pieces[0]
+                side.lost = max(side.lost, head.start)
+                other = self.sides[1 - index]
+                other.lost = max(other.lost, head.need)
+                self._advance()
+
+    def _advance(self) -> None:
+        moved = True
+        while moved:
+            moved = self._one(0)
+            moved = self._one(1) or moved
+            if not moved:
+                heads = [side.pieces[0] for side in self.sides if side.pieces and side.pieces[0].start <= side.position]
+                if len(heads) == 2:
+                    # Each acknowledges the other: one was sent again, with a newer acknowledgement than the first time.
+                    moved = self._one(int(heads[0].packet > heads[1].packet), force=True)
+
+    def _one(self, index: int, force: bool = False) -> bool:
+        """Hand out what can be of one direction; whether there was anything.  `force`: its next piece in any case."""
+        side, other = self.sides[index], self.sides[1 - index]
+        pieces = side.pieces
+        before = side.position
+        gap = done = 0
+        while True:
+            if done < len(pieces) and pieces[done].start <= side.position:
+                piece = pieces[done]
+                if piece.need > other.position and piece.octets is not None and not (force and not done):
+                    break
+                done += 1
+                side.position = piece.end
+                if piece.octets is None:
+                    gap += piece.end - piece.start
+                    side.waiting -= PIECE_OCTETS
+                    continue
+                side.waiting -= PIECE_OCTETS + len(piece.octets)
+                if gap:
+                    self._sink.gap(index, gap, self.packet, self._time)
+                    gap = 0
+                self._sink.data(index, piece.octets, piece.packet, piece.time)
+            elif side.lost > side.position:
+                stop = min(side.lost, pieces[done].start) if done < len(pieces) else side.lost
+                if side.fin is not None and side.position <= side.fin < stop:
+                    stop = side.fin
+                elif stop == side.position + 1 and done == len(pieces) and side.fin is None:
+                    side.fin = side.position  # one octet acknowledged and nothing after it: the FIN is what was lost
+                    break
+                if stop == side.position:
+                    break
+                gap += stop - side.position
+                side.position = stop
+            else:
+                break
+        del pieces[:done]
+        if gap:
+            self._sink.gap(index, gap, self.packet, self._time)
+        if side.fin is not None and side.position == side.fin and not side.ended:
+            side.ended = True
+            side.position += 1
+            self._sink.eof(index, self.packet, self._time)
+        return side.position != before

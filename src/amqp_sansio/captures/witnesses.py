@@ -1,0 +1,19 @@
+"""Observers for conversations in captures."""
+
+from __future__ import annotations
+
+from amqp_sansio.captures.conversation import MakeWitness, Witness
+from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.engine.observer import Observer
+
+
+def observers(strict: bool = False) -> MakeWitness:
+    """Makes observers; `strict` reports also what deployed peers do everywhere against the letter.
+
+    A conversation heard from its middle is taken for AMQP 0-10; the others say in their protocol header what they are.
+    """
+
+    def make(middle: bool) -> Witness:
+        return Observer(AMQP_0_10 if middle else None, strict=strict)
+
+    return make

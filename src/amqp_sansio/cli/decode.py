@@ -1,0 +1,94 @@
+"""`amqp-sansio decode`: what was said."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from amqp_sansio.captures.conversation import MakeWitness
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.flows import Talk
+from amqp_sansio.captures.rows import Row
+from amqp_sansio.captures.transcript import transcript
+from amqp_sansio.cli.output import complain, json_line, pairs, short
+
+_VERB: Final = 24
+
+
+class _Page:
+    """Lines for people.  Each connection gets a number when it is first heard, and a line that says who it is."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.first: int | None = None
+        self.count = 0
+
+    def line(self, talk: Talk, row: Row) -> str:
+        conversation = talk.conversation
+        lines = ""
+        if self.first is None:
+            self.first = row["time"]
+            lines = f"{short(self.file)}: first heard at {_date(self.first)}\n"
+        if not talk.label:
+            self.count += 1
+            talk.label = f"[{self.count}]"
+            ends = row["connection"]
+            lines += f"{talk.label} is {ends}{'' if conversation.begun else ', from the middle'}\n"
+        seconds = (row["time"] - self.first) / 1e9
+        channel = "" if row["channel"] is None else str(row["channel"])
+        head = f"{row['packet']:>7} {seconds:>12.6f} {talk.label:>4} {row['speaker']} {channel:>5}  "
+        return lines + head + _said(row)
+
+
+def _said(row: Row) -> str:
+    fields = row["fields"]
+    if row["kind"] == "header":
+        version = fields["version"]
+        return f"{'protocol header':<{_VERB}} {short(version) if version else 'not AMQP as we know it'} ({fields['octets']})"
+    if row["kind"] == "opaque":
+        return f"{'opaque':<{_VERB}} {fields['octets']} octets: {fields['reason']}"
+    verb = row["verb"] or "?"
+    number = "" if row["command_id"] is None else f" #{row['command_id']}"
+    parts = [f"{verb + number + ('!' if row['sync'] else ''):<{_VERB}}", pairs(fields)]
+    for header in row["headers"]:
+        assert isinstance(header, dict)
+        name = str(header.get("struct")).rpartition(".")[2]
+        parts.append(f"| {name}: {pairs({key: value for key, value in header.items() if key != 'struct'})}")
+    if row["body_octets"]:
+        parts.append(f"| {row['body_octets']} octets")
+    if not row["complete"]:
+        parts.append("| NOT COMPLETE")
+    return " ".join(part for part in parts if part).rstrip()
+
+
+def _date(time: int) -> str:
+    from datetime import UTC, datetime
+
+    try:
+        return f"{datetime.fromtimestamp(time // 1_000_000_000, UTC):%Y-%m-%d %H:%M:%S}.{time % 1_000_000_000:09d} UTC"
+    except (ValueError, OverflowError, OSError):
+        return f"{time} ns"
+
+
+def decode(files: Sequence[str], *, as_json: bool, ports: Sequence[int], secrets: bool, make: MakeWitness | None = None) -> int:
+    """Prints everything heard in the files; 0, or 2 when one of them could not be read (to its end)."""
+    if make is None:
+        from amqp_sansio.captures.witnesses import observers
+
+        make = observers()
+    status = 0
+    write = sys.stdout.write
+    for file in files:
+        page = _Page(file)
+
+        def warn(text: str, file: str = file) -> None:
+            complain(f"{file}: warning: {text}")
+
+        try:
+            for talk, row in transcript(file, make, ports, warn, secrets):
+                write((json_line(row) if as_json else page.line(talk, row)) + "\n")
+        except CaptureError as error:
+            complain(str(error))
+            status = 2
+    return status

@@ -1,0 +1,159 @@
+"""The command `amqp-sansio`: one verb, one file; each imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from amqp_sansio.errors import AmqpError
+
+_BROKEN_PIPE: Final = 141
+"""What a shell reports for a program that SIGPIPE ended."""
+_INTERRUPTED: Final = 130
+
+_DESCRIPTION: Final = """\
+AMQP before 1.0 as pure state machines. The verbs here read captures of broker traffic (pcap, pcapng):
+
+  amqp-sansio decode traffic.pcap       what was said: one line for each control and command
+  amqp-sansio check traffic.pcap        who broke the protocol: one verdict for each connection
+"""
+
+_FILES: Final = """\
+FILE is a pcap or pcapng file: micro- or nanoseconds, either byte order; Ethernet with or without VLAN tags, loopback, Linux
+cooked or raw IP; IPv4 and IPv6. Decompress it first. It is read once, forward, in bounded memory, so it may be a pipe.
+
+Conversations are recognised by their protocol header ("AMQP", the first octets of a connection). With --port all connections
+to that server port count, also those that began before the capture did."""
+
+_DECODE: Final = (
+    """\
+Print what was said on every AMQP connection: one line for each control or command, in the order in which its last octet was
+captured. Goes on behind violations; what is wrong is told by `amqp-sansio check`.
+
+"""
+    + _FILES
+    + """
+
+The lines show: packet number, seconds since the first packet, the connection's number in brackets, who speaks (C client, S
+server), the channel, the verb, and its fields. A command's id stands after "#", "!" asks for completion (sync)."""
+)
+
+_DECODE_MORE: Final = """\
+JSON (--json): one object on each line, ASCII, with
+  file, packet (from 1), time (integer nanoseconds since 1970 UTC; 0 where the file tells none),
+  connection   client>server#n; n counts the use of the same ports
+  speaker      "C" or "S"
+  channel      null for protocol headers and opaque parts
+  kind         "header", "control", "command" or "opaque" (octets that cannot be read)
+  verb         "message.transfer"; "119.1" for what has no name; null for headers and opaque parts
+  command_id   null for controls and where unknown
+  sync, complete
+  fields       by name, absent ones left out (a bit that is not set is absent)
+  headers      the structs of the header segment, each with its name as "struct"
+  body_octets  an integer (for an opaque part: its octets)
+Octets are hex digits; floats that are not finite are "NaN", "Infinity", "-Infinity"; decimals and UUIDs are strings; sets of
+ids are lists of [low, high]. SASL responses and challenges are given as a number of octets unless --secrets.
+
+exit status: 0 all files were read, whatever the peers did; 2 a file cannot be read (what was good is printed)"""
+
+_CHECK: Final = (
+    """\
+Give one verdict on every AMQP connection: "clean", or "violations" with who broke which rule in which packet, what was said and
+what would have been legal. Notes accuse nobody: a refused command, a failed login, a reset, silence, a gap in the capture, a
+part that cannot be read.
+
+"""
+    + _FILES
+)
+
+_CHECK_MORE: Final = """\
+JSON (--json): one object on each line, ASCII, with file, connection, dialect, verdict ("clean" or "violations") and findings: a
+list of objects with level ("violation" or "note"), speaker ("C" or "S"), packet, rule, said, legal (a list).
+
+exit status: 0 nobody broke the protocol; 1 somebody did; 2 a file cannot be read (what was good is judged)"""
+
+
+def port(text: str) -> int:
+    """A TCP port, 1 to 65535."""
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a TCP port: 1 to 65535")
+    return int(text)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The grammar of the command line."""
+    top = argparse.ArgumentParser(
+        prog="amqp-sansio", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    top.add_argument("--version", action="store_true", help="print the version and leave")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", title="verbs (each has its own --help)")
+    for name, short, long, more in (
+        ("decode", "print what was said in captures", _DECODE, _DECODE_MORE),
+        ("check", "tell who broke the protocol in captures", _CHECK, _CHECK_MORE),
+    ):
+        verb = verbs.add_parser(
+            name, help=short, description=long, epilog=more, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        verb.add_argument("files", nargs="+", metavar="FILE", help="a pcap or pcapng file")
+        verb.add_argument("--json", action="store_true", help="one JSON object on each line")
+        verb.add_argument(
+            "--port",
+            action="append",
+            default=[],
+            type=port,
+            metavar="N",
+            dest="ports",
+            help="server port whose connections count in any case, also from the middle; may be repeated",
+        )
+        if name == "decode":
+            verb.add_argument("--secrets", action="store_true", help="show SASL responses and challenges")
+        else:
+            verb.add_argument("--strict", action="store_true", help="report also what deployed peers do against the letter")
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; gives its exit status."""
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our lines has read enough.  The interpreter would flush once more at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except AmqpError as error:
+        print(f"amqp-sansio: {error}", file=sys.stderr)
+        return 2
+    return status
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    top = parser()
+    given = top.parse_args(arguments)
+    if given.version:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"amqp-sansio {version('amqp-sansio')}")
+        except PackageNotFoundError:
+            print("amqp-sansio (not installed: no version)")
+        return 0
+    if given.verb == "decode":
+        from amqp_sansio.cli.decode import decode
+
+        return decode(given.files, as_json=given.json, ports=given.ports, secrets=given.secrets)
+    if given.verb == "check":
+        from amqp_sansio.cli.check import check
+
+        return check(given.files, as_json=given.json, ports=given.ports, strict=given.strict)
+    top.print_help()
+    return 2
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

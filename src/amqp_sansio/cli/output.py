@@ -1,0 +1,57 @@
+"""Lines for machines and for people; both are ASCII, whatever the peers said."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from json import JSONEncoder
+from typing import Final, TextIO
+
+from amqp_sansio.captures.plain import Json
+
+json_line: Final = JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=False).encode
+
+_BARE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./#*@:+$%&~^|;<>")
+_LONGEST: Final = 60
+
+
+def complain(text: str, stream: TextIO | None = None) -> None:
+    """One line on stderr, behind everything printed so far."""
+    sys.stdout.flush()
+    print("amqp-sansio: " + ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\"), file=stream or sys.stderr)
+
+
+def short(value: Json) -> str:
+    """A value for people: text bare where nothing in it could be mistaken, else quoted and escaped, and cut when long."""
+    if isinstance(value, str):
+        cut = value if len(value) <= _LONGEST else value[:_LONGEST] + "..."
+        return cut if cut and _BARE.issuperset(cut) else json_line(cut)
+    if isinstance(value, list):
+        if value and all(isinstance(each, list) and len(each) == 2 and type(each[0]) is int for each in value):
+            return "{" + _cut(",".join(_span(each) for each in value)) + "}"
+        return "[" + _cut(", ".join(short(each) for each in value[:20])) + "]"
+    if isinstance(value, dict):
+        return "{" + _cut(pairs(value)) + "}"
+    return json_line(value)
+
+
+def pairs(fields: Mapping[str, Json]) -> str:
+    """Fields for people: name=value; a bit that is set is its name alone.  Names are the specification's."""
+    return " ".join(
+        _name(name) if value is True else f"{_name(name)}={short(value)}" for name, value in list(fields.items())[:40]
+    )
+
+
+def _name(name: str) -> str:
+    bare = name.replace("_", "-")
+    return bare if _BARE.issuperset(bare) and len(bare) <= _LONGEST else short(name)
+
+
+def _span(pair: Json) -> str:
+    assert isinstance(pair, list)
+    low, high = pair
+    return f"{low}" if low == high else f"{low}-{high}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 3 * _LONGEST else text[: 3 * _LONGEST] + "..."
