@@ -11,13 +11,27 @@ from collections.abc import Callable
 from typing import Final
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.assembler import Assembler
 from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, Malformed
 from amqp_sansio.wire.breaches import check_header, uncuttable
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_command, frame_control
-from amqp_sansio.wire.octets import frame_header
+from amqp_sansio.wire.frames import FIRST_FRAME, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT, frame_command, frame_control
+from amqp_sansio.wire.octets import frame_begin, frame_header, u16
 from amqp_sansio.wire.partial import SKIPPING
 from amqp_sansio.wire.resync import find_frame, plausible_header
+
+
+class KnownTransfer:
+    """What the frame of a transfer command means, remembered because the same frame comes again with every message."""
+
+    __slots__ = ("channel", "payload", "sync", "transfer")
+
+    def __init__(self, channel: int, transfer: Transfer, sync: bool, payload: bytes) -> None:
+        self.channel: Final = channel
+        self.transfer: Final = transfer
+        self.sync: Final = sync
+        self.payload: Final = payload
+
 
 __all__ = [
     "BODY",
@@ -25,11 +39,18 @@ __all__ = [
     "CONTROL",
     "HEADER",
     "Assembly",
+    "KnownTransfer",
     "Malformed",
     "SegmentReader",
     "frame_command",
     "frame_control",
 ]
+
+
+# The first two octets (flags, segment type) of frames that are whole segments.
+_WHOLE_HEADER: Final = (FIRST_FRAME | LAST_FRAME) << 8 | HEADER
+_LAST_HEADER: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | HEADER
+_LAST_BODY: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | BODY
 
 
 class SegmentReader:
@@ -181,6 +202,62 @@ class SegmentReader:
             if whole is not None:
                 return whole
         return queue.popleft()
+
+    def cut_transfer(self, known: dict[bytes, KnownTransfer]) -> tuple[KnownTransfer, bytes, bytes, int] | None:
+        """The fast path for content: a command frame whose octets are in `known`, one header frame and at most one body frame.
+
+        Answers what is known of the command, the header and body segments and the offset of the command.  None where more
+        octets are needed, and where anything is not as plain as that: then `next` reads the same octets with every check.
+        """
+        assembler = self.assembler
+        if assembler.open or assembler.queue or self._searching:
+            return None
+        buffer = self.buffer
+        at = self.position
+        have = len(buffer)
+        if have - at < self._needed:
+            if not self._refill():
+                return None
+            buffer = self.buffer
+            at = 0
+            have = len(buffer)
+        command_end = at + u16(buffer, at + 2)[0]
+        found = known.get(buffer[at:command_end])
+        if found is None:
+            return None
+        header_at = command_end + FRAME_HEADER_SIZE
+        if have < header_at:
+            self._needed = header_at - at
+            return None
+        begins, size, track, channel = frame_begin(buffer, command_end)
+        if track != 1 or channel != found.channel or size < FRAME_HEADER_SIZE or size > self.max_frame_size:
+            return None
+        end = header_end = command_end + size
+        if begins == _WHOLE_HEADER:
+            body_at = header_end + FRAME_HEADER_SIZE
+            if have < body_at:
+                self._needed = body_at - at
+                return None
+            begins, size, track, channel = frame_begin(buffer, header_end)
+            if begins != _LAST_BODY or track != 1 or channel != found.channel:
+                return None
+            if size < FRAME_HEADER_SIZE or size > self.max_frame_size:
+                return None
+            end += size
+            if have < end:
+                self._needed = end - at
+                return None
+            body = buffer[body_at:end]
+        elif begins == _LAST_HEADER:
+            if have < end:
+                self._needed = end - at
+                return None
+            body = b""
+        else:
+            return None
+        self.position = end
+        self._needed = FRAME_HEADER_SIZE
+        return found, buffer[header_at:header_end], body, self._base + at
 
     def _die(self, breach: Malformed) -> None:
         self.assembler.queue.append(breach)
