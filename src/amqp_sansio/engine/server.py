@@ -136,7 +136,7 @@ class ServerConnection(Connection):
         """A failed login breaks no rule: close 320, which tells the client nothing that it could use."""
         text = "authentication failed"
         close = Close(CloseCode.CONNECTION_FORCED, text)
-        self._cause = f"{text}: {reason}"
+        self.closed_cause = f"{text}: {reason}"
         self._say(close)
         self._begin_close(Close(CloseCode.CONNECTION_FORCED, f"{text}: {reason}"))
 
@@ -169,7 +169,7 @@ class ServerConnection(Connection):
             self.max_frame_size = size or settings.max_frame_size
             self.heartbeat = Heartbeat(interval or 0)
             assert self._reader is not None
-            self._reader.max_frame_size = self.max_frame_size
+            self._reader.max_frame_size = self._control_size = self.max_frame_size
 
     def _bad_tune_ok(self, rule: str, said: str, legal: str, assembly: Assembly) -> None:
         self._drop(
@@ -213,8 +213,8 @@ class ServerConnection(Connection):
             )
         self._say(Redirect(host, tuple(known_hosts)))
         self._asked = None
-        self._cause = f"redirected to {host}"
-        self._end(Origin.LOCAL, None, self._cause)
+        self.closed_cause = f"redirected to {host}"
+        self._end(Origin.LOCAL, None, self.closed_cause)
 
     def _must_be_asked(self, said: str) -> Open:
         self._must_be_alive(said)
@@ -270,14 +270,17 @@ class ServerConnection(Connection):
 
     def _answer_by_policy(self) -> None:
         self._unanswered = False
-        if self._cause is not None:
+        if self.closed_cause is not None:
             return
         asked = self._asked
         if asked is not None:
             hosts = self._settings.virtual_hosts
             host = asked.virtual_host or ""
             if hosts is None or host in hosts:
-                self.open_ok()
+                try:
+                    self.open_ok()
+                except EncodeError:  # more known hosts than fit into a frame of the size agreed on: they are only hints
+                    self.open_ok(())
             else:
                 self._asked = None
                 self.close(CloseCode.INVALID_PATH, clip(f"no virtual host {host!r}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from struct import Struct as Packing
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.speaking import Effect, check_command, check_fragments, check_modes
@@ -10,7 +9,11 @@ from amqp_sansio.errors import EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
-from amqp_sansio.wire.segments import frame_command
+from amqp_sansio.wire.explain import UNWRITABLE
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun
+from amqp_sansio.wire.headers import HEADER_WRITERS
+from amqp_sansio.wire.octets import put_frame_header
+from amqp_sansio.wire.segments import BODY, HEADER, frame_command
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import CommandId
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
     from amqp_sansio.engine.subscription import Subscriber
 
-_pack: Final = Packing(">BBHHHI").pack  # a frame header: flags, type, size, track, channel, reserved
 _CACHED: Final = 256
 """Command segments of transfers that one session remembers."""
 
@@ -102,20 +104,21 @@ def transfer(
     if command is None:
         command = encode_transfer(session, channel, destination, accept_mode, acquire_mode, sync)
     payload, frame = command
-    header = encode_headers(session, headers, "message.transfer") if headers else None
-    content: bytes | None = octets_of(body)
-    header_octets = 0 if header is None else len(header)
-    body_octets = 0 if content is None else len(content)
-    room = carrier.max_frame_size - 12
-    if body_octets and header is not None and header_octets <= room and body_octets <= room:
-        octets = b"".join((
-            frame, _pack(0x03, 2, header_octets + 12, 1, channel.number, 0), header,
-            _pack(0x07, 3, body_octets + 12, 1, channel.number, 0), content or b"",
-        ))  # fmt: skip
+    content = body if type(body) is bytes else octets_of(body)
+    try:
+        header = b"".join([HEADER_WRITERS[type(struct)](struct) for struct in headers])
+    except UNWRITABLE:  # other structs, octets, values that cannot be written: the slow way does it or says why not
+        header = encode_headers(session, headers, "message.transfer") or b""
+    header_octets = len(header)
+    body_octets = len(content)
+    room = carrier.max_frame_size - FRAME_HEADER_SIZE
+    number = channel.number
+    if 0 < header_octets <= room and 0 < body_octets <= room:
+        header_frame = put_frame_header(0x03, HEADER, header_octets + FRAME_HEADER_SIZE, 0, 1, number, 0)
+        body_frame = put_frame_header(0x07, BODY, body_octets + FRAME_HEADER_SIZE, 0, 1, number, 0)
+        octets = b"".join((frame, header_frame, header, body_frame, content))
     else:
-        if not body_octets:
-            content = None
-        octets = b"".join(frame_command(channel.number, payload, header, content, carrier.max_frame_size))
+        octets = b"".join(frame_command(number, payload, header or None, content or None, carrier.max_frame_size))
     subscriber: Subscriber | None = None
     cost = 0
     producer = session.producer
@@ -130,7 +133,7 @@ def transfer(
     if outbound.position != outbound.next_id:
         write_point(session)
     carrier.write(octets)
-    id = outbound.say(payload, header, content)
+    id = outbound.say(payload, header or None, content or None)
     if producer is not None:
         producer.spend(1)
     if subscriber is not None:
@@ -146,7 +149,7 @@ def encode_transfer(
     """The command segment of a transfer, and the frame with it where content follows; remembered."""
     check_modes(accept_mode, acquire_mode)
     payload = channel.carrier.layout.encode_command(message.Transfer(destination, accept_mode, acquire_mode), sync)
-    command = payload, _pack(0x0B, 1, len(payload) + 12, 1, channel.number, 0) + payload
+    command = payload, frame_begun(channel.number, payload)
     if len(session.command_cache) >= _CACHED:
         session.command_cache.clear()
     session.command_cache[destination, accept_mode, acquire_mode, sync] = command
