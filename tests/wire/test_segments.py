@@ -455,6 +455,14 @@ def test_searching_octet_by_octet_is_linear() -> None:
     assert reader.buffered < 70_000
 
 
+def test_behind_lost_octets_what_continues_them_is_nobodys_fault() -> None:
+    reader = SegmentReader(DEFAULT_LIMITS, tolerant=True, carries=carries)
+    reader.lost(10)
+    reader.receive(frame(0x0F, COMMAND, SYNC, channel=2) + frame(0x06, BODY, b"rest") + frame(0x05, BODY, b"rest") + NEXT)
+    reader.receive(frame(0x05, BODY, b"stray"))
+    assert summary(drain(reader)) == ["0301", "0301", "assembly.first-segment"]
+
+
 # Cost.
 
 

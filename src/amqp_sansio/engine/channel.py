@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine.hearing import hear_assembly, hear_control, hear_transfer, unpointed, violate
+from amqp_sansio.engine import attachment
+from amqp_sansio.engine.breach import unpointed, violate
+from amqp_sansio.engine.controls import hear_control
+from amqp_sansio.engine.hearing import hear_assembly, hear_transfer
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import AttachRequested, Origin, TransferReceived
 from amqp_sansio.spec import session as controls
@@ -177,7 +180,7 @@ class Channel:
     def _attached(self, name: bytes, refused: bool, offset: int) -> None:
         session = self.session
         if session is not None and session.state == "attaching" and session.name == name:
-            session.attached()
+            attachment.attached(session)
         elif session is not None and session.name != name and session.hears and session.profile.strict:
             text = f"another session is attached here: {session.name!r}"
             violate(session, "session.attached", f"attached({name!r})", (), ErrorCode.INVALID_ARGUMENT, offset, text)
@@ -195,18 +198,18 @@ class Channel:
         if session.state != "detaching":  # else the two crossed, and we go on waiting for our own answer
             refused = session.state == "refused"
             text = session.cause if refused else ""
-            session.leave(Origin.PEER, DetachCode.NORMAL, text, ended=refused, keep=session.state == "attaching")
+            attachment.leave(session, Origin.PEER, DetachCode.NORMAL, text, ended=refused, keep=session.state == "attaching")
 
     def _detached(self, code: int) -> None:
         session = self.session
         if session is None:
             return  # never answer detached with detached
         if session.state == "detaching":
-            session.leave(Origin.LOCAL, code, "" if session.cause == "detached by us" else session.cause)
+            attachment.leave(session, Origin.LOCAL, code, "" if session.cause == "detached by us" else session.cause)
         elif session.state == "attaching":
-            session.leave(Origin.PEER, code, "attach was refused", keep=True)
+            attachment.leave(session, Origin.PEER, code, "attach was refused", keep=True)
         else:
-            session.leave(Origin.PEER, code, session.cause, ended=session.state == "refused")
+            attachment.leave(session, Origin.PEER, code, session.cause, ended=session.state == "refused")
 
     # --- what we answer -------------------------------------------------------------------------------------------------------
 
@@ -229,9 +232,9 @@ class Channel:
         if holder is not None:
             holder.force_off()
         self.requested = None
-        session.take(self)
+        attachment.take(session, self)
         self.say(controls.Attached(session.name))
-        session.accepted()
+        attachment.accepted(session)
 
     def refuse(self, code: int = DetachCode.SESSION_BUSY) -> None:
         """Answers `requested` with detached and this detach code."""
@@ -246,13 +249,13 @@ class Channel:
         if session is not None:
             self.say(controls.Detached(session.name, DetachCode.SESSION_BUSY))
             text = "taken to another transport"
-            session.leave(Origin.PEER, DetachCode.SESSION_BUSY, text, keep=True)
+            attachment.leave(session, Origin.PEER, DetachCode.SESSION_BUSY, text, keep=True)
 
     def lost(self, origin: Origin, text: str) -> None:
         """The connection ended: the session, if any, is detached (event SessionDetached) and may live on by itself."""
         self.requested = None
         if self.session is not None:
-            self.session.leave(origin, None, text, ended=self.session.state == "refused")
+            attachment.leave(self.session, origin, None, text, ended=self.session.state == "refused")
 
     def __repr__(self) -> str:
         return f"<Channel {self.number}>"

@@ -52,6 +52,7 @@ class Connection(Lifecycle):
         self._eof = False
         self._channels: dict[int, Channel] = {}
         self._named: dict[bytes, Channel] = {}
+        self._unanswered = False  # the application was asked something and may not have answered
         self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
 
     # --- octets in, events out --------------------------------------------------------------------------------------------
@@ -81,7 +82,8 @@ class Connection(Lifecycle):
         """The next thing that happened, None when more octets are needed.  Never raises for what the other side said."""
         events = self._events
         if not events:
-            self._answer_by_policy()
+            if self._unanswered:
+                self._answer_by_policy()
             while not events:
                 if not self._step():
                     self._undecoded = False

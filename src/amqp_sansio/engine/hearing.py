@@ -1,307 +1,29 @@
-"""What a session does with what the other side says: controls, commands, transfers, and what breaks the rules."""
+"""What a session does with the other side's commands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
 from amqp_sansio.engine.results import Owed, exception_of
 from amqp_sansio.engine.subscription import Subscriber
 from amqp_sansio.engine.transfers import EXPLICIT, NONE, Delivery
 from amqp_sansio.errors import DecodeError
-from amqp_sansio.events import (
-    CommandReceived,
-    CommandsCompleted,
-    CommandsConfirmed,
-    CommandsSkipped,
-    ExceptionReceived,
-    Origin,
-    ProducerCreditChanged,
-    ResultReceived,
-    TimeoutGranted,
-    TransferReceived,
-    Violation,
-)
-from amqp_sansio.kernel.serials import EMPTY, RangeSet, pick, serial_lt
+from amqp_sansio.events import CommandReceived, ExceptionReceived, ProducerCreditChanged, ResultReceived, TransferReceived
+from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import execution, message
-from amqp_sansio.spec import session as controls
-from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.spec.codes import DetachCode, ErrorCode
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import transfer as rows
-from amqp_sansio.tables.session import COMMAND_SPEAKERS, RULE_UNPOINTED
-from amqp_sansio.wire.segments import frame_command
+from amqp_sansio.tables.session import COMMAND_SPEAKERS
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
-_ERROR_CODES: Final = frozenset(ErrorCode)
 _NOT_ACQUIRED: Final = rows.NOT_ACQUIRED
 _ACQUIRED: Final = rows.ACQUIRED
-
-
-def violate(
-    session: Session,
-    rule: str,
-    said: str,
-    legal: tuple[str, ...],
-    code: int,
-    offset: int,
-    text: str,
-    id: int | None = None,
-    codes: tuple[int | None, int | None] = (None, None),
-) -> None:
-    """The other side broke a rule: it is told, the session is over.
-
-    A detach code (0 to 4) goes out in detached, an error code in execution.exception and a detach behind it.
-    """
-    channel = session.channel
-    assert channel is not None
-    peer = "server" if session.role == "client" else "client"
-    violation = Violation(peer, rule, said, legal, code, channel.number, offset, text)
-    if code <= DetachCode.UNKNOWN_IDS:
-        channel.say(controls.Detached(session.name, code))
-    else:
-        session.flush_pending()
-        session.write_point()
-        exception = execution.Exception_(code, id, codes[0], codes[1], None, f"{rule}: {text}"[:1000])
-        payload = channel.carrier.layout.encode_command(exception, False)
-        for frame in frame_command(channel.number, payload, None, None, channel.carrier.max_frame_size):
-            channel.carrier.write(frame)
-        channel.say(controls.Detach(session.name))
-    session.leave(Origin.VIOLATION, code, text, ended=True, violation=violation)
-
-
-# --- controls ---------------------------------------------------------------------------------------------------------------
-
-
-def hear_control(session: Session, control: Control, offset: int) -> None:
-    """A control of class session other than attach, attached, detach and detached."""
-    hear = _CONTROLS.get(control.VERB)
-    if hear is not None:
-        hear(session, control, offset)
-
-
-def _request_timeout(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.RequestTimeout)
-    assert session.channel is not None
-    asked, most = control.timeout, session.max_timeout
-    granted = asked if most is None else most if asked is None else min(asked, most)
-    session.channel.say(controls.Timeout(granted))
-    session.granted(granted)
-
-
-def _timeout(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Timeout)
-    session.granted(control.timeout)
-    session.emit(TimeoutGranted(session.name, control.timeout))
-
-
-def _command_point(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.CommandPoint)
-    id = control.command_id or 0
-    if control.command_offset:
-        # We keep no part of a command, so there is nothing that could be continued.
-        violate(
-            session,
-            "session.command-point.nonzero-offset",
-            f"command-point({id}, {control.command_offset})",
-            (f"command-point({id}, 0)",),
-            DetachCode.UNKNOWN_IDS,
-            offset,
-            "nothing is kept of a command that was not received whole",
-        )
-        return
-    session.inbound.point(id)
-    _check_ranges(session, control.VERB, offset)
-
-
-def _check_ranges(session: Session, said: str, offset: int) -> None:
-    most = session.limits.ranges
-    if session.inbound.ranges > most:
-        violate(
-            session,
-            "limits.ranges",
-            said,
-            (f"at most {most} ranges",),
-            ErrorCode.RESOURCE_LIMIT_EXCEEDED,
-            offset,
-            f"what was received falls into {session.inbound.ranges} ranges",
-        )
-
-
-def _beyond(session: Session, verb: str, ids: RangeSet, beyond: RangeSet, offset: int) -> bool:
-    """Whether ids that nobody has sent end the session, which only the letter demands."""
-    if not beyond or not session.profile.strict:
-        return False
-    violate(
-        session,
-        verb,
-        f"{verb} {ids}",
-        (f"{verb} without {beyond}",),
-        ErrorCode.INVALID_ARGUMENT,
-        offset,
-        f"{beyond} were never sent",
-    )
-    return True
-
-
-def _expected(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Expected)
-    outbound = session.outbound
-    ids = control.commands or EMPTY
-    if not outbound.expected_asked:
-        if session.profile.strict:
-            violate(
-                session,
-                control.VERB,
-                f"session.expected {ids}",
-                ("session.completed", "session.confirmed"),
-                ErrorCode.ILLEGAL_STATE,
-                offset,
-                "expected is only said in answer to a flush",
-            )
-        return
-    outbound.expected_asked -= 1
-    if session.state == "resuming":
-        _resume(session, ids, offset)
-
-
-def _resume(session: Session, ids: RangeSet, offset: int) -> None:
-    """The other side has told what it expects: say again what it has not got."""
-    outbound, channel = session.outbound, session.channel
-    assert channel is not None
-    if not ids and not session.has_state:
-        session.ready(False)
-        return
-    if not ids:
-        _give_up(session, Origin.PEER, "the other side has no state of this session: it is lost")
-        return
-    if serial_lt(outbound.next_id, ids.last):
-        violate(
-            session,
-            "session.expected.include-next-command",
-            f"session.expected {ids}",
-            (f"session.expected {RangeSet.of(outbound.next_id)}",),
-            ErrorCode.INVALID_ARGUMENT,
-            offset,
-            f"the next command was never sent: {outbound.next_id}",
-        )
-        return
-    plan = outbound.replay(ids)
-    if plan.missing:
-        _give_up(session, Origin.LOCAL, f"commands {plan.missing} are expected and were not kept")
-        return
-    room = channel.carrier.max_frame_size - 12
-    for id in plan.ids:
-        payload, header, body = outbound.kept[id]
-        if len(payload) > room or len(header or b"") > room:
-            _give_up(session, Origin.LOCAL, f"command {id} does not fit into the frames of this connection")
-            return
-    if plan.gap:
-        channel.say(controls.Gap(plan.gap))
-    for id in plan.ids:
-        payload, header, body = outbound.kept[id]
-        if outbound.position != id:
-            channel.say(controls.CommandPoint(id, 0))
-        for frame in frame_command(channel.number, payload, header, body, room + 12):
-            channel.carrier.write(frame)
-        outbound.position = (id + 1) & 0xFFFFFFFF
-    session.ready(True)
-    session.inbound.due = bool(session.inbound.completed)
-    if session.inbound.due:
-        session.touch()
-
-
-def _give_up(session: Session, origin: Origin, text: str) -> None:
-    assert session.channel is not None
-    session.channel.say(controls.Detach(session.name))
-    session.leave(origin, None, text, ended=True)
-
-
-def _confirmed(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Confirmed)
-    ids = control.commands or EMPTY
-    if _beyond(session, control.VERB, ids, session.outbound.beyond(ids), offset):
-        return
-    news = session.outbound.confirm(ids)
-    if news:
-        session.emit(CommandsConfirmed(session.name, news))
-
-
-def _completed(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Completed)
-    ids = control.commands or EMPTY
-    if _beyond(session, control.VERB, ids, session.outbound.beyond(ids), offset):
-        return
-    news = session.outbound.completed(ids, control.timely_reply)
-    if control.timely_reply:
-        session.touch()
-    if not news:
-        return
-    for id in pick(news, session.windows):
-        subscriber, octets = session.windows.pop(id)
-        subscriber.flow.complete(1, octets)
-    for id in pick(news, session.flushes):
-        session.flushes.pop(id).flow.end_flush(id)
-    for id in pick(news, session.cancels):
-        subscription = session.cancels.pop(id)
-        if session.subscriptions.get(subscription.destination) is subscription:
-            del session.subscriptions[subscription.destination]
-    session.emit(CommandsCompleted(session.name, news))
-
-
-def _known_completed(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.KnownCompleted)
-    ids = control.commands or EMPTY
-    received = session.inbound.received
-    beyond = ids
-    if received is not None:
-        beyond = ids & RangeSet([(received, (received + 0x7FFFFFFF) & 0xFFFFFFFF)])
-    if not _beyond(session, control.VERB, ids, beyond, offset):
-        session.inbound.known_completed(ids)
-
-
-def _flush(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Flush)
-    assert session.channel is not None
-    inbound = session.inbound
-    if control.expected:
-        session.channel.say(controls.Expected(inbound.expected(new=session.attachments <= 1)))
-    if control.confirmed:
-        session.write_confirmed()
-    if control.completed:
-        inbound.due = False
-        session.write_completed(timely=bool(inbound.completed))
-
-
-def _gap(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Gap)
-    assert session.channel is not None
-    ids = control.commands or EMPTY
-    if session.inbound.received is not None and session.inbound.cursor in ids:
-        session.channel.carrier.forget(session.channel.number)
-    news = session.inbound.gap(ids)
-    _check_ranges(session, control.VERB, offset)
-    if news and session.channel is not None:
-        session.emit(CommandsSkipped(session.name, news))
-        session.touch()
-
-
-_CONTROLS: Final[dict[str, Callable[[Session, Control, int], None]]] = {
-    "session.request-timeout": _request_timeout,
-    "session.timeout": _timeout,
-    "session.command-point": _command_point,
-    "session.expected": _expected,
-    "session.confirmed": _confirmed,
-    "session.completed": _completed,
-    "session.known-completed": _known_completed,
-    "session.flush": _flush,
-    "session.gap": _gap,
-}
-
-
-# --- commands ---------------------------------------------------------------------------------------------------------------
 
 
 def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> None:
@@ -309,7 +31,7 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
     carrier = session.carrier
     inbound = session.inbound
     if not inbound.pointed:
-        unpointed(session, carrier.layout.verb_of("command", *_codes(payload)), offset)
+        unpointed(session, carrier.layout.verb_of("command", *codes_of(payload)), offset)
         return
     id = inbound.take()
     if id < 0:
@@ -324,32 +46,14 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
         if header:
             carrier.layout.walk_headers(header, 0, len(header), carrier.limits)
     except DecodeError as error:
-        undecodable(session, id, _codes(payload), error, offset)
+        undecodable(session, id, codes_of(payload), error, offset)
         return
     if isinstance(command, message.Transfer):
         event = hear_transfer(session, id, command, header or b"", body or b"", sync, offset)
         if event is not None:
             carrier.emit(event)
     else:
-        _hear_command(session, id, command, header or b"", body or b"", sync, offset, _codes(payload))
-
-
-def _codes(payload: bytes) -> tuple[int, int]:
-    return (payload[0], payload[1]) if len(payload) >= 2 else (0, 0)
-
-
-def unpointed(session: Session, said: str, offset: int) -> None:
-    """Command data came before any command-point on this attachment."""
-    code: int = DetachCode.UNKNOWN_IDS if session.profile.unpointed == "unknown-ids" else ErrorCode.ILLEGAL_STATE
-    violate(session, RULE_UNPOINTED, said, ("session.command-point",), code, offset, "command data before any command-point")
-
-
-def undecodable(session: Session, id: int, codes: tuple[int, int], error: DecodeError, offset: int) -> None:
-    """A command that cannot be read."""
-    session.inbound.incomplete.add(id)
-    said = session.carrier.layout.verb_of("command", *codes)
-    code = error.code if error.code in _ERROR_CODES else ErrorCode.COMMAND_INVALID
-    violate(session, error.rule, said, (), code, offset, str(error), id, codes)
+        _hear_command(session, id, command, header or b"", body or b"", sync, offset, codes_of(payload))
 
 
 def hear_transfer(

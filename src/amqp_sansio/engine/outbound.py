@@ -70,10 +70,10 @@ class Outbound:
         self.kept: dict[int, Said] = {}
         self.kept_octets = 0
 
-    def check_room(self, octets: int, limits: Limits) -> None:
-        """LimitError when a command of so many octets cannot be kept for replay.  Changes nothing."""
-        if len(self.kept) >= limits.replay_commands:
-            raise LimitError("replay_commands", limits.replay_commands, len(self.kept) + 1)
+    def check_room(self, octets: int, limits: Limits, commands: int = 1) -> None:
+        """LimitError when commands of so many octets together cannot be kept for replay.  Changes nothing."""
+        if len(self.kept) + commands > limits.replay_commands:
+            raise LimitError("replay_commands", limits.replay_commands, len(self.kept) + commands)
         if self.kept_octets + octets > limits.replay_octets:
             raise LimitError("replay_octets", limits.replay_octets, self.kept_octets + octets)
 

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from struct import Struct as Packing
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
+from amqp_sansio.engine import attachment
 from amqp_sansio.engine.carrier import CommandId, Role
 from amqp_sansio.engine.credit import Credit
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.results import Results
-from amqp_sansio.engine.speaking import Effect, check_command, check_fragments, check_modes
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import Transfers
+from amqp_sansio.engine.transmit import no_subscriber, prepare, say, say_exception, transfer
 from amqp_sansio.errors import (
     ConnectionClosedError,
     EncodeError,
     LocalProtocolError,
-    NoCredit,
     SessionDetachedError,
 )
-from amqp_sansio.events import Event, Origin, SessionAttached, SessionDetached, Violation
+from amqp_sansio.events import Event
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.values import Value
-from amqp_sansio.wire.segments import frame_command
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import Carrier
@@ -45,9 +43,6 @@ State: TypeAlias = Literal["detached", "attaching", "resuming", "attached", "ref
 """
 
 Ids: TypeAlias = RangeSet | int | Iterable[int]
-
-_pack: Final = Packing(">BBHHHI").pack  # a frame header: flags, type, size, track, channel, reserved
-_CACHED: Final = 256
 
 
 def as_ids(ids: Ids) -> RangeSet:
@@ -115,8 +110,8 @@ class Session:
         """What we let the other side publish; None as long as we never throttled it."""
         self.timeout_known = False
         self._touched = False
-        self._detached_at: float | None = None
-        self._commands: dict[tuple[str, int, int, bool], tuple[bytes, bytes]] = {}
+        self.detached_at: float | None = None
+        self.command_cache: dict[tuple[str, int, int, bool], tuple[bytes, bytes]] = {}
         self.completes_on_hand_out: Final = profile.completion == "on_hand_out" or (
             profile.completion == "default" and role == "client"
         )
@@ -126,48 +121,22 @@ class Session:
 
     def bind(self, channel: Channel) -> None:
         """Puts the session on a free channel, on which `attach` then speaks."""
-        if self.state != "detached" or self.channel is not None:
-            raise LocalProtocolError("session.attach", self.state, self._legal(), "session.attach.one-transport-per-session")
-        if not channel.free:
-            raise LocalProtocolError(
-                "session.attach", "the channel is in use", ("a free channel",), "session.attach.one-session-per-transport"
-            )
-        self.take(channel)
+        attachment.bind(self, channel)
 
     def attach(self, force: bool = False) -> None:
         """Asks for the attachment; `SessionAttached` or `SessionDetached` follows.  Said again it does no harm.
 
         `force` takes the session away from another transport.
         """
-        if self.state == "ended":
-            raise SessionDetachedError("session.attach", self.name, self.cause)
-        if self.state in ("resuming", "attached"):
-            return
-        if self.channel is None:
-            raise SessionDetachedError("session.attach", self.name, f"{self.cause}; resume it on a connection")
-        if self.state not in ("detached", "attaching"):
-            raise SessionDetachedError("session.attach", self.name, self.cause)
-        self._check_open("session.attach")
-        if self.state == "attaching" and not force:
-            return
-        if not self.channel.can_say("session.attach"):
-            raise LocalProtocolError("session.attach", "detaching", ("after session.detached",))
-        self.channel.say(controls.Attach(self.name, force))
-        if self.state == "detached":
-            self.state = "attaching"
-            self.cause = "waiting for attached"
-            self._begin_attachment()
+        attachment.attach(self, force)
 
     def detach(self) -> None:
         """Ends the attachment; `SessionDetached` follows.  With a timeout of 0 it ends the session as well."""
-        if self.state not in ("attaching", "resuming", "attached"):
-            raise SessionDetachedError("session.detach", self.name, self.cause)
-        self._check_open("session.detach")
-        assert self.channel is not None
-        self.flush_pending()
-        self.channel.say(controls.Detach(self.name))
-        self.state = "detaching"
-        self.cause = "detached by us"
+        attachment.detach(self)
+
+    def tick(self, now: float) -> float | None:
+        """For a detached session: ends it when its time is over; the moment at which to ask again, None when never."""
+        return attachment.tick(self, now)
 
     def request_timeout(self, seconds: int | None) -> None:
         """Asks the other side to keep the session so long while detached; `TimeoutGranted` tells what it grants.
@@ -194,19 +163,6 @@ class Session:
     def has_state(self) -> bool:
         """Whether anything was ever said in either half."""
         return self.outbound.sent or self.inbound.received is not None
-
-    def tick(self, now: float) -> float | None:
-        """For a detached session: ends it when its time is over; the moment at which to ask again, None when never."""
-        if self.state != "detached" or self.channel is not None or self.timeout is None or not self.attachments:
-            return None
-        if self._detached_at is None:
-            self._detached_at = now
-        due = self._detached_at + self.timeout
-        if now < due:
-            return due
-        self.state = "ended"
-        self.cause = f"detached for {self.timeout} s"
-        return None
 
     def snapshot(self) -> dict[str, object]:
         """All of it as a plain value: builtins and values of spec, which can be stored and pickled.  See `restore`."""
@@ -235,17 +191,17 @@ class Session:
             raise EncodeError("command", f"a command of spec, not {type(command).__name__}")
         self.check_speak(command.VERB)
         if isinstance(command, message.Transfer):
-            return self._transfer(
-                command.destination or "", command.accept_mode or 0, command.acquire_mode or 0, headers, body, sync
+            return transfer(
+                self, command.destination or "", command.accept_mode or 0, command.acquire_mode or 0, headers, body, sync
             )
         if isinstance(command, execution.Exception_):
-            return self._fail(command)
-        return self._say([self._prepare(command, headers, body, sync)])[0]
+            return self._refuse(command)
+        return say(self, [prepare(self, command, headers, body, sync)])[0]
 
     def send_all(self, commands: Sequence[Command]) -> list[CommandId]:
         """Says several commands without content, all of them or none."""
-        self.check_speak(commands[0].VERB)
-        return self._say([self._prepare(command, (), b"", False) for command in commands])
+        self.check_speak(commands[0].VERB if commands else "nothing")
+        return say(self, [prepare(self, command, (), b"", False) for command in commands])
 
     def publish(
         self,
@@ -263,15 +219,15 @@ class Session:
         """
         if self.role == "server":
             return self.deliver(destination, *headers, body=body, sync=sync)
-        return self._transfer(destination, accept_mode, acquire_mode, headers, body, sync)
+        return transfer(self, destination, accept_mode, acquire_mode, headers, body, sync)
 
     def deliver(self, destination: str, *headers: Struct | bytes, body: bytes = b"", sync: bool = False) -> CommandId:
         """Transfers a message to a subscriber, in the modes that it subscribed with.  NoCredit without its credit."""
         subscriber = self.subscribers.get(destination)
         if subscriber is None:
             self.check_speak("message.transfer")
-            raise self._no_subscriber(destination)
-        return self._transfer(destination, subscriber.accept_mode, subscriber.acquire_mode, headers, body, sync)
+            raise no_subscriber(self, destination)
+        return transfer(self, destination, subscriber.accept_mode, subscriber.acquire_mode, headers, body, sync)
 
     def subscribe(
         self,
@@ -362,7 +318,7 @@ class Session:
                 f"execution.exception for {id}", "no such command was received", ("execution.exception for None",)
             )
         class_code, command_code = self.codes_of(id)
-        return self._fail(
+        return self._refuse(
             execution.Exception_(code, id, class_code, command_code, field_index, text or None, error_info)
         )  # fmt: skip
 
@@ -383,7 +339,7 @@ class Session:
         """SessionDetachedError or ConnectionClosedError unless commands may be said now."""
         if self.state != "attached":
             raise SessionDetachedError(said, self.name, self.cause)
-        self._check_open(said)
+        self.check_open(said)
 
     def flush_pending(self) -> None:
         """Writes what was gathered since the last time: completed, and known-completed where it was asked for."""
@@ -423,6 +379,10 @@ class Session:
             self._touched = True
             self.channel.carrier.touch(self)
 
+    def untouch(self) -> None:
+        """There is nothing to write any more."""
+        self._touched = False
+
     def complete_now(self, ids: RangeSet) -> None:
         """Completes incomplete commands of the other side, and what hangs on them."""
         self.inbound.complete(ids)
@@ -447,83 +407,15 @@ class Session:
         """Hands an event to the connection."""
         self.carrier.emit(event)
 
-    def attached(self) -> None:
-        """The transport is ours: either speak, or first find out what the other side has."""
-        if self.established:
-            self.state = "resuming"
-            self.cause = "waiting for what the other side expects"
-            assert self.channel is not None
-            self.channel.say(controls.Flush(True, True, True))
-            self.outbound.expected_asked += 1
-        else:
-            self.ready(False)
+    def _refuse(self, exception: execution.Exception_) -> CommandId:
+        id = say_exception(self, exception)
+        self.state = "detaching"
+        self.timeout = 0
+        self.cause = f"we refused it with {exception.error_code}: {exception.description or ''}".rstrip(": ")
+        return id
 
-    def take(self, channel: Channel) -> None:
-        """The channel is this session's."""
-        self.channel = channel
-        channel.session = self
-        self._commands.clear()
-
-    def accepted(self) -> None:
-        """As `attached`, on the side that was asked."""
-        self._begin_attachment()
-        self.attached()
-
-    def ready(self, resumed: bool) -> None:
-        """May be spoken on."""
-        assert self.channel is not None
-        self.state = "attached"
-        self.cause = ""
-        self.established = True
-        self.emit(SessionAttached(self.name, self.channel.number, resumed))
-        if self.role == "client" and self.timeout != 0 and not self.timeout_known:
-            self.channel.say(controls.RequestTimeout(self.timeout))
-
-    def granted(self, seconds: int | None) -> None:
-        """Somebody granted a detached lifetime: it is ours from now on."""
-        self.timeout = seconds
-        self.timeout_known = True
-        if seconds == 0:
-            self.outbound.stop_retaining()
-        else:
-            self.outbound.retain = True
-
-    def leave(
-        self,
-        origin: Origin,
-        code: int | None,
-        text: str,
-        *,
-        ended: bool = False,
-        keep: bool = False,
-        violation: Violation | None = None,
-    ) -> None:
-        """The attachment is over: says so in an event and gives the channel free.
-
-        The session ends with it when `ended`, or when nobody wants it to live detached and it is not to be kept.
-        """
-        channel = self.channel
-        assert channel is not None
-        ended = ended or (self.timeout == 0 and not keep and self.state != "attaching")
-        self.state = "ended" if ended else "detached"
-        self.cause = text or f"{origin} detached it" + (f" (code {code})" if code else "")
-        if violation is not None:
-            self.cause = f"{violation.rule}: {violation.text or violation.said}"
-        self.emit(
-            SessionDetached(self.name, channel.number, origin, code, text, violation, self.in_doubt, ended)
-        )  # fmt: skip
-        self._detached_at = channel.carrier.now
-        self._touched = False
-        self.channel = None
-        channel.session = None
-        channel.carrier.forget(channel.number)
-
-    def _begin_attachment(self) -> None:
-        self.attachments += 1
-        self.outbound.begin_attachment()
-        self.inbound.begin_attachment()
-
-    def _check_open(self, said: str) -> None:
+    def check_open(self, said: str) -> None:
+        """ConnectionClosedError while the connection closes."""
         assert self.channel is not None
         cause = self.channel.carrier.closed_cause
         if cause is not None:
@@ -536,181 +428,17 @@ class Session:
             what = f"{ids - incomplete} not incomplete" if ids else "no ids"
             raise LocalProtocolError(f"{verb} {ids}", what, legal)
 
-    def _legal(self) -> tuple[str, ...]:
+    @property
+    def legal(self) -> tuple[str, ...]:
+        """What a caller may say now."""
         return {
             "attaching": ("session.detach",),
             "resuming": ("session.detach",),
             "attached": ("session.detach", "any command"),
         }.get(self.state, ())
 
-    def _encode_headers(self, headers: tuple[Struct | bytes, ...], verb: str) -> bytes | None:
-        """The header segment; None without any."""
-        if not headers:
-            return None
-        layout = self.carrier.layout
-        parts: list[bytes] = []
-        for struct in headers:
-            if isinstance(struct, bytes):
-                parts.append(struct)
-            else:
-                if isinstance(struct, message.FragmentProperties):
-                    check_fragments(self, "message.fragment-properties")
-                parts.append(layout.encode_struct32(struct))
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _prepare(
-        self, command: Command, headers: tuple[Struct | bytes, ...], body: bytes, sync: bool
-    ) -> tuple[bytes, bytes | None, bytes | None, list[bytes], Effect | None]:
-        """Checks and encodes; changes nothing."""
-        assert self.channel is not None
-        carrier = self.channel.carrier
-        verb = command.VERB
-        if (headers or body) and verb not in carrier.layout.segments:
-            raise LocalProtocolError(f"{verb} with content", "a command without segments", (f"{verb} without content",))
-        effect = check_command(self, command)
-        payload = carrier.layout.encode_command(command, sync)
-        header = self._encode_headers(headers, verb)
-        content = octets_of(body) or None
-        frames = frame_command(self.channel.number, payload, header, content, carrier.max_frame_size)
-        return payload, header, content, frames, effect
-
-    def _say(
-        self, prepared: list[tuple[bytes, bytes | None, bytes | None, list[bytes], Effect | None]]
-    ) -> list[CommandId]:  # fmt: skip
-        outbound = self.outbound
-        if outbound.retain:
-            octets = sum([len(payload) + len(header or b"") + len(body or b"") for payload, header, body, _, _ in prepared])
-            outbound.check_room(octets, self.limits)
-        ids: list[CommandId] = []
-        for payload, header, body, frames, effect in prepared:
-            self.write_point()
-            self.carrier.write(b"".join(frames) if len(frames) > 1 else frames[0])
-            id = outbound.say(payload, header, body)
-            ids.append(id)
-            if effect is not None:
-                effect(id)
-        return ids
-
-    def write_point(self) -> None:
-        """Says command-point when the other side would number the next command otherwise."""
-        assert self.channel is not None
-        outbound = self.outbound
-        if outbound.position != outbound.next_id:
-            self.channel.say(controls.CommandPoint(outbound.next_id, 0))
-            outbound.position = outbound.next_id
-
-    def _transfer(
-        self,
-        destination: str,
-        accept_mode: int,
-        acquire_mode: int,
-        headers: tuple[Struct | bytes, ...],
-        body: bytes,
-        sync: bool,
-    ) -> CommandId:
-        """The one way a message goes out.  Nothing changes before everything was checked and encoded."""
-        channel = self.channel
-        if channel is None or self.state != "attached" or channel.carrier.closed_cause is not None:
-            self.check_speak("message.transfer")
-            raise AssertionError(self.state)
-        carrier = channel.carrier
-        command = self._commands.get((destination, accept_mode, acquire_mode, sync))
-        if command is None:
-            command = self._encode_transfer(channel, destination, accept_mode, acquire_mode, sync)
-        payload, frame = command
-        header = self._encode_headers(headers, "message.transfer") if headers else None
-        content: bytes | None = octets_of(body)
-        header_octets = 0 if header is None else len(header)
-        body_octets = 0 if content is None else len(content)
-        room = carrier.max_frame_size - 12
-        if body_octets and header is not None and header_octets <= room and body_octets <= room:
-            octets = b"".join((
-                frame, _pack(0x03, 2, header_octets + 12, 1, channel.number, 0), header,
-                _pack(0x07, 3, body_octets + 12, 1, channel.number, 0), content or b"",
-            ))  # fmt: skip
-        else:
-            if not body_octets:
-                content = None
-            octets = b"".join(frame_command(channel.number, payload, header, content, carrier.max_frame_size))
-        subscriber: Subscriber | None = None
-        cost = 0
-        producer = self.producer
-        if producer is not None and not producer.allows(1):
-            raise NoCredit("", "message", 1, 0)
-        if self.role == "server":
-            cost = header_octets + body_octets if self.counts_headers else body_octets
-            subscriber = self._subscriber(destination, cost)
-        outbound = self.outbound
-        if outbound.retain:
-            outbound.check_room(len(payload) + header_octets + body_octets, self.limits)
-        if outbound.position != outbound.next_id:
-            self.write_point()
-        carrier.write(octets)
-        id = outbound.say(payload, header, content)
-        if producer is not None:
-            producer.spend(1)
-        if subscriber is not None:
-            subscriber.flow.transfer(cost)
-            if subscriber.flow.mode:
-                self.windows[id] = (subscriber, cost)
-        return id
-
-    def _encode_transfer(
-        self, channel: Channel, destination: str, accept_mode: int, acquire_mode: int, sync: bool
-    ) -> tuple[bytes, bytes]:
-        """The command segment of a transfer, and the frame with it where content follows; remembered."""
-        check_modes(accept_mode, acquire_mode)
-        payload = channel.carrier.layout.encode_command(message.Transfer(destination, accept_mode, acquire_mode), sync)
-        command = payload, _pack(0x0B, 1, len(payload) + 12, 1, channel.number, 0) + payload
-        if len(self._commands) >= _CACHED:
-            self._commands.clear()
-        self._commands[destination, accept_mode, acquire_mode, sync] = command
-        return command
-
-    def _subscriber(self, destination: str, cost: int) -> Subscriber:
-        """The subscriber of a destination, when it has the credit.  Changes nothing."""
-        subscriber = self.subscribers.get(destination)
-        if subscriber is None:
-            raise self._no_subscriber(destination)
-        flow = subscriber.flow
-        if not flow.messages.allows(1):
-            raise NoCredit(destination, "message", 1, flow.messages.available)
-        if not flow.octets.allows(cost):
-            raise NoCredit(destination, "byte", cost, flow.octets.available)
-        return subscriber
-
-    def _no_subscriber(self, destination: str) -> LocalProtocolError:
-        legal = tuple([f"message.transfer {name!r}" for name in list(self.subscribers)[:8]])
-        return LocalProtocolError(f"message.transfer {destination!r}", "no such subscriber", legal)
-
-    def _fail(self, exception: execution.Exception_) -> CommandId:
-        """Says an exception, then detach."""
-        channel = self.channel
-        assert channel is not None
-        payload = channel.carrier.layout.encode_command(exception, False)
-        frames = frame_command(channel.number, payload, None, None, channel.carrier.max_frame_size)
-        self.flush_pending()
-        self.write_point()
-        channel.carrier.write(b"".join(frames))
-        id = self.outbound.say(payload, None, None)
-        self.outbound.outstanding.discard_id(id)  # it ends the session: nobody will ever complete it
-        channel.say(controls.Detach(self.name))
-        self.state = "detaching"
-        self.timeout = 0
-        self.cause = f"we refused it with {exception.error_code}: {exception.description or ''}".rstrip(": ")
-        return id
-
     def __repr__(self) -> str:
         return f"<Session {self.name!r} {self.state}>"
-
-
-def octets_of(body: bytes) -> bytes:
-    """The body as bytes.  EncodeError for what is no octets."""
-    if type(body) is bytes:
-        return body
-    if not isinstance(body, (bytes, bytearray, memoryview)):
-        raise EncodeError("body", f"octets, not {type(body).__name__}")
-    return bytes(body)
 
 
 __all__ = ["Ids", "Session", "State", "as_ids"]

@@ -92,6 +92,8 @@ class SegmentReader:
         self._searching = False
         self._ended = False
         self._told = -1
+        self._heard: set[int] | None = None
+        """After octets were lost: the (channel, track) pairs of which a first frame has been heard since."""
 
     @property
     def offset(self) -> int:
@@ -219,6 +221,8 @@ class SegmentReader:
         if partial is None:
             if kind <= COMMAND and flags & _FIRST == _FIRST:
                 return self._begin(key, flags, kind, track, channel, start, payload)
+            if self._heard is not None and key not in self._heard:
+                self._told = start  # it may continue what was lost
             self._stray(flags, kind, channel, start)
             begun = self._after_breach(key, flags, kind, track, channel, start, payload)
             if (partial := self._open.get(key)) is not None:
@@ -288,6 +292,8 @@ class SegmentReader:
 
     def _begin(self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
         octets = len(payload)
+        if self._heard is not None and flags & _FIRST == _FIRST and len(self._heard) < 2 * self.limits.channels:
+            self._heard.add(key)
         if kind == CONTROL and not flags & LAST_SEGMENT:
             self._report(
                 "assembly.control", "a control is one segment", 501, channel, start, describe(flags, kind), ("B E control",)
@@ -471,6 +477,7 @@ class SegmentReader:
         self._pending = []
         self._pending_octets = 0
         self._needed = FRAME_HEADER_SIZE
+        self._heard = set()
         self._searching = True
 
     def finish(self) -> None:

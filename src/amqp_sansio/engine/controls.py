@@ -1,0 +1,244 @@
+"""What a session does with the other side's controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.engine import attachment
+from amqp_sansio.engine.breach import violate
+from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, TimeoutGranted
+from amqp_sansio.kernel.serials import EMPTY, RangeSet, pick, serial_lt
+from amqp_sansio.spec import session as controls
+from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.codes import DetachCode, ErrorCode
+from amqp_sansio.wire.segments import frame_command
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.session import Session
+
+
+def hear_control(session: Session, control: Control, offset: int) -> None:
+    """A control of class session other than attach, attached, detach and detached."""
+    hear = _CONTROLS.get(control.VERB)
+    if hear is not None:
+        hear(session, control, offset)
+
+
+def _request_timeout(session: Session, control: Control, offset: int) -> None:
+    assert isinstance(control, controls.RequestTimeout)
+    assert session.channel is not None
+    asked, most = control.timeout, session.max_timeout
+    granted = asked if most is None else most if asked is None else min(asked, most)
+    session.channel.say(controls.Timeout(granted))
+    attachment.granted(session, granted)
+
+
+def _timeout(session: Session, control: Control, offset: int) -> None:
+    assert isinstance(control, controls.Timeout)
+    attachment.granted(session, control.timeout)
+    session.emit(TimeoutGranted(session.name, control.timeout))
+
+
+def _command_point(session: Session, control: Control, offset: int) -> None:
+    assert isinstance(control, controls.CommandPoint)
+    id = control.command_id or 0
+    if control.command_offset:
+        # We keep no part of a command, so there is nothing that could be continued.
+        violate(
+            session,
+            "session.command-point.nonzero-offset",
+            f"command-point({id}, {control.command_offset})",
+            (f"command-point({id}, 0)",),
+            DetachCode.UNKNOWN_IDS,
+            offset,
+            "nothing is kept of a command that was not received whole",
+        )
+        return
+    session.inbound.point(id)
+    _check_ranges(session, control.VERB, offset)
+
+
+def _check_ranges(session: Session, said: str, offset: int) -> None:
+    most = session.limits.ranges
+    if session.inbound.ranges > most:
+        violate(
+            session,
+            "limits.ranges",
+            said,
+            (f"at most {most} ranges",),
+            ErrorCode.RESOURCE_LIMIT_EXCEEDED,
+            offset,
+            f"what was received falls into {session.inbound.ranges} ranges",
+        )
+
+
+def _beyond(session: Session, verb: str, ids: RangeSet, beyond: RangeSet, offset: int) -> bool:
+    """Whether ids that nobody has sent end the session, which only the letter demands."""
+    if not beyond or not session.profile.strict:
+        return False
+    violate(
+        session,
+        verb,
+        f"{verb} {ids}",
+        (f"{verb} without {beyond}",),
+        ErrorCode.INVALID_ARGUMENT,
+        offset,
+        f"{beyond} were never sent",
+    )
+    return True
+
+
+def _expected(session: Session, control: Control, offset: int) -> None:
+    assert isinstance(control, controls.Expected)
+    outbound = session.outbound
+    ids = control.commands or EMPTY
+    if not outbound.expected_asked:
+        if session.profile.strict:
+            violate(
+                session,
+                control.VERB,
+                f"session.expected {ids}",
+                ("session.completed", "session.confirmed"),
+                ErrorCode.ILLEGAL_STATE,
+                offset,
+                "expected is only said in answer to a flush",
+            )
+        return
+    outbound.expected_asked -= 1
+    if session.state == "resuming":
+        _resume(session, ids, offset)
+
+
+def _resume(session: Session, ids: RangeSet, offset: int) -> None:
+    """The other side has told what it expects: say again what it has not got."""
+    outbound, channel = session.outbound, session.channel
+    assert channel is not None
+    if not ids and not session.has_state:
+        attachment.ready(session, False)
+        return
+    if not ids:
+        _give_up(session, Origin.PEER, "the other side has no state of this session: it is lost")
+        return
+    if serial_lt(outbound.next_id, ids.last):
+        violate(
+            session,
+            "session.expected.include-next-command",
+            f"session.expected {ids}",
+            (f"session.expected {RangeSet.of(outbound.next_id)}",),
+            ErrorCode.INVALID_ARGUMENT,
+            offset,
+            f"the next command was never sent: {outbound.next_id}",
+        )
+        return
+    plan = outbound.replay(ids)
+    if plan.missing:
+        _give_up(session, Origin.LOCAL, f"commands {plan.missing} are expected and were not kept")
+        return
+    room = channel.carrier.max_frame_size - 12
+    for id in plan.ids:
+        payload, header, body = outbound.kept[id]
+        if len(payload) > room or len(header or b"") > room:
+            _give_up(session, Origin.LOCAL, f"command {id} does not fit into the frames of this connection")
+            return
+    if plan.gap:
+        channel.say(controls.Gap(plan.gap))
+    for id in plan.ids:
+        payload, header, body = outbound.kept[id]
+        if outbound.position != id:
+            channel.say(controls.CommandPoint(id, 0))
+        for frame in frame_command(channel.number, payload, header, body, room + 12):
+            channel.carrier.write(frame)
+        outbound.position = (id + 1) & 0xFFFFFFFF
+    attachment.ready(session, True)
+    session.inbound.due = bool(session.inbound.completed)
+    if session.inbound.due:
+        session.touch()
+
+
+def _give_up(session: Session, origin: Origin, text: str) -> None:
+    assert session.channel is not None
+    session.channel.say(controls.Detach(session.name))
+    attachment.leave(session, origin, None, text, ended=True)
+
+
+def _confirmed(session: Session, control: Control, offset: int) -> None:
+    assert isinstance(control, controls.Confirmed)
+    ids = control.commands or EMPTY
+    if _beyond(session, control.VERB, ids, session.outbound.beyond(ids), offset):
+        return
+    news = session.outbound.confirm(ids)
+    if news:
+        session.emit(CommandsConfirmed(session.name, news))
+
+
+def _completed(session: Session, control: Control, offset: int) -> None:
+    assert isinstance(control, controls.Completed)
+    ids = control.commands or EMPTY
+    if _beyond(session, control.VERB, ids, session.outbound.beyond(ids), offset):
+        return
+    news = session.outbound.completed(ids, control.timely_reply)
+    if control.timely_reply:
+        session.touch()
+    if not news:
+        return
+    for id in pick(news, session.windows):
+        subscriber, octets = session.windows.pop(id)
+        subscriber.flow.complete(1, octets)
+    for id in pick(news, session.flushes):
+        session.flushes.pop(id).flow.end_flush(id)
+    for id in pick(news, session.cancels):
+        subscription = session.cancels.pop(id)
+        if session.subscriptions.get(subscription.destination) is subscription:
+            del session.subscriptions[subscription.destination]
+    session.emit(CommandsCompleted(session.name, news))
+
+
+def _known_completed(session: Session, control: Control, offset: int) -> None:
+    assert isinstance(control, controls.KnownCompleted)
+    ids = control.commands or EMPTY
+    received = session.inbound.received
+    beyond = ids
+    if received is not None:
+        beyond = ids & RangeSet([(received, (received + 0x7FFFFFFF) & 0xFFFFFFFF)])
+    if not _beyond(session, control.VERB, ids, beyond, offset):
+        session.inbound.known_completed(ids)
+
+
+def _flush(session: Session, control: Control, offset: int) -> None:
+    assert isinstance(control, controls.Flush)
+    assert session.channel is not None
+    inbound = session.inbound
+    if control.expected:
+        session.channel.say(controls.Expected(inbound.expected(new=session.attachments <= 1)))
+    if control.confirmed:
+        session.write_confirmed()
+    if control.completed:
+        inbound.due = False
+        session.write_completed(timely=bool(inbound.completed))
+
+
+def _gap(session: Session, control: Control, offset: int) -> None:
+    assert isinstance(control, controls.Gap)
+    assert session.channel is not None
+    ids = control.commands or EMPTY
+    if session.inbound.received is not None and session.inbound.cursor in ids:
+        session.channel.carrier.forget(session.channel.number)
+    news = session.inbound.gap(ids)
+    _check_ranges(session, control.VERB, offset)
+    if news and session.channel is not None:
+        session.emit(CommandsSkipped(session.name, news))
+        session.touch()
+
+
+_CONTROLS: Final[dict[str, Callable[[Session, Control, int], None]]] = {
+    "session.request-timeout": _request_timeout,
+    "session.timeout": _timeout,
+    "session.command-point": _command_point,
+    "session.expected": _expected,
+    "session.confirmed": _confirmed,
+    "session.completed": _completed,
+    "session.known-completed": _known_completed,
+    "session.flush": _flush,
+    "session.gap": _gap,
+}

@@ -1,0 +1,195 @@
+"""How commands leave a session: checked and encoded first, then written, and only then is anything changed."""
+
+from __future__ import annotations
+
+from struct import Struct as Packing
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from amqp_sansio.engine.speaking import Effect, check_command, check_fragments, check_modes
+from amqp_sansio.errors import EncodeError, LocalProtocolError, NoCredit
+from amqp_sansio.spec import execution, message
+from amqp_sansio.spec import session as controls
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.wire.segments import frame_command
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.carrier import CommandId
+    from amqp_sansio.engine.channel import Channel
+    from amqp_sansio.engine.session import Session
+    from amqp_sansio.engine.subscription import Subscriber
+
+_pack: Final = Packing(">BBHHHI").pack  # a frame header: flags, type, size, track, channel, reserved
+_CACHED: Final = 256
+"""Command segments of transfers that one session remembers."""
+
+Prepared: TypeAlias = tuple[bytes, bytes | None, bytes | None, list[bytes], Effect | None]
+"""A command that was checked: its segments, its frames, and what happens once it is written."""
+
+
+def encode_headers(session: Session, headers: tuple[Struct | bytes, ...], verb: str) -> bytes | None:
+    """The header segment; None without any."""
+    if not headers:
+        return None
+    layout = session.carrier.layout
+    parts: list[bytes] = []
+    for struct in headers:
+        if isinstance(struct, bytes):
+            parts.append(struct)
+        else:
+            if isinstance(struct, message.FragmentProperties):
+                check_fragments(session, "message.fragment-properties")
+            parts.append(layout.encode_struct32(struct))
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, ...], body: bytes, sync: bool) -> Prepared:
+    """Checks and encodes; changes nothing."""
+    assert session.channel is not None
+    carrier = session.channel.carrier
+    verb = command.VERB
+    if (headers or body) and verb not in carrier.layout.segments:
+        raise LocalProtocolError(f"{verb} with content", "a command without segments", (f"{verb} without content",))
+    effect = check_command(session, command)
+    payload = carrier.layout.encode_command(command, sync)
+    header = encode_headers(session, headers, verb)
+    content = octets_of(body) or None
+    frames = frame_command(session.channel.number, payload, header, content, carrier.max_frame_size)
+    return payload, header, content, frames, effect
+
+
+def say(session: Session, prepared: list[Prepared]) -> list[CommandId]:
+    """Writes what was prepared: all of it or, when it cannot be kept for replay, nothing (LimitError)."""
+    outbound = session.outbound
+    if outbound.retain:
+        octets = sum([len(payload) + len(header or b"") + len(body or b"") for payload, header, body, _, _ in prepared])
+        outbound.check_room(octets, session.limits, len(prepared))
+    ids: list[CommandId] = []
+    for payload, header, body, frames, effect in prepared:
+        write_point(session)
+        session.carrier.write(b"".join(frames) if len(frames) > 1 else frames[0])
+        id = outbound.say(payload, header, body)
+        ids.append(id)
+        if effect is not None:
+            effect(id)
+    return ids
+
+
+def write_point(session: Session) -> None:
+    """Says command-point when the other side would number the next command otherwise."""
+    assert session.channel is not None
+    outbound = session.outbound
+    if outbound.position != outbound.next_id:
+        session.channel.say(controls.CommandPoint(outbound.next_id, 0))
+        outbound.position = outbound.next_id
+
+
+def transfer(
+    session: Session,
+    destination: str,
+    accept_mode: int,
+    acquire_mode: int,
+    headers: tuple[Struct | bytes, ...],
+    body: bytes,
+    sync: bool,
+) -> CommandId:
+    """The one way a message goes out.  Nothing changes before everything was checked and encoded."""
+    channel = session.channel
+    if channel is None or session.state != "attached" or channel.carrier.closed_cause is not None:
+        session.check_speak("message.transfer")
+        raise AssertionError(session.state)
+    carrier = channel.carrier
+    command = session.command_cache.get((destination, accept_mode, acquire_mode, sync))
+    if command is None:
+        command = encode_transfer(session, channel, destination, accept_mode, acquire_mode, sync)
+    payload, frame = command
+    header = encode_headers(session, headers, "message.transfer") if headers else None
+    content: bytes | None = octets_of(body)
+    header_octets = 0 if header is None else len(header)
+    body_octets = 0 if content is None else len(content)
+    room = carrier.max_frame_size - 12
+    if body_octets and header is not None and header_octets <= room and body_octets <= room:
+        octets = b"".join((
+            frame, _pack(0x03, 2, header_octets + 12, 1, channel.number, 0), header,
+            _pack(0x07, 3, body_octets + 12, 1, channel.number, 0), content or b"",
+        ))  # fmt: skip
+    else:
+        if not body_octets:
+            content = None
+        octets = b"".join(frame_command(channel.number, payload, header, content, carrier.max_frame_size))
+    subscriber: Subscriber | None = None
+    cost = 0
+    producer = session.producer
+    if producer is not None and not producer.allows(1):
+        raise NoCredit("", "message", 1, 0)
+    if session.role == "server":
+        cost = header_octets + body_octets if session.counts_headers else body_octets
+        subscriber = find_subscriber(session, destination, cost)
+    outbound = session.outbound
+    if outbound.retain:
+        outbound.check_room(len(payload) + header_octets + body_octets, session.limits)
+    if outbound.position != outbound.next_id:
+        write_point(session)
+    carrier.write(octets)
+    id = outbound.say(payload, header, content)
+    if producer is not None:
+        producer.spend(1)
+    if subscriber is not None:
+        subscriber.flow.transfer(cost)
+        if subscriber.flow.mode:
+            session.windows[id] = (subscriber, cost)
+    return id
+
+
+def encode_transfer(
+    session: Session, channel: Channel, destination: str, accept_mode: int, acquire_mode: int, sync: bool
+) -> tuple[bytes, bytes]:
+    """The command segment of a transfer, and the frame with it where content follows; remembered."""
+    check_modes(accept_mode, acquire_mode)
+    payload = channel.carrier.layout.encode_command(message.Transfer(destination, accept_mode, acquire_mode), sync)
+    command = payload, _pack(0x0B, 1, len(payload) + 12, 1, channel.number, 0) + payload
+    if len(session.command_cache) >= _CACHED:
+        session.command_cache.clear()
+    session.command_cache[destination, accept_mode, acquire_mode, sync] = command
+    return command
+
+
+def find_subscriber(session: Session, destination: str, cost: int) -> Subscriber:
+    """The subscriber of a destination, when it has the credit.  Changes nothing."""
+    subscriber = session.subscribers.get(destination)
+    if subscriber is None:
+        raise no_subscriber(session, destination)
+    flow = subscriber.flow
+    if not flow.messages.allows(1):
+        raise NoCredit(destination, "message", 1, flow.messages.available)
+    if not flow.octets.allows(cost):
+        raise NoCredit(destination, "byte", cost, flow.octets.available)
+    return subscriber
+
+
+def no_subscriber(session: Session, destination: str) -> LocalProtocolError:
+    legal = tuple([f"message.transfer {name!r}" for name in list(session.subscribers)[:8]])
+    return LocalProtocolError(f"message.transfer {destination!r}", "no such subscriber", legal)
+
+
+def say_exception(session: Session, exception: execution.Exception_) -> CommandId:
+    """Says an exception and then detach: from our side the session is over."""
+    channel = session.channel
+    assert channel is not None
+    payload = channel.carrier.layout.encode_command(exception, False)
+    frames = frame_command(channel.number, payload, None, None, channel.carrier.max_frame_size)
+    session.flush_pending()
+    write_point(session)
+    channel.carrier.write(b"".join(frames))
+    id = session.outbound.say(payload, None, None)
+    session.outbound.outstanding.discard_id(id)  # it ends the session: nobody will ever complete it
+    channel.say(controls.Detach(session.name))
+    return id
+
+
+def octets_of(body: bytes) -> bytes:
+    """The body as bytes.  EncodeError for what is no octets."""
+    if type(body) is bytes:
+        return body
+    if not isinstance(body, (bytes, bytearray, memoryview)):
+        raise EncodeError("body", f"octets, not {type(body).__name__}")
+    return bytes(body)
