@@ -197,16 +197,18 @@ class Observer:
 
     def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
         end = len(header.octets)
+        client, dialect = self._client_header, self.dialect or AMQP_0_10
+        if not header.amqp and client is not None and client.version is not None and client.octets != dialect.header:
+            ear.be_opaque(f"{client.name} is not read here", 0)  # before 0-10 the server begins with connection.start
+            return
         self._say(speaker, 0, end, HeaderSeen(header.octets, header.version))
         findings = self._witness.findings
         findings.channel = None
-        dialect = self.dialect or AMQP_0_10
         who = "client" if speaker == "C" else "server"
         rule = "connection.protocol-header"
         if header.octets == dialect.header:
             self.dialect = dialect
             ear.read_frames()
-            client = self._client_header
             if speaker == "C" or client is None or client.octets == header.octets or client.version is None:
                 self._witness.header(speaker, True)
             else:
