@@ -169,7 +169,7 @@ class ServerConnection(Connection):
             self.max_frame_size = size or settings.max_frame_size
             self.heartbeat = Heartbeat(interval or 0)
             assert self._reader is not None
-            self._reader.max_frame_size = self.max_frame_size
+            self._reader.max_frame_size = self._control_size = self.max_frame_size
 
     def _bad_tune_ok(self, rule: str, said: str, legal: str, assembly: Assembly) -> None:
         self._drop(
@@ -277,7 +277,10 @@ class ServerConnection(Connection):
             hosts = self._settings.virtual_hosts
             host = asked.virtual_host or ""
             if hosts is None or host in hosts:
-                self.open_ok()
+                try:
+                    self.open_ok()
+                except EncodeError:  # more known hosts than fit into a frame of the size agreed on: they are only hints
+                    self.open_ok(())
             else:
                 self._asked = None
                 self.close(CloseCode.INVALID_PATH, clip(f"no virtual host {host!r}"))
