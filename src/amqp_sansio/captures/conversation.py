@@ -176,9 +176,15 @@ class Conversation:
         """It is a conversation: make an observer and let it hear what was said so far."""
         if self.server is not None:
             self.client = 1 - self.server
-        self._witness = self._make(self._from_the_middle())
+        middle = self._from_the_middle()
+        self._witness = self._make(middle)
         prelude, self._prelude = self._prelude, []
         self._heads = [b"", b""]
+        if middle:
+            # What the client said first is not there, and nobody knows how much of it.
+            self._witness.receive_gap(CLIENT, 0)
+            while self._witness.next_event() is not None:
+                pass
         for side, octets, lost, packet, time in prelude:
             self._feed(side, octets, lost, packet, time)
 
