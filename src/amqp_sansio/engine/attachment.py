@@ -91,6 +91,7 @@ def take(session: Session, channel: Channel) -> None:
     """The channel is this session's."""
     session.channel = channel
     channel.session = session
+    session.eager_headers = channel.carrier.eager_headers
     session.command_cache.clear()
 
 

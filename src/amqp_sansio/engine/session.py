@@ -86,7 +86,11 @@ class Session:
         self.timeout = timeout
         """How long it lives while detached: what we want until somebody grants something else."""
         self.max_timeout: Final = timeout if role == "client" and max_timeout == 0 else max_timeout
-        self.state: State = "detached"
+        self._state: State = "detached"
+        self.hears = False
+        """Whether what the other side says on the channel counts."""
+        self.speaks = False
+        """Whether commands may be said, as far as the session is concerned."""
         self.cause = "not attached yet"
         self.channel: Channel | None = None
         self.attachments = 0
@@ -109,6 +113,7 @@ class Session:
         self.throttle: Credit | None = None
         """What we let the other side publish; None as long as we never throttled it."""
         self.timeout_known = False
+        self.eager_headers = False
         self._touched = False
         self.detached_at: float | None = None
         self.command_cache: dict[tuple[str, int, int, bool], tuple[bytes, bytes]] = {}
@@ -116,6 +121,7 @@ class Session:
             profile.completion == "default" and role == "client"
         )
         self.counts_headers: Final = profile.octets != "body"
+        self.delivers: Final = role == "server"
 
     # --- attachment -------------------------------------------------------------------------------------------------------
 
@@ -331,9 +337,15 @@ class Session:
         return self.channel.carrier
 
     @property
-    def hears(self) -> bool:
-        """Whether what the other side says on the channel counts."""
-        return self.state in ("attached", "resuming", "refused")
+    def state(self) -> State:
+        """Where the session stands: see `State`."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = state
+        self.hears = state in ("attached", "resuming", "refused")
+        self.speaks = state == "attached"
 
     def check_speak(self, said: str) -> None:
         """SessionDetachedError or ConnectionClosedError unless commands may be said now."""

@@ -41,13 +41,13 @@ class Transfers:
     def __init__(self) -> None:
         self.deliveries: dict[int, Delivery] = {}
 
-    def plan(self, verb: str, ids: RangeSet) -> dict[int, Delivery]:
-        """What the deliveries become when the recipient says `verb` about `ids`; changes nothing.
+    def plan(self, verb: str, ids: RangeSet) -> list[tuple[int, Delivery, str]]:
+        """The deliveries, and the states that they come into, when the recipient says `verb` about `ids`; changes nothing.
 
         LocalProtocolError when it may not be said about every one of them.
         """
         found = pick(ids, self.deliveries)
-        planned: dict[int, Delivery] = {}
+        planned: list[tuple[int, Delivery, str]] = []
         bad: list[int] = []
         for id in found:
             delivery = self.deliveries[id]
@@ -55,18 +55,28 @@ class Transfers:
             if state is None:
                 bad.append(id)
             else:
-                planned[id] = delivery._replace(state=state)
+                planned.append((id, delivery, state))
         if bad or len(found) != len(ids) or not ids:
             raise self._misuse(verb, ids, bad)
         return planned
 
-    def apply(self, planned: dict[int, Delivery]) -> None:
-        """Makes a plan true."""
-        for id, delivery in planned.items():
-            if delivery.state == rows.END and delivery.completed:
-                self.deliveries.pop(id, None)
+    def apply(self, planned: list[tuple[int, Delivery, str]], completes: bool) -> RangeSet:
+        """Makes a plan true.  With `completes`, what is settled is completed as well: returns what was not so before."""
+        deliveries = self.deliveries
+        done: list[int] = []
+        for id, delivery, state in planned:
+            if state != rows.END:
+                deliveries[id] = delivery._replace(state=state)
+            elif delivery.completed:
+                del deliveries[id]
+            elif completes:
+                del deliveries[id]
+                done.append(id)
+                if delivery.subscription is not None:
+                    delivery.subscription.flow.complete(1, delivery.octets)
             else:
-                self.deliveries[id] = delivery
+                deliveries[id] = delivery._replace(state=state)
+        return RangeSet([(id, id) for id in done])
 
     def acquired(self, asked: RangeSet, acquired: RangeSet) -> None:
         """The result of an acquire for `asked` came: `acquired` are ours now, the others are as before."""
@@ -95,10 +105,6 @@ class Transfers:
                 del self.deliveries[id]
             else:
                 self.deliveries[id] = delivery._replace(state=state, completed=True)
-
-    def uncompleted(self, planned: dict[int, Delivery]) -> RangeSet:
-        """Those that a plan settles and that are not completed yet."""
-        return RangeSet([(id, id) for id, d in planned.items() if d.state == rows.END and not d.completed])
 
     def unsettled(self, subscription: Subscription | None = None) -> RangeSet:
         """Transfers with explicit accept that are neither accepted, rejected nor released."""
