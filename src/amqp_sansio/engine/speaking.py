@@ -166,7 +166,7 @@ def _settle(session: Session, command: Command) -> Effect | None:
     completes = session.profile.completion != "manual"
 
     def effect(_: int) -> None:
-        done = session.transfers.apply(planned, completes)
+        done = session.transfers.apply(planned, ids, completes)
         if done:
             session.inbound.complete(done)
             session.touch()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.serials import RangeSet, pick
@@ -27,7 +27,9 @@ class Delivery(NamedTuple):
     completed: bool
 
 
-RULES = {
+_MOVES: Final = {accept_mode: table.moves for accept_mode, table in rows.TRANSFER.items()}
+
+RULES: Final = {
     rows.ACCEPT: "message.accept.acquisition",
     rows.REJECT: "message.reject.acquisition",
 }
@@ -51,7 +53,7 @@ class Transfers:
         bad: list[int] = []
         for id in found:
             delivery = self.deliveries[id]
-            state = rows.TRANSFER[delivery.accept_mode].moves.get((delivery.state, rows.RECIPIENT, verb))
+            state = _MOVES[delivery[1]].get((delivery[0], rows.RECIPIENT, verb))
             if state is None:
                 bad.append(id)
             else:
@@ -60,23 +62,28 @@ class Transfers:
             raise self._misuse(verb, ids, bad)
         return planned
 
-    def apply(self, planned: list[tuple[int, Delivery, str]], completes: bool) -> RangeSet:
-        """Makes a plan true.  With `completes`, what is settled is completed as well: returns what was not so before."""
+    def apply(self, planned: list[tuple[int, Delivery, str]], ids: RangeSet, completes: bool) -> RangeSet:
+        """Makes a plan about `ids` true.
+
+        With `completes`, what is settled is completed as well: returns what was not so before.
+        """
         deliveries = self.deliveries
         done: list[int] = []
+        given: dict[Subscription, tuple[int, int]] = {}
         for id, delivery, state in planned:
-            if state != rows.END:
+            if state != rows.END or not (completes or delivery.completed):
                 deliveries[id] = delivery._replace(state=state)
-            elif delivery.completed:
-                del deliveries[id]
-            elif completes:
-                del deliveries[id]
+                continue
+            del deliveries[id]
+            if not delivery.completed:
                 done.append(id)
-                if delivery.subscription is not None:
-                    delivery.subscription.flow.complete(1, delivery.octets)
-            else:
-                deliveries[id] = delivery._replace(state=state)
-        return RangeSet([(id, id) for id in done])
+                subscription = delivery.subscription
+                if subscription is not None:
+                    messages, octets = given.get(subscription, (0, 0))
+                    given[subscription] = messages + 1, octets + delivery.octets
+        for subscription, (messages, octets) in given.items():
+            subscription.flow.complete(messages, octets)
+        return ids if len(done) == len(planned) else RangeSet.of(*done)
 
     def acquired(self, asked: RangeSet, acquired: RangeSet) -> None:
         """The result of an acquire for `asked` came: `acquired` are ours now, the others are as before."""
