@@ -11,7 +11,6 @@ from uuid import UUID
 
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo, Transfer
-from amqp_sansio.spec.values import Map
 from amqp_sansio.wire.headers import decode_headers, walk_headers
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 
@@ -25,7 +24,7 @@ MESSAGE = MessageProperties(
     content_type="text/plain",
     content_encoding="utf-8",
     user_id=b"guest",
-    application_headers=Map({"trace": "0123456789abcdef", "attempt": 3, "tenant": "acme", "size": 100}),
+    application_headers={"trace": "0123456789abcdef", "attempt": 3, "tenant": "acme", "size": 100},
 )
 MINIMAL = DeliveryProperties(routing_key="a.b.c")
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from struct import Struct
 from typing import Final, TypeAlias
 
-from amqp_sansio.captures.flows import Listener
+from amqp_sansio.captures.ip import FRAGMENT, tcp_in
+from amqp_sansio.captures.link import LINKS
 from amqp_sansio.captures.reader import read_packets
-from amqp_sansio.events import Observation
+from amqp_sansio.captures.tcp import Flow
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-FOLDERS: Final = (ROOT / "tests" / "data" / "captures", ROOT.parent / "shared" / "captures" / "0-10")
+SHIPPED: Final = ROOT / "tests" / "data" / "captures"
+BESIDE: Final = tuple(parent / "shared" / "captures" / "0-10" for parent in ROOT.parents)
 SMALL: Final = 100_000
 """Files above this many octets are left out: they repeat themselves."""
 
@@ -20,49 +23,70 @@ Said: TypeAlias = tuple[tuple[str, bytes], ...]
 """A conversation, or any input of the fuzzer: pieces of octets with who said them."""
 
 
+TCP: Final = Struct(">HHIIBB").unpack_from
+SYN: Final = 0x02
+
+
 class Recorder:
-    """Stands where an observer would, and writes down what it hears."""
+    """The sink of a TCP connection: writes down who says what; the side that speaks first is the client."""
 
     def __init__(self) -> None:
-        self.pieces: list[tuple[str, bytes]] = []
+        self.pieces: list[tuple[int, bytes]] = []
+        self.flow: Final = Flow(self)
 
-    def receive_data(self, speaker: str, data: bytes) -> None:
-        """Octets of a speaker."""
-        self.pieces.append((speaker, data))
+    def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
+        """Octets of a side."""
+        self.pieces.append((side, octets))
 
-    def receive_gap(self, speaker: str, octets: int) -> None:
+    def gap(self, side: int, octets: int, packet: int, time: int) -> None:
         """A gap: not of interest here."""
 
-    def receive_eof(self, speaker: str) -> None:
+    def eof(self, side: int, packet: int, time: int) -> None:
         """The end: not of interest here."""
 
-    def next_event(self) -> tuple[str, int, int, Observation] | None:
-        """Nothing is ever made of it."""
-        return None
+    def reset(self, side: int, packet: int, time: int) -> None:
+        """A reset: not of interest here."""
+
+    def said(self) -> Said:
+        """The conversation; empty when it is none in AMQP."""
+        if not self.pieces or not self.pieces[0][1].startswith(b"AMQP"):
+            return ()
+        client = self.pieces[0][0]
+        return tuple(("client" if side == client else "server", octets) for side, octets in self.pieces)
+
+
+def _listen(path: Path) -> list[Recorder]:
+    """The TCP connections of a file.  Ports that are used again make one conversation more."""
+    recorders: list[Recorder] = []
+    talking: dict[frozenset[tuple[bytes, int]], Recorder] = {}
+    for packet in read_packets(str(path), lambda text: None):
+        at = LINKS[packet.link](packet.data)
+        found = tcp_in(packet.data, at, packet.original) if at >= 0 else None
+        if found is None or found is FRAGMENT:
+            continue
+        source_port, target_port, sequence, acknowledged, offset, flags = TCP(packet.data, found.start)
+        here, there = (found.source, source_port), (found.target, target_port)
+        key = frozenset((here, there))
+        if key not in talking or (flags & SYN and talking[key].pieces):
+            talking[key] = Recorder()
+            recorders.append(talking[key])
+        octets = packet.data[found.start + (offset >> 4) * 4 : found.end]
+        side = 0 if here <= there else 1
+        talking[key].flow.hear(side, sequence, acknowledged, flags, octets, 0, packet.number, packet.time)
+    return recorders
 
 
 @cache
 def files() -> tuple[Path, ...]:
     """The capture files, in order of name."""
-    found = {path.name: path for folder in FOLDERS for path in sorted(folder.glob("*.pcap*"))}
+    found = {path.name: path for folder in (*BESIDE, SHIPPED) for path in sorted(folder.glob("*.pcap*"))}
     return tuple(path for _, path in sorted(found.items()) if path.stat().st_size < SMALL)
 
 
 @cache
 def conversations() -> tuple[Said, ...]:
     """Every conversation of every file."""
-    recorders: list[Recorder] = []
-
-    def make(_middle: bool) -> Recorder:
-        recorders.append(Recorder())
-        return recorders[-1]
-
-    for path in files():
-        listener = Listener(make, lambda talk, heard: None, lambda talk: None)
-        for packet in read_packets(str(path), lambda text: None):
-            listener.hear(packet)
-        listener.finish()
-    return tuple(tuple(recorder.pieces) for recorder in recorders if recorder.pieces)
+    return tuple(said for path in files() for recorder in _listen(path) if (said := recorder.said()))
 
 
 def _frames(octets: bytes) -> Iterator[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.config import Profile
+from amqp_sansio.engine.hearing import hear_transfer
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import ConnectionClosedError, LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import AttachRequested, CommandReceived, Origin, SessionAttached, SessionDetached, TransferReceived
@@ -343,7 +344,7 @@ def test_the_fast_path_does_what_the_slow_one_does() -> None:
             carrier.hear(c.CommandPoint(0, 0))
             for _ in range(3):
                 if fast:
-                    event = carrier.channel(0).receive_transfer(message.Transfer("d", mode, 0), b"", b"body", False)
+                    event = hear_transfer(session, message.Transfer("d", mode, 0), b"", b"body", False, 0)
                     assert event is not None
                     carrier.emit(event)
                 else:
@@ -354,19 +355,16 @@ def test_the_fast_path_does_what_the_slow_one_does() -> None:
         assert states[0] == states[1]
 
 
-def test_the_fast_path_without_a_session_a_point_or_news() -> None:
+def test_the_fast_path_without_a_point_or_news() -> None:
     transfer = message.Transfer("d", 0, 0)
-    carrier = BareCarrier("client")
-    assert carrier.channel(0).receive_transfer(transfer, b"", b"", False) is None
-    assert carrier.said() == [c.Detached(b"", 3)]
-    carrier, session = client()
-    assert carrier.channel(0).receive_transfer(transfer, b"", b"", False) is None
+    _, session = client()
+    assert hear_transfer(session, transfer, b"", b"", False, 0) is None
     assert standing(session) == "ended"
     carrier, session = client()
     carrier.hear(c.CommandPoint(0, 0))
-    assert isinstance(carrier.channel(0).receive_transfer(transfer, b"", b"", False), TransferReceived)
+    assert isinstance(hear_transfer(session, transfer, b"", b"", False, 0), TransferReceived)
     carrier.hear(c.CommandPoint(0, 0))
-    assert carrier.channel(0).receive_transfer(transfer, b"", b"", False) is None
+    assert hear_transfer(session, transfer, b"", b"", False, 0) is None
 
 
 def test_a_breach_within_a_command_ends_the_session_alone() -> None:

@@ -320,6 +320,41 @@ def test_settings_that_fit_into_no_frame_are_told_to_the_caller() -> None:
         ClientConnection(ClientConfig(properties={"x": "y" * 65000, "z": "y" * 2000}))
 
 
+def test_an_open_that_does_not_fit_into_what_was_agreed_ends_it_without_a_word() -> None:
+    peer = peer_of(ClientConfig(capabilities=["x" * 5000]))
+    last = peer.say(*OPENING[:2], Tune(10, 4096, 0, 0))[-1]
+    assert isinstance(last, ConnectionClosed)
+    assert last.origin is Origin.LOCAL
+    assert "4096" in last.text
+    assert not any(isinstance(each, Open) for each in peer.hear())
+    fits = peer_of(ClientConfig(capabilities=["x" * 5000]))
+    assert isinstance(fits.say(*OPENING)[-1], ConnectionOpened)
+
+
+class Raising(ClientExchange):
+    done = True
+    security_layer = False
+
+    def initial(self) -> bytes | None:
+        raise KeyError("hush")
+
+    def step(self, challenge: bytes) -> bytes:
+        return b""
+
+
+class RaisingMechanism:
+    name = "PLAIN"
+
+    def start(self) -> ClientExchange:
+        return Raising()
+
+
+def test_a_mechanism_that_raises_tells_no_secret() -> None:
+    peer = peer_of(ClientConfig(mechanisms=[RaisingMechanism()]))
+    last = peer.say(*OPENING[:2])[-1]
+    assert last == ConnectionClosed(Origin.LOCAL, None, "authentication by PLAIN failed: KeyError")
+
+
 class Wrapping(ClientExchange):
     security_layer = True
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from amqp_sansio.engine.ear import FRAMES, OPAQUE, Ear
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.wire.protocol import HEADERS, ProtocolHeader
@@ -22,7 +24,7 @@ def drain(ear: Ear) -> list[tuple[str, int, int]]:
     while (heard := ear.next()) is not None:
         thing = heard.thing
         if isinstance(thing, ProtocolHeader):
-            ear.read_frames(carries)
+            ear.read_frames()
             name = "header"
         elif isinstance(thing, Malformed):
             name = thing.rule
@@ -36,7 +38,7 @@ def hear(octets: bytes, late: bool = False) -> tuple[Ear, list[tuple[str, int, i
     """The same whole and in pieces."""
     answers = []
     for piece in (1000, 1, 7):
-        ear = Ear(DEFAULT_LIMITS, carries if late else None)
+        ear = Ear(DEFAULT_LIMITS, carries, late)
         found = []
         for at in range(0, len(octets), piece):
             ear.receive(octets[at : at + piece])
@@ -76,7 +78,7 @@ def test_from_the_middle_when_the_dialect_is_known() -> None:
 
 
 def test_something_else_is_no_middle() -> None:
-    ear = Ear(DEFAULT_LIMITS, carries)
+    ear = Ear(DEFAULT_LIMITS, carries, True)
     ear.receive(b"GET / HTTP/1.1\r\n")
     heard = ear.next()
     assert heard is not None
@@ -94,14 +96,14 @@ def test_opaque_octets_are_counted() -> None:
 def test_a_security_layer_is_noticed_where_frames_end() -> None:
     layer = b"\0\0\0\x20" + bytes(range(100, 132))
     for piece in (1000, 1, 7):
-        ear = Ear(DEFAULT_LIMITS)
+        ear = Ear(DEFAULT_LIMITS, carries)
         octets = HEADER + HEARTBEAT + layer
         names = []
         for at in range(0, len(octets), piece):
             ear.receive(octets[at : at + piece])
             while (heard := ear.next()) is not None:
                 if isinstance(heard.thing, ProtocolHeader):
-                    ear.read_frames(carries)
+                    ear.read_frames()
                     ear.doubt = "behind a security layer"
                 else:
                     assert isinstance(heard.thing, Assembly)
@@ -113,7 +115,7 @@ def test_a_security_layer_is_noticed_where_frames_end() -> None:
 
 
 def test_octets_lost() -> None:
-    ear = Ear(DEFAULT_LIMITS)
+    ear = Ear(DEFAULT_LIMITS, carries)
     ear.receive(HEADER + HEARTBEAT)
     assert [name for name, _, _ in drain(ear)] == ["header", "010a"]
     ear.lost(100)
@@ -124,14 +126,20 @@ def test_octets_lost() -> None:
     assert ear.received == 169
 
 
-def test_a_header_lost() -> None:
-    ear = Ear(DEFAULT_LIMITS)
-    ear.lost(8)
-    ear.receive(HEARTBEAT)
-    assert ear.next() is None
-    assert (ear.opaque_start, ear.opaque) == (8, 16)
-    ear = Ear(DEFAULT_LIMITS, carries)
+@pytest.mark.parametrize("known", [False, True])
+def test_a_header_lost(known: bool) -> None:
+    ear = Ear(DEFAULT_LIMITS, carries, known)
     ear.lost(8)
     ear.receive(HEARTBEAT + SYNC)
     ear.finish()
     assert [name for name, _, _ in drain(ear)] == ["010a", "0301"]
+    assert not ear.unread
+
+
+def test_what_never_was_a_frame() -> None:
+    ear = Ear(DEFAULT_LIMITS, carries, True)
+    ear.receive(b"nothing that anybody knows")
+    ear.finish()
+    assert drain(ear) == []
+    assert ear.unread
+    assert ear.heard == 26

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from amqp_sansio.config import ClientConfig, ServerConfig, ServerMechanism
+from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
-from amqp_sansio.engine.sasl import AnonymousServer, ExternalServer, Plain, PlainServer
+from amqp_sansio.engine.sasl import AnonymousServer, ExternalServer, Plain, PlainServer, Scram
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Authenticated, ConnectionClosed, ConnectionOpened, Event, OpenRequested, Origin, StartReceived
+from amqp_sansio.spec.connection import StartOk
 
 NAMES = ["hello", "cpp_hello", "sessions", "errors", "badframes", "badheader", "badopen", "sasl_python", "smallframe", "tx"]
 
@@ -97,6 +100,29 @@ def test_a_real_broker_opens_our_client(shared: Path) -> None:
             events = list(conn.events())
             assert isinstance(events[0], StartReceived)
             assert first == said[:8]
+
+
+def test_our_client_says_to_a_recorded_broker_what_the_cpp_client_said(shared: Path) -> None:
+    # With the same nonce, properties and limits, SCRAM-SHA-256 and the opening are the same, octet for octet, up to open.
+    path = shared / "captures" / "0-10" / "sasl_cpp_SCRAM-SHA-256.pcap"
+    for said, answered in streams(path, port_of("sasl_")):
+        start_ok = AMQP_0_10.layout.decode_control(said, 20, int.from_bytes(said[10:12], "big") + 8)
+        assert isinstance(start_ok, StartOk)
+        assert start_ok.response is not None
+        nonce = start_ok.response.decode().partition("r=")[2]
+        conn = ClientConnection(
+            ClientConfig(
+                mechanisms=[Scram("guest", "guest", nonce=partial(str, nonce))],
+                properties=start_ok.client_properties or {},
+                channel_max=32767,
+                insist=True,
+            )
+        )
+        conn.receive_data(answered)
+        assert [type(conn.next_event()) for _ in range(2)] == [StartReceived, ConnectionOpened]
+        ours = conn.data_to_send()
+        same = len(ours) - len(b"\x0f\x00\x00\x12\0\0\0\0\0\0\0\0\x01\x07\x05\x00\0")
+        assert ours[:same] == said[:same]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.config import STRICT_PROFILE, Accepted, Challenge, Rejected, ServerConfig, ServerExchange
+from amqp_sansio.config import STRICT_PROFILE, Accepted, Challenge, Rejected, SaslError, ServerConfig, ServerExchange
 from amqp_sansio.engine.sasl import CramMd5, CramMd5Server, PlainServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, LocalProtocolError
@@ -162,24 +162,26 @@ def test_challenges_and_responses_until_the_verdict() -> None:
 class Endless(ServerExchange):
     """Never satisfied; or raises."""
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error: Exception | None, challenge: bytes) -> None:
         self.error = error
+        self.challenge = challenge
         self.security_layer = False
 
     def step(self, response: bytes | None) -> Challenge | Accepted | Rejected:
         if self.error is not None:
             raise self.error
-        return Challenge(b"more")
+        return Challenge(self.challenge)
 
 
 class EndlessMechanism:
     name = "ENDLESS"
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error: Exception | None = None, challenge: bytes = b"more") -> None:
         self.error = error
+        self.challenge = challenge
 
     def start(self) -> ServerExchange:
-        return Endless(self.error)
+        return Endless(self.error, self.challenge)
 
 
 @pytest.mark.parametrize("rounds", [2, 3, 4])
@@ -349,6 +351,28 @@ def test_negotiation_again_once_open_is_closed_with_501(word: Word) -> None:
     violation = violation_of(peer.say(word))
     assert violation.said == word.VERB if not isinstance(word, bytes) else ""
     assert isinstance(peer.hear()[-1], Close)
+
+
+def test_more_known_hosts_than_fit_are_left_out_by_the_policy_and_told_to_the_caller() -> None:
+    config = ServerConfig(known_hosts=["x" * 5000], max_frame_size=4096)
+    peer = opening(config)
+    with pytest.raises(EncodeError):
+        server_of(peer).open_ok()
+    assert isinstance(peer.connection.next_event(), ConnectionOpened)
+    assert peer.hear() == [OpenOk(())]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "text"),
+    [
+        (EndlessMechanism(SaslError("no more")), "no more"),
+        (EndlessMechanism(challenge=b"x" * 65536), "the mechanism's challenge fits into no frame"),
+    ],
+)
+def test_a_mechanism_that_cannot_go_on_rejects(mechanism: EndlessMechanism, text: str) -> None:
+    peer = peer_of(ServerConfig(mechanisms=[mechanism], limits=Limits(sasl_octets=100_000)))
+    assert peer.say(HEADER, StartOk({}, "ENDLESS", b"", "en_US")) == []
+    assert peer.say(CloseOk()) == [ConnectionClosed(Origin.LOCAL, 320, f"authentication failed: {text}")]
 
 
 def test_settings_that_fit_into_no_frame_are_told_to_the_caller() -> None:

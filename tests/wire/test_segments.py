@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.wire.segments import (
     BODY,
@@ -22,7 +21,6 @@ from amqp_sansio.wire.segments import (
     Malformed,
     SegmentReader,
     frame_command,
-    frame_control,
 )
 
 Found = list[Assembly | Malformed]
@@ -455,6 +453,14 @@ def test_searching_octet_by_octet_is_linear() -> None:
     assert reader.buffered < 70_000
 
 
+def test_behind_lost_octets_what_continues_them_is_nobodys_fault() -> None:
+    reader = SegmentReader(DEFAULT_LIMITS, tolerant=True, carries=carries)
+    reader.lost(10)
+    reader.receive(frame(0x0F, COMMAND, SYNC, channel=2) + frame(0x06, BODY, b"rest") + frame(0x05, BODY, b"rest") + NEXT)
+    reader.receive(frame(0x05, BODY, b"stray"))
+    assert summary(drain(reader)) == ["0301", "0301", "assembly.first-segment"]
+
+
 # Cost.
 
 
@@ -477,43 +483,10 @@ def test_small_frames_do_not_cost_an_object_each() -> None:
     for _ in range(1000):
         reader.receive(frame(0x04, BODY, b"ab") * 10)
         drain(reader)
-    partial = reader._open[1 << 4 | 1]
+    partial = reader.assembler.open[1 << 4 | 1]
     assert len(partial._parts) <= 2
     reader.receive(frame(0x05, BODY, b"!"))
     assert only(drain(reader)).body == b"x" + b"ab" * 10000 + b"!"
-
-
-# Writing.
-
-
-def test_a_control_is_one_frame() -> None:
-    assert frame_control(0, HEARTBEAT) == bytes.fromhex("0f000010000000000000000001 0a0000".replace(" ", ""))
-    assert len(frame_control(1, bytes(4084), 4096)) == 4096
-    with pytest.raises(EncodeError):
-        frame_control(1, bytes(4085), 4096)
-    with pytest.raises(EncodeError):
-        frame_control(1, bytes(65524))
-
-
-def test_flags_of_a_command_and_what_it_carries() -> None:
-    assert [(f[0], f[1]) for f in frame_command(1, TRANSFER)] == [(0x0F, 1)]
-    assert [(f[0], f[1]) for f in frame_command(1, TRANSFER, b"h")] == [(0x0B, 1), (0x07, 2)]
-    assert [(f[0], f[1]) for f in frame_command(1, TRANSFER, b"h", b"")] == [(0x0B, 1), (0x03, 2), (0x07, 3)]
-    assert [(f[0], f[1]) for f in frame_command(1, TRANSFER, None, b"b")] == [(0x0B, 1), (0x07, 3)]
-    split = frame_command(1, TRANSFER, b"h", bytes(4084 * 2 + 1), 4096)
-    assert [(f[0], f[1], len(f)) for f in split[2:]] == [(0x06, 3, 4096), (0x04, 3, 4096), (0x05, 3, 13)]
-    exact = frame_command(1, TRANSFER, b"h", bytes(4084 * 2), 4096)
-    assert [(f[0], len(f)) for f in exact[2:]] == [(0x06, 4096), (0x05, 4096)]
-
-
-def test_commands_and_headers_are_never_split() -> None:
-    assert len(frame_command(1, bytes(4084), bytes(4084), None, 4096)) == 2
-    with pytest.raises(EncodeError, match="command"):
-        frame_command(1, bytes(4085), None, None, 4096)
-    with pytest.raises(EncodeError, match="header"):
-        frame_command(1, b"", bytes(4085), None, 4096)
-    with pytest.raises(EncodeError):
-        frame_command(1, b"", None, b"xx", 12)
 
 
 @settings(max_examples=100, deadline=None)

@@ -39,25 +39,26 @@ def rules_module(model: Model) -> str:
     """The text of spec/rules.py."""
     about = "The named rules and exceptions of AMQP 0-10 by their path, for the bare names are shared."
     lines = docstring(about, 0, ["The sentences are ours.", HEAD])
-    lines += ["", "from __future__ import annotations", "", "from typing import Final", "", "import attrs", "", ""]
+    lines += ["", "from __future__ import annotations", "", "from typing import Final", "", "import attrs", ""]
+    lines += ["from amqp_sansio.spec.codes import ErrorCode", "", ""]
     lines += [
         "@attrs.frozen",
         "class Rule:",
-        '    """A rule, or an exception where `error` is the name of its error code."""',
+        '    """A rule, or an exception where `error` is its error code."""',
         "",
         "    path: str",
         "    text: str",
-        "    error: str | None",
+        "    error: ErrorCode | None",
         "",
         "",
-        "def _rules(*rules: tuple[str, str, str | None]) -> dict[str, Rule]:",
+        "def _rules(*rules: tuple[str, str, ErrorCode | None]) -> dict[str, Rule]:",
         "    return {path: Rule(path, text, error) for path, text, error in rules}",
         "",
         "",
         "RULES: Final = _rules(",
     ]
     for rule in model.rules:
-        parts = [quoted(rule.path), quoted(rule.text), quoted(rule.error) if rule.error else "None"]
+        parts = [quoted(rule.path), quoted(rule.text), f"ErrorCode.{constant_name(rule.error)}" if rule.error else "None"]
         flat = f"    ({', '.join(parts)}),"
         lines += [flat] if len(flat) <= 128 else ["    (", *[f"        {part}," for part in parts], "    ),"]
     return "\n".join([*lines, ")"]) + "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tools.codegen.compare import final_changes
 from tools.codegen.model import AmqpClass, Field, Model, StructType, Verb
 from tools.codegen.names import class_name, field_name
 from tools.codegen.text import call, docstring, quoted
@@ -409,7 +410,8 @@ def final_module(model: Model) -> str:
     (dtx,) = [c for c in model.classes if c.name == "dtx"]
     (xid,) = [s for s in dtx.structs if s.name == "xid"]
     commands = [(dtx.code, v) for v in dtx.verbs if any(f.type == "xid" for f in v.fields)]
-    body = field_reader(model, xid, 2, None)
+    size = next(int(word[5:]) for line in final_changes()[1] for word in line.split() if word.startswith("size="))
+    body = field_reader(model, xid, size, None)
     body += writer(model, "dtx", xid, "put_sized16_head(len(content) + 2, flags)", "s")
     body += _verb_functions(model, commands)
     body += _tables(commands, "command", "v0_10.")

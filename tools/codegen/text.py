@@ -43,5 +43,7 @@ def assign(target: str, items: list[str], indent: int) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """A string literal in double quotes."""
+    """A string literal as ruff writes it: in double quotes, unless that would need more backslashes."""
+    if '"' in text and "'" not in text:
+        return "'" + text.replace("\\", "\\\\") + "'"
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from amqp_sansio.config import Profile
 from amqp_sansio.events import Event, Violation
 from amqp_sansio.limits import Limits
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.layouts.layout import Layout
 
 if TYPE_CHECKING:
@@ -82,6 +83,10 @@ class Carrier(Protocol):
 
     def forget(self, channel: int) -> None:
         """Drops what is under way on track 1 of a channel (`SegmentReader.forget`)."""
+        ...
+
+    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool) -> None:
+        """A transfer command was decoded from this segment: the same octets mean the same again."""
         ...
 
     def session_named(self, name: bytes) -> Session | None:

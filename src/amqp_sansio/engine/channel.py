@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.engine import attachment
-from amqp_sansio.engine.breach import unpointed, violate
+from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.controls import hear_control
-from amqp_sansio.engine.hearing import hear_assembly, hear_transfer
+from amqp_sansio.engine.hearing import hear_assembly
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
-from amqp_sansio.events import AttachRequested, Origin, TransferReceived
+from amqp_sansio.events import AttachRequested, Origin
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
@@ -20,7 +20,6 @@ from amqp_sansio.wire.segments import frame_control
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import Assembly, Carrier
     from amqp_sansio.engine.session import Session
-    from amqp_sansio.spec.message import Transfer
 
 
 class Channel:
@@ -113,32 +112,6 @@ class Channel:
         if self._hears():
             assert self.session is not None
             hear_assembly(self.session, assembly.payload, assembly.header, assembly.body, assembly.start)
-
-    def receive_transfer(
-        self, transfer: Transfer, header: bytes, body: bytes, sync: bool, offset: int = 0
-    ) -> TransferReceived | None:
-        """The fast path for a transfer that is already decoded and whose header was walked.
-
-        Returns the event, which is NOT emitted; None when there is none to hand out (a replayed command, a channel without
-        a session): whatever happened instead was emitted or written.
-        """
-        session = self.session
-        if session is None or not session.hears:
-            self._hears()
-            return None
-        inbound = session.inbound
-        if not inbound.pointed:
-            unpointed(session, "message.transfer", offset)
-            return None
-        id = inbound.take()
-        if id < 0:
-            if inbound.due:
-                session.touch()
-            return None
-        if session.state == "refused":
-            inbound.incomplete.add(id)
-            return None
-        return hear_transfer(session, id, transfer, header, body, sync, offset)
 
     def receive_breach(self, rule: str, text: str, code: int, said: str, legal: tuple[str, ...], offset: int) -> None:
         """A command on this channel could not be put together (error codes above 501 concern the session alone)."""

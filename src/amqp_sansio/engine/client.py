@@ -8,6 +8,7 @@ from amqp_sansio.config import ClientConfig, ClientExchange, SaslError
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.heartbeat import Heartbeat
 from amqp_sansio.engine.sasl import client_mechanisms
+from amqp_sansio.errors import EncodeError
 from amqp_sansio.events import ConnectionOpened, ConnectionRedirected, Origin, StartReceived, Violation
 from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
@@ -159,8 +160,12 @@ class ClientConnection(Connection):
         self._say(TuneOk(self.channel_max, self.max_frame_size, said))
         self.heartbeat = Heartbeat(interval)
         assert self._reader is not None
-        self._reader.max_frame_size = self.max_frame_size
-        self._say(self._open_control())
+        self._reader.max_frame_size = self._control_size = self.max_frame_size
+        try:
+            self._say(self._open_control())
+        except EncodeError as error:
+            self._give_up(str(error))
+            return
         if exchange.security_layer:
             self._layer_started("outbound", self._written)
 

@@ -30,15 +30,19 @@ class Heard(NamedTuple):
 class Ear:
     """`receive` stores; `next` hands out one thing.  Offsets count this speaker's octets, lost ones included.
 
-    `late_carries`: given when the dialect is known beforehand, so that frames may come without a header before them.
+    `carries` is for the reader of frames, see there.  `known`: the dialect was known beforehand, so frames may come without
+    a header before them.
     """
 
     __slots__ = (
+        "_carries",
         "_head",
-        "_late_carries",
+        "_known",
         "_limits",
-        "ended",
         "doubt",
+        "ended",
+        "found",
+        "heard",
         "late",
         "opaque_start",
         "reader",
@@ -47,13 +51,16 @@ class Ear:
         "state",
     )
 
-    def __init__(self, limits: Limits, late_carries: Callable[[int, int], bool] | None = None) -> None:
+    def __init__(self, limits: Limits, carries: Callable[[int, int], bool], known: bool = False) -> None:
         self._limits: Final = limits
-        self._late_carries: Final = late_carries
+        self._carries: Final = carries
+        self._known: Final = known
         self._head = b""
         self.state = HEADER
         self.reader: SegmentReader | None = None
         self.received = 0
+        self.heard = 0
+        """`received` without what was lost."""
         self.late = False
         """It was heard from the middle, or something of it was lost."""
         self.doubt = ""
@@ -61,6 +68,8 @@ class Ear:
         self.reason = ""
         self.opaque_start = 0
         self.ended = False
+        self.found = False
+        """Something could be read."""
 
     @property
     def rest(self) -> int:
@@ -73,6 +82,11 @@ class Ear:
         return self.received - self.opaque_start if self.state == OPAQUE else 0
 
     @property
+    def unread(self) -> bool:
+        """Whether it was heard from the middle and nothing in it was ever found to be a frame."""
+        return self.state == FRAMES and self.late and not self.found
+
+    @property
     def unfinished(self) -> int | None:
         """Where the earliest thing under way ends so far: what is told of it later ends there or behind.  None: nothing is."""
         if self.state == FRAMES:
@@ -81,6 +95,7 @@ class Ear:
 
     def receive(self, octets: bytes) -> None:
         self.received += len(octets)
+        self.heard += len(octets)
         if self.state == FRAMES and self.reader is not None:
             self.reader.receive(octets)
         elif self.state != OPAQUE:
@@ -101,6 +116,7 @@ class Ear:
         thing = reader.next()
         if thing is None:
             return None
+        self.found = True
         if isinstance(thing, Assembly):
             return Heard(thing.start, thing.end, thing)
         if thing.fatal:
@@ -109,24 +125,21 @@ class Ear:
 
     def _header(self) -> Heard | None:
         head = self._head
-        enough = len(head) >= SIZE or self.ended
-        if not head or not (enough or (self._late_carries is not None and len(head) >= 4 and head[:4] != b"AMQP")):
+        if len(head) < SIZE and not (self.ended and head):
             return None
-        if self._late_carries is not None and head[:4] != b"AMQP":
-            if not enough:
-                return None
-            if ProtocolHeader(head[:SIZE]).name == "nothing known":
-                self.late = True
-                self.read_frames(self._late_carries, 0)
-                return self.next()
         header = ProtocolHeader(head[:SIZE])
+        if self._known and not header.amqp and header.name == "nothing known":
+            self.late = True
+            self.read_frames(0)
+            return self.next()
         self._head = head[SIZE:]
         self.state = DECIDING
+        self.found = True
         return Heard(0, len(header.octets), header)
 
-    def read_frames(self, carries: Callable[[int, int], bool], start: int = SIZE, max_frame_size: int = MAX_FRAME_SIZE) -> None:
+    def read_frames(self, start: int = SIZE) -> None:
         """What follows is frames.  When heard from the middle, the first one is looked for."""
-        reader = SegmentReader(self._limits, max_frame_size, True, carries=carries, offset=start)
+        reader = SegmentReader(self._limits, MAX_FRAME_SIZE, True, carries=self._carries, offset=start)
         if self.late:
             reader.lost(0)
         self.reader = reader
@@ -152,11 +165,9 @@ class Ear:
             self.reader.lost(octets)
         elif self.state == OPAQUE:
             self.opaque_start += octets
-        elif self.state == HEADER and self._late_carries is not None:
-            self.read_frames(self._late_carries, self.received - len(self._head))
-            self._head = b""
         else:
-            self.be_opaque("the protocol header was lost", self.received)
+            self._head = b""
+            self.read_frames(self.received)
 
     def finish(self) -> None:
         """Nothing more will come."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
+from amqp_sansio.engine.inbound import DUPLICATE
 from amqp_sansio.engine.results import Owed, exception_of
 from amqp_sansio.engine.subscription import Subscriber
 from amqp_sansio.engine.transfers import EXPLICIT, NONE, Delivery
@@ -30,46 +31,65 @@ _new: Final = tuple.__new__  # what a NamedTuple does, for a third of the time
 def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> None:
     """A command arrived, as octets."""
     carrier = session.carrier
-    inbound = session.inbound
-    if not inbound.pointed:
-        unpointed(session, carrier.layout.verb_of("command", *codes_of(payload)), offset)
-        return
-    id = inbound.take()
-    if id < 0:
-        if inbound.due:
-            session.touch()
-        return
-    if session.state == "refused":
-        inbound.incomplete.add(id)
-        return
     try:
         command, sync = carrier.layout.decode_command(payload, 0, len(payload))
         if header:
             carrier.layout.walk_headers(header, 0, len(header), carrier.limits)
     except DecodeError as error:
-        undecodable(session, id, codes_of(payload), error, offset)
+        codes = codes_of(payload)
+        id = _take(session, carrier.layout.verb_of("command", *codes), offset)
+        if id >= 0:
+            undecodable(session, id, codes, error, offset)
         return
     if isinstance(command, message.Transfer):
-        event = hear_transfer(session, id, command, header or b"", body or b"", sync, offset)
+        if header is not None and session.channel is not None:
+            carrier.learn(session.channel.number, payload, command, sync)
+        event = hear_transfer(session, command, header or b"", body or b"", sync, offset)
         if event is not None:
             carrier.emit(event)
-    else:
+        return
+    id = _take(session, command.VERB, offset)
+    if id >= 0:
         _hear_command(session, id, command, header or b"", body or b"", sync, offset, codes_of(payload))
 
 
+def _take(session: Session, said: str, offset: int) -> int:
+    """The id of a command that arrived; negative when it does not count, and then all that follows from it is done."""
+    inbound = session.inbound
+    if not inbound.pointed:
+        unpointed(session, said, offset)
+        return DUPLICATE
+    id = inbound.take()
+    if id < 0:
+        if inbound.due:
+            session.touch()
+    elif session.state == "refused":
+        inbound.incomplete.add(id)
+        return DUPLICATE
+    return id
+
+
 def hear_transfer(
-    session: Session, id: int, transfer: message.Transfer, header: bytes, body: bytes, sync: bool, offset: int
+    session: Session, transfer: message.Transfer, header: bytes, body: bytes, sync: bool, offset: int
 ) -> TransferReceived | None:
-    """A message with a fresh id: its event, which is not emitted here; None when it broke a rule."""
+    """A message, its header walked: its event, which is not emitted here.
+
+    None when it broke a rule, was received before or does not count any more: what follows from that is done.
+    """
+    inbound = session.inbound
+    id = inbound.cursor
+    if id == inbound.received and inbound.pointed and session.speaks:  # nearly always: `_take` without the calls
+        inbound.cursor = inbound.received = (id + 1) & 0xFFFFFFFF
+    elif (id := _take(session, transfer.VERB, offset)) < 0:
+        return None
     accept_mode = transfer.accept_mode
     event = TransferReceived(session.name, id, transfer, header, body, sync)
-    if header and session.eager_headers:
+    if session.eager_headers and header:
         try:
             _ = event.headers
         except DecodeError as error:
             undecodable(session, id, (4, 1), error, offset)
             return None
-    inbound = session.inbound
     if accept_mode == NONE and session.completes_on_hand_out:
         subscription = session.subscriptions.get(transfer.destination or "")
         if subscription is not None and subscription.flow.mode == CREDIT_MODE:  # a window is given back at once

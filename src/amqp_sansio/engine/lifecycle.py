@@ -47,6 +47,7 @@ class Lifecycle:
         """The moment of the last tick; None before the first."""
         self.max_frame_size = MIN_MAX_FRAME_SIZE
         """Octets of the largest frame that we write, its header included, as agreed."""
+        self._control_size = MAX_FRAME_SIZE  # octets of the largest control of the connection that we write
         self.heartbeat = Heartbeat(0)
         self._dialogue: Final = words.ConnectionDialogue()
         self._open = False
@@ -134,6 +135,9 @@ class Lifecycle:
         self._say(close, octets)
         self._begin_close(close)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.state}>"
+
     def _may_say(self) -> tuple[str, ...]:
         """What we may say now."""
         prefix = f"{self.role}:"
@@ -212,7 +216,7 @@ class Lifecycle:
     def _say(self, control: Control, octets: bytes | None = None) -> None:
         """Says a control of the connection, which is known to be legal, on channel 0."""
         payload = self.layout.encode_control(control) if octets is None else octets
-        frame = frame_control(0, payload)
+        frame = frame_control(0, payload, self._control_size)
         refusal = self._dialogue.said(self.role, control.VERB)
         if refusal is not None:
             raise LocalProtocolError(control.VERB, self.state, refusal.legal_for(self.role))

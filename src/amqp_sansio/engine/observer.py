@@ -26,6 +26,7 @@ Speaker: TypeAlias = Literal["C", "S"]
 _CONCLUDING: Final = (Attach, CommandPoint, Detach, Detached, Close, CloseOk)
 """Behind these, nothing more can come of a command under way on the channel, or of any."""
 
+_SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 _CONNECTION_CLASS: Final = 1
 _SYNC: Final = 0x01
 
@@ -58,8 +59,8 @@ class Observer:
         """The dialect given, or recognised by now."""
         self.strict: Final = strict
         self.limits: Final = limits
-        carries = None if dialect is None else _carries(dialect)
-        self._ears: Final[dict[Speaker, Ear]] = {"C": Ear(limits, carries), "S": Ear(limits, carries)}
+        carries = _carries(dialect or AMQP_0_10)
+        self._ears: Final[dict[Speaker, Ear]] = {who: Ear(limits, carries, dialect is not None) for who in _SPEAKERS}
         self._witness = Witness(strict, limits)
         self._inbox: deque[tuple[Speaker, bytes | int | None, bool]] = deque()
         self._events: deque[Observed] = deque()
@@ -153,6 +154,9 @@ class Observer:
         end = ear.received
         if ear.opaque:
             self._say(speaker, ear.opaque_start, end, OpaqueSeen(ear.opaque, ear.reason))
+        elif ear.unread:
+            if ear.heard:
+                self._say(speaker, 0, end, OpaqueSeen(ear.heard, "no frame was found"))
         elif ear.rest:
             text = f"the last {ear.rest} octets belong to a frame that did not come whole"
             self._say(speaker, end - ear.rest, end, Note("stream.cut", text))
@@ -201,7 +205,7 @@ class Observer:
         rule = "connection.protocol-header"
         if header.octets == dialect.header:
             self.dialect = dialect
-            ear.read_frames(_carries(dialect))
+            ear.read_frames()
             client = self._client_header
             if speaker == "C" or client is None or client.octets == header.octets or client.version is None:
                 self._witness.header(speaker, True)
@@ -222,7 +226,7 @@ class Observer:
                 ear.be_opaque(f"{header.name} is not read here", end)
             else:  # qpidd serves some of them all the same
                 ear.doubt = f"behind the header of {header.name}"
-                ear.read_frames(_carries(dialect))
+                ear.read_frames()
             self._witness.header(speaker, speaker == "C")
         if speaker == "C":
             self._client_header = header

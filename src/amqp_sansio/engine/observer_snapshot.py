@@ -18,6 +18,7 @@ from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, ConnectionDialogue
 from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
+from amqp_sansio.wire.assembler import Assembler
 from amqp_sansio.wire.partial import Partial
 from amqp_sansio.wire.protocol import ProtocolHeader
 from amqp_sansio.wire.segments import SegmentReader
@@ -25,6 +26,7 @@ from amqp_sansio.wire.segments import SegmentReader
 _CLASSES: Final[dict[str, type]] = {
     kind.__name__: kind
     for kind in (
+        Assembler,
         AttachmentDialogue,
         ChannelWitness,
         ConnectionDialogue,

@@ -169,7 +169,7 @@ class ServerConnection(Connection):
             self.max_frame_size = size or settings.max_frame_size
             self.heartbeat = Heartbeat(interval or 0)
             assert self._reader is not None
-            self._reader.max_frame_size = self.max_frame_size
+            self._reader.max_frame_size = self._control_size = self.max_frame_size
 
     def _bad_tune_ok(self, rule: str, said: str, legal: str, assembly: Assembly) -> None:
         self._drop(
@@ -183,6 +183,7 @@ class ServerConnection(Connection):
 
     def _hear_open(self, control: Open, assembly: Assembly) -> None:
         self._asked = control
+        self._unanswered = True
         self.emit(OpenRequested(control.virtual_host or "", control.capabilities or (), control.insist))
         if self._exchange is not None and self._exchange.security_layer:
             self._layer_started("inbound", assembly.end)
@@ -226,9 +227,9 @@ class ServerConnection(Connection):
     def accept(self, name: bytes, resume: Session | None = None, timeout: int | Literal["config"] | None = "config") -> Session:
         """Attaches the session that AttachRequested named.
 
-        `resume` is the session of that name from an earlier connection; without it a new one begins.  `timeout` is the most
-        seconds that it is kept while detached (None: for ever); the config's unless said.  Raises LocalProtocolError when no
-        such request waits.
+        `resume` is the session of that name from an earlier connection; without it a new one begins.  `timeout` is how many
+        seconds that one is kept while detached (None: for ever): until the client asks, and at most; the config's unless said.
+        Raises LocalProtocolError when no such request waits.
         """
         channel = self._must_be_requested("session.attached", name)
         if resume is not None and resume.name != name:
@@ -238,7 +239,7 @@ class ServerConnection(Connection):
         most = self._settings.session_timeout if timeout == "config" else timeout
         session = resume
         if session is None:
-            session = Session(name, "server", max_timeout=most, profile=self.profile, limits=self.limits)
+            session = Session(name, "server", timeout=most, max_timeout=most, profile=self.profile, limits=self.limits)
             holder = self.session_named(name)
             if holder is not None and holder.channel is not None:
                 holder.channel.force_off()  # force: the new one takes the name
@@ -265,8 +266,10 @@ class ServerConnection(Connection):
         super()._after_control(channel)
         if channel.requested is not None:
             self._attaching[channel.requested] = channel
+            self._unanswered = True
 
     def _answer_by_policy(self) -> None:
+        self._unanswered = False
         if self._cause is not None:
             return
         asked = self._asked
@@ -274,7 +277,10 @@ class ServerConnection(Connection):
             hosts = self._settings.virtual_hosts
             host = asked.virtual_host or ""
             if hosts is None or host in hosts:
-                self.open_ok()
+                try:
+                    self.open_ok()
+                except EncodeError:  # more known hosts than fit into a frame of the size agreed on: they are only hints
+                    self.open_ok(())
             else:
                 self._asked = None
                 self.close(CloseCode.INVALID_PATH, clip(f"no virtual host {host!r}"))

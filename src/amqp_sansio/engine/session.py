@@ -113,13 +113,14 @@ class Session:
         self.throttle: Credit | None = None
         """What we let the other side publish; None as long as we never throttled it."""
         self.timeout_known = False
-        self.eager_headers = False
         self._touched = False
         self.detached_at: float | None = None
         self.command_cache: dict[tuple[str, int, int, bool], tuple[bytes, bytes]] = {}
         self.completes_on_hand_out: Final = profile.completion == "on_hand_out" or (
             profile.completion == "default" and role == "client"
         )
+        self.eager_headers = False
+        """Whether header structs are decoded on receipt, on the connection that carries it now."""
         self.counts_headers: Final = profile.octets != "body"
         self.delivers: Final = role == "server"
 

@@ -9,183 +9,287 @@ from enum import IntEnum
 from typing import Final
 
 MIN_MAX_FRAME_SIZE: Final = 4096
-"""MIN-MAX-FRAME-SIZE"""
+"""Octets of a frame that both sides accept before anything is agreed."""
 
 
 class SegmentType(IntEnum):
-    """segment-type"""
+    """What a frame carries a part of."""
 
     CONTROL = 0
+    """A control."""
     COMMAND = 1
+    """A command."""
     HEADER = 2
+    """The header structs of a command."""
     BODY = 3
+    """The body of a command."""
 
 
 class Track(IntEnum):
-    """track"""
+    """Controls and commands do not wait for each other."""
 
     CONTROL = 0
+    """Where controls go."""
     COMMAND = 1
+    """Where commands go."""
 
 
 class CloseCode(IntEnum):
-    """close-code"""
+    """Why a connection was closed."""
 
     NORMAL = 200
+    """Nothing went wrong."""
     CONNECTION_FORCED = 320
+    """An operator closed it; the client may try again later."""
     INVALID_PATH = 402
+    """The server has no such virtual host."""
     FRAMING_ERROR = 501
+    """What came cannot be taken for frames."""
 
 
 class DetachCode(IntEnum):
-    """detach-code"""
+    """Why a session was detached."""
 
     NORMAL = 0
+    """Somebody asked for it."""
     SESSION_BUSY = 1
+    """The session is attached to another transport."""
     TRANSPORT_BUSY = 2
+    """The transport has another session."""
     NOT_ATTACHED = 3
+    """The transport has no session."""
     UNKNOWN_IDS = 4
+    """Command data came before a command-point."""
 
 
 class ErrorCode(IntEnum):
-    """error-code"""
+    """Why a command failed."""
 
     UNAUTHORIZED_ACCESS = 403
+    """The client may not touch it."""
     NOT_FOUND = 404
+    """There is no such thing."""
     RESOURCE_LOCKED = 405
+    """Somebody else is using it."""
     PRECONDITION_FAILED = 406
+    """A condition of the command does not hold."""
     RESOURCE_DELETED = 408
+    """It is there no more."""
     ILLEGAL_STATE = 409
+    """The session is not in a state in which this may be said."""
     COMMAND_INVALID = 503
+    """The segments of the command cannot be decoded."""
     RESOURCE_LIMIT_EXCEEDED = 506
+    """The client uses more than it may."""
     NOT_ALLOWED = 530
+    """The command is used against the rules."""
     ILLEGAL_ARGUMENT = 531
+    """A value lies outside its domain."""
     NOT_IMPLEMENTED = 540
+    """The other side cannot do that."""
     INTERNAL_ERROR = 541
+    """The other side broke down over it."""
     INVALID_ARGUMENT = 542
+    """A value of its domain that means nothing here."""
 
 
 class AcceptMode(IntEnum):
-    """accept-mode"""
+    """What tells the sender that a transfer succeeded."""
 
     EXPLICIT = 0
+    """A message.accept does."""
     NONE = 1
+    """Nothing does; it is assumed."""
 
 
 class AcquireMode(IntEnum):
-    """acquire-mode"""
+    """Whether a transfer takes the message off its queue."""
 
     PRE_ACQUIRED = 0
+    """It does."""
     NOT_ACQUIRED = 1
+    """It does not; the recipient must acquire the message."""
 
 
 class RejectCode(IntEnum):
-    """reject-code"""
+    """Why a message was rejected."""
 
     UNSPECIFIED = 0
+    """Nobody says."""
     UNROUTABLE = 1
+    """There was no queue for it."""
     IMMEDIATE = 2
+    """It was immediate and a queue had nobody to take it."""
 
 
 class DeliveryMode(IntEnum):
-    """delivery-mode"""
+    """Whether a message outlives a failure."""
 
     NON_PERSISTENT = 1
+    """It may be lost; it comes once at most."""
     PERSISTENT = 2
+    """It is stored wherever it passes; it may come twice."""
 
 
 class DeliveryPriority(IntEnum):
-    """delivery-priority"""
+    """How urgent a message is."""
 
     LOWEST = 0
+    """0."""
     LOWER = 1
+    """1."""
     LOW = 2
+    """2."""
     BELOW_AVERAGE = 3
+    """3."""
     MEDIUM = 4
+    """4, the default."""
     ABOVE_AVERAGE = 5
+    """5."""
     HIGH = 6
+    """6."""
     HIGHER = 7
+    """7."""
     VERY_HIGH = 8
+    """8."""
     HIGHEST = 9
+    """9."""
 
 
 class FlowMode(IntEnum):
-    """flow-mode"""
+    """How credit grows."""
 
     CREDIT = 0
+    """Only when it is granted."""
     WINDOW = 1
+    """With every transfer that completes, too."""
 
 
 class CreditUnit(IntEnum):
-    """credit-unit"""
+    """What credit counts."""
 
     MESSAGE = 0
+    """Messages."""
     BYTE = 1
+    """Octets of header and body frames."""
 
 
 class XaStatus(IntEnum):
-    """xa-status"""
+    """How an operation on a branch ended."""
 
     XA_OK = 0
+    """Well."""
     XA_RBROLLBACK = 1
+    """The branch can only be rolled back."""
     XA_RBTIMEOUT = 2
+    """The branch took too long and can only be rolled back."""
     XA_HEURHAZ = 3
+    """The branch may have been completed by a decision of the server."""
     XA_HEURCOM = 4
+    """The server decided to commit the branch."""
     XA_HEURRB = 5
+    """The server decided to roll the branch back."""
     XA_HEURMIX = 6
+    """The server committed one part of the branch and rolled back another."""
     XA_RDONLY = 7
+    """The branch had nothing to write and is committed."""
 
 
 class ReturnCode(IntEnum):
-    """return-code"""
+    """Why content came back."""
 
     CONTENT_TOO_LARGE = 311
+    """It is more than the server takes."""
     NO_ROUTE = 312
+    """There was no queue for it, and it was mandatory."""
     NO_CONSUMERS = 313
+    """There was nobody to take it, and it was immediate."""
 
 
 class TypeCode(IntEnum):
     """The codes of the types that maps, lists and arrays may hold."""
 
     BIN8 = 0x00
+    """One octet."""
     INT8 = 0x01
+    """-128 to 127."""
     UINT8 = 0x02
+    """0 to 255."""
     CHAR = 0x04
+    """One character of ISO 8859-15."""
     BOOLEAN = 0x08
+    """One octet: 0 is false, all others are true."""
     BIN16 = 0x10
+    """Two octets."""
     INT16 = 0x11
+    """-2**15 to 2**15-1."""
     UINT16 = 0x12
+    """0 to 65535."""
     BIN32 = 0x20
+    """Four octets."""
     INT32 = 0x21
+    """-2**31 to 2**31-1."""
     UINT32 = 0x22
+    """0 to 2**32-1."""
     FLOAT = 0x23
+    """IEEE 754, single precision."""
     CHAR_UTF32 = 0x27
+    """One Unicode character."""
     BIN64 = 0x30
+    """Eight octets."""
     INT64 = 0x31
+    """-2**63 to 2**63-1."""
     UINT64 = 0x32
+    """0 to 2**64-1."""
     DOUBLE = 0x33
+    """IEEE 754, double precision."""
     DATETIME = 0x38
+    """POSIX time, 64 bits."""
     BIN128 = 0x40
+    """16 octets."""
     UUID = 0x48
+    """A UUID of RFC 4122."""
     BIN256 = 0x50
+    """32 octets."""
     BIN512 = 0x60
+    """64 octets."""
     BIN1024 = 0x70
+    """128 octets."""
     VBIN8 = 0x80
+    """At most 255 octets."""
     STR8_LATIN = 0x84
+    """At most 255 octets of ISO 8859-15."""
     STR8 = 0x85
+    """At most 255 octets of UTF-8."""
     STR8_UTF16 = 0x86
+    """At most 255 octets of UTF-16."""
     VBIN16 = 0x90
+    """At most 65535 octets."""
     STR16_LATIN = 0x94
+    """At most 65535 octets of ISO 8859-15."""
     STR16 = 0x95
+    """At most 65535 octets of UTF-8."""
     STR16_UTF16 = 0x96
+    """At most 65535 octets of UTF-16."""
     VBIN32 = 0xA0
+    """At most 2**32-1 octets."""
     MAP = 0xA8
+    """Names and values of any types."""
     LIST = 0xA9
+    """Values of any types."""
     ARRAY = 0xAA
+    """Values of one type."""
     STRUCT32 = 0xAB
+    """A struct with its class and code."""
     BIN40 = 0xC0
+    """Five octets."""
     DEC32 = 0xC8
+    """Decimal places and a mantissa of 32 bits."""
     BIN72 = 0xD0
+    """Nine octets."""
     DEC64 = 0xD8
+    """Decimal places and a mantissa of 64 bits."""
     VOID = 0xF0
+    """Nothing."""
     BIT = 0xF1
+    """Its presence is its value."""

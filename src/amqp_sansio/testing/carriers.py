@@ -14,6 +14,7 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.events import AttachRequested, Event, Origin, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
@@ -66,6 +67,9 @@ class BareCarrier:
     def forget(self, channel: int) -> None:
         """See Carrier."""
         self.reader.forget(channel)
+
+    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool) -> None:
+        """Remembers nothing."""
 
     def session_named(self, name: bytes) -> Session | None:
         """See Carrier."""

@@ -26,6 +26,11 @@ def frame_control(channel: int, payload: bytes, max_frame: int = MAX_FRAME_SIZE)
     return _head(0x0F, CONTROL, size, 0, 0, channel, 0) + payload
 
 
+def frame_begun(channel: int, payload: bytes) -> bytes:
+    """The frame of a whole command segment that a header or body follows."""
+    return _head(0x0B, COMMAND, len(payload) + FRAME_HEADER_SIZE, 0, 1, channel, 0) + payload
+
+
 def frame_command(
     channel: int, payload: bytes, header: bytes | None = None, body: bytes | None = None, max_frame: int = MAX_FRAME_SIZE
 ) -> list[bytes]:

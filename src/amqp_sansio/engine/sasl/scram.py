@@ -49,7 +49,8 @@ def scram_secret(password: str, mechanism: ScramName = "SCRAM-SHA-256", *, salt:
 
 
 class _Client(ClientExchange):
-    def __init__(self, scramp: ModuleType, client: _ScrampClient) -> None:
+    def __init__(self, scramp: ModuleType, client: _ScrampClient, max_iterations: int) -> None:
+        self._max_iterations: Final = max_iterations
         self._error: Final[type[Exception]] = scramp.ScramException
         self._client: Final = client
         self._round = 0
@@ -65,6 +66,7 @@ class _Client(ClientExchange):
         try:
             text = challenge.decode()
             if self._round == 0:
+                self._check_iterations(text)
                 self._client.set_server_first(text)
                 answer = self._client.get_client_final().encode()
             elif self._round == 1:
@@ -77,6 +79,12 @@ class _Client(ClientExchange):
             raise SaslError("the server's SCRAM message is not valid, or it does not know the password") from None
         self._round += 1
         return answer
+
+    def _check_iterations(self, server_first: str) -> None:
+        """Each iteration costs us about a microsecond: the server may not ask for as many as it likes."""
+        count = server_first.rpartition(",i=")[2].partition(",")[0]
+        if len(count) > 9 or (count.isdecimal() and int(count) > self._max_iterations):
+            raise SaslError(f"the server asks for more than {self._max_iterations} iterations")
 
 
 class _Server(ServerExchange):
@@ -119,19 +127,26 @@ class _Server(ServerExchange):
 
 @attrs.frozen
 class Scram:
-    """The client's half.  `nonce()` gives printable ASCII without commas that was never used before; None: scramp draws it."""
+    """The client's half.
+
+    `nonce()` gives printable ASCII without commas that was never used before; None: scramp draws it.  `max_iterations` is the
+    most that the server may ask for, of about a microsecond each.
+    """
 
     username: str = attrs.field()
     password: str = attrs.field(repr=False)
     name: ScramName = "SCRAM-SHA-256"
     nonce: Callable[[], str] | None = None
+    max_iterations: int = 1_000_000
 
     def start(self) -> ClientExchange:
         """A new exchange.  Raises ImportError, naming the extra, when scramp is missing; SaslError for a name it refuses."""
         scramp = _scramp()
         nonce = None if self.nonce is None else self.nonce()
         try:
-            return _Client(scramp, scramp.ScramClient([self.name], self.username, self.password, c_nonce=nonce))
+            return _Client(
+                scramp, scramp.ScramClient([self.name], self.username, self.password, c_nonce=nonce), self.max_iterations
+            )
         except scramp.ScramException:
             raise SaslError("the name, the password or the nonce cannot be said in SCRAM") from None
 

@@ -1,0 +1,33 @@
+"""PLAIN."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.config import Accepted, Challenge, Rejected, SaslError
+from amqp_sansio.engine.sasl.plain import Plain, PlainServer
+
+
+def test_a_password_with_nul_cannot_be_said_in_plain() -> None:
+    with pytest.raises(SaslError):
+        Plain("a", "b\0c").start()
+
+
+@pytest.mark.parametrize("response", [b"", b"a", b"a\0b", b"a\0b\0c\0d", b"\0\xff\0c", b"other\0ann\0pw", b"\0ann\0no"])
+def test_what_is_not_a_response_or_not_right_is_rejected(response: bytes) -> None:
+    exchange = PlainServer(lambda user, password: (user, password) == ("ann", "pw")).start()
+    assert isinstance(exchange.step(response), Rejected)
+
+
+def test_one_may_act_for_oneself() -> None:
+    server = PlainServer(lambda user, password: True)
+    assert server.start().step(b"ann\0ann\0pw") == Accepted("ann")
+
+
+def test_a_server_may_ask_for_what_was_not_said_at_first() -> None:
+    exchange = PlainServer(lambda user, password: True).start()
+    assert exchange.step(None) == Challenge(b"")
+    client = Plain("ann", "pw").start()
+    assert client.step(b"") == b"\0ann\0pw"
+    with pytest.raises(SaslError):
+        client.step(b"")
