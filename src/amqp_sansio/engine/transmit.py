@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from struct import Struct as Packing
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.speaking import Effect, check_command, check_fragments, check_modes
@@ -10,7 +9,11 @@ from amqp_sansio.errors import EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
-from amqp_sansio.wire.segments import frame_command
+from amqp_sansio.wire.explain import UNWRITABLE
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun
+from amqp_sansio.wire.headers import HEADER_WRITERS
+from amqp_sansio.wire.octets import put_frame_header
+from amqp_sansio.wire.segments import BODY, HEADER, frame_command
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import CommandId
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
     from amqp_sansio.engine.subscription import Subscriber
 
-_pack: Final = Packing(">BBHHHI").pack  # a frame header: flags, type, size, track, channel, reserved
 _CACHED: Final = 256
 """Command segments of transfers that one session remembers."""
 
@@ -104,21 +106,21 @@ def transfer(
     if command is None:
         command = encode_transfer(session, channel, destination, accept_mode, acquire_mode, sync)
     payload, frame = command
-    header = encode_headers(session, headers) if headers else None
-    content: bytes | None = body if type(body) is bytes else octets_of(body)
-    header_octets = len(header) if header is not None else 0
-    body_octets = len(content) if content is not None else 0
-    room = carrier.max_frame_size - 12
-    if body_octets and header is not None and header_octets <= room and body_octets <= room:
-        number = channel.number
-        octets = b"".join((
-            frame, _pack(0x03, 2, header_octets + 12, 1, number, 0), header,
-            _pack(0x07, 3, body_octets + 12, 1, number, 0), content or b"",
-        ))  # fmt: skip
+    content = body if type(body) is bytes else octets_of(body)
+    try:
+        header = b"".join([HEADER_WRITERS[type(struct)](struct) for struct in headers])
+    except UNWRITABLE:  # other structs, octets, values that cannot be written: the slow way does it or says why not
+        header = encode_headers(session, headers) or b""
+    header_octets = len(header)
+    body_octets = len(content)
+    room = carrier.max_frame_size - FRAME_HEADER_SIZE
+    number = channel.number
+    if 0 < header_octets <= room and 0 < body_octets <= room:
+        header_frame = put_frame_header(0x03, HEADER, header_octets + FRAME_HEADER_SIZE, 0, 1, number, 0)
+        body_frame = put_frame_header(0x07, BODY, body_octets + FRAME_HEADER_SIZE, 0, 1, number, 0)
+        octets = b"".join((frame, header_frame, header, body_frame, content))
     else:
-        if not body_octets:
-            content = None
-        octets = b"".join(frame_command(channel.number, payload, header, content, carrier.max_frame_size))
+        octets = b"".join(frame_command(number, payload, header or None, content or None, carrier.max_frame_size))
     producer = session.producer
     if producer is not None and not producer.allows(1):
         raise NoCredit("", "message", 1, 0)
@@ -134,8 +136,8 @@ def transfer(
         if outbound.position != id:
             write_point(session)
         carrier.write(octets)
-        outbound.say(payload, header, content)
-    else:
+        outbound.say(payload, header or None, content or None)
+    else:  # `say`, without the call
         if outbound.position != id:
             write_point(session)
             outbound.sent = True
@@ -154,10 +156,10 @@ def transfer(
 def encode_transfer(
     session: Session, channel: Channel, destination: str, accept_mode: int, acquire_mode: int, sync: bool
 ) -> tuple[bytes, bytes]:
-    """The command segment of a transfer and the frames around it, which every message in these modes repeats; remembered."""
+    """The command segment of a transfer, and the frame with it where content follows; remembered."""
     check_modes(accept_mode, acquire_mode)
     payload = channel.carrier.layout.encode_command(message.Transfer(destination, accept_mode, acquire_mode), sync)
-    command = payload, _pack(0x0B, 1, len(payload) + 12, 1, channel.number, 0) + payload
+    command = payload, frame_begun(channel.number, payload)
     if len(session.command_cache) >= _CACHED:
         session.command_cache.clear()
     session.command_cache[destination, accept_mode, acquire_mode, sync] = command
