@@ -72,7 +72,7 @@ def fingerprint(conn: Connection) -> tuple[object, ...]:
         for number, channel in inside["_channels"].items()
         if not channel.free
     }
-    keys = ("_cause", "_open", "_ended", "_lingering", "_closing", "_unanswered", "_eof", "channel_max", "max_frame_size")
+    keys = ("closed_cause", "_open", "_ended", "_lingering", "_closing", "_unanswered", "_eof", "channel_max", "max_frame_size")
     server = {key: inside[key] for key in ("_asked", "_attaching") if key in inside}
     sessions = [(each.name, each.state, each.channel) for each in conn.sessions]
     plain = [inside[key] for key in keys]

@@ -121,7 +121,7 @@ class ClientConnection(Connection):
 
     def _give_up(self, text: str) -> None:
         """Nobody broke the protocol, but this client cannot go on: it closes the socket."""
-        self._cause = text
+        self.closed_cause = text
         self._end(Origin.LOCAL, None, text)
 
     # --- tune, open -----------------------------------------------------------------------------------------------------------
@@ -199,8 +199,8 @@ class ClientConnection(Connection):
             return
         host = redirect.host or ""
         self.emit(ConnectionRedirected(host, redirect.known_hosts or ()))
-        self._cause = f"redirected to {host}"
-        self._end(Origin.PEER, None, self._cause)
+        self.closed_cause = f"redirected to {host}"
+        self._end(Origin.PEER, None, self.closed_cause)
 
 
 def _reason(error: Exception) -> str:

@@ -90,7 +90,7 @@ class Connection(Lifecycle):
             if self._unanswered:
                 self._answer_by_policy()
             while not events:
-                if self._known and self._cause is None:
+                if self._known and self.closed_cause is None:
                     transfer = self._next_transfer()
                     if transfer is not None:
                         return transfer
@@ -209,7 +209,7 @@ class Connection(Lifecycle):
         thing = reader.next()
         if thing is None:
             return self._eof and self._octets_ended()
-        if self._cause is not None:
+        if self.closed_cause is not None:
             self._hear_while_closing(thing)
         elif isinstance(thing, Malformed):
             self._hear_malformed(thing)
@@ -238,7 +238,7 @@ class Connection(Lifecycle):
             if 4 < walked <= octets - 8:
                 walked += 4 + u32(header, walked)[0]
             session = channel.session
-            if walked == octets and session is not None and session.state == "attached":
+            if walked == octets and session is not None and session.speaks:
                 return hear_transfer(session, known.transfer, header, body, known.sync, offset)
         channel.receive_command(Assembly(number, 1, COMMAND, known.payload, header, body, offset, reader.offset))
         return None
@@ -385,7 +385,7 @@ class Connection(Lifecycle):
 
     def _octets_ended(self) -> bool:
         """The inbox is empty and nothing more comes; True when that made an event."""
-        if self._cause is not None:
+        if self.closed_cause is not None:
             return self._closed(Origin.EOF)
         text = "the octets ended without a close"
         if self._reader is not None:

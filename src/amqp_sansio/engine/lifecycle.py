@@ -51,7 +51,8 @@ class Lifecycle:
         self.heartbeat = Heartbeat(0)
         self._dialogue: Final = words.ConnectionDialogue()
         self._open = False
-        self._cause: str | None = None
+        self.closed_cause: str | None = None
+        """Why nothing may be said any more; None as long as it may."""
         self._events: deque[Event] = deque()
         self._undecoded = False  # octets were stored since next_event last ran dry
         self._stored = False  # octets were stored since the last tick
@@ -85,7 +86,7 @@ class Lifecycle:
         return self._outbox_octets + len(self._touched)
 
     def _flush(self) -> None:
-        while self._touched and self._cause is None:
+        while self._touched and self.closed_cause is None:
             touched = list(self._touched)
             self._touched.clear()
             for session in touched:
@@ -101,17 +102,12 @@ class Lifecycle:
     @property
     def is_open(self) -> bool:
         """True between open-ok and close."""
-        return self._open and self._cause is None
+        return self._open and self.closed_cause is None
 
     @property
     def state(self) -> str:
         """One word for where the conversation stands."""
         return self._dialogue.state
-
-    @property
-    def closed_cause(self) -> str | None:
-        """Why nothing may be said any more; None as long as it may."""
-        return self._cause
 
     # --- what the caller may say ---------------------------------------------------------------------------------------------
 
@@ -131,7 +127,7 @@ class Lifecycle:
             self._end(Origin.LOCAL, int(code), text)
             return
         self._flush()
-        self._cause = f"closed by us: {int(code)} {text}".rstrip()
+        self.closed_cause = f"closed by us: {int(code)} {text}".rstrip()
         self._say(close, octets)
         self._begin_close(close)
 
@@ -144,8 +140,8 @@ class Lifecycle:
         return tuple([entry.removeprefix(prefix) for entry in self._dialogue.legal if entry.startswith(prefix)])
 
     def _must_be_alive(self, said: str) -> None:
-        if self._cause is not None:
-            raise ConnectionClosedError(said, self._cause)
+        if self.closed_cause is not None:
+            raise ConnectionClosedError(said, self.closed_cause)
 
     # --- what channels need of us (engine.carrier) ---------------------------------------------------------------------------
 
@@ -165,11 +161,11 @@ class Lifecycle:
 
     def fail(self, violation: Violation) -> None:
         """The other side broke a rule of the connection: it is told by close, and ConnectionClosed(VIOLATION) ends it all."""
-        if self._cause is not None:
+        if self.closed_cause is not None:
             return
         code = violation.code if violation.code in _CLOSE_CODES else int(CloseCode.FRAMING_ERROR)
         text = f"{violation.said}: {violation.text}"
-        self._cause = f"{violation.speaker} broke {violation.rule}: {text}"
+        self.closed_cause = f"{violation.speaker} broke {violation.rule}: {text}"
         if self._dialogue.handshake.can(self.role, words.CLOSE):
             close = Close(code, text.encode()[:255].decode(errors="ignore"))
             self._say(close)
@@ -182,7 +178,7 @@ class Lifecycle:
     def _drop(self, violation: Violation) -> None:
         """A violation that is answered by closing the socket, without a close."""
         text = f"{violation.said}: {violation.text}"
-        self._cause = f"{violation.speaker} broke {violation.rule}: {text}"
+        self.closed_cause = f"{violation.speaker} broke {violation.rule}: {text}"
         self._end(Origin.VIOLATION, None, text, violation)
 
     def _begin_close(self, close: Close) -> None:
@@ -193,9 +189,9 @@ class Lifecycle:
     def _end(self, origin: Origin, code: int | None, text: str, violation: Violation | None = None) -> None:
         if self._ended:
             return
-        if self._cause is None:
-            self._cause = f"{origin}: {'' if code is None else code} {text}".rstrip()
-        self._lose_sessions(origin, self._cause)
+        if self.closed_cause is None:
+            self.closed_cause = f"{origin}: {'' if code is None else code} {text}".rstrip()
+        self._lose_sessions(origin, self.closed_cause)
         self._touched.clear()
         self._events.append(ConnectionClosed(origin, code, text, violation))
         self._ended = True

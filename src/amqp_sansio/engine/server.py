@@ -136,7 +136,7 @@ class ServerConnection(Connection):
         """A failed login breaks no rule: close 320, which tells the client nothing that it could use."""
         text = "authentication failed"
         close = Close(CloseCode.CONNECTION_FORCED, text)
-        self._cause = f"{text}: {reason}"
+        self.closed_cause = f"{text}: {reason}"
         self._say(close)
         self._begin_close(Close(CloseCode.CONNECTION_FORCED, f"{text}: {reason}"))
 
@@ -213,8 +213,8 @@ class ServerConnection(Connection):
             )
         self._say(Redirect(host, tuple(known_hosts)))
         self._asked = None
-        self._cause = f"redirected to {host}"
-        self._end(Origin.LOCAL, None, self._cause)
+        self.closed_cause = f"redirected to {host}"
+        self._end(Origin.LOCAL, None, self.closed_cause)
 
     def _must_be_asked(self, said: str) -> Open:
         self._must_be_alive(said)
@@ -270,7 +270,7 @@ class ServerConnection(Connection):
 
     def _answer_by_policy(self) -> None:
         self._unanswered = False
-        if self._cause is not None:
+        if self.closed_cause is not None:
             return
         asked = self._asked
         if asked is not None:

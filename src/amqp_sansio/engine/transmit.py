@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from struct import Struct as Packing
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.speaking import Effect, check_command, check_fragments, check_modes
@@ -10,7 +9,11 @@ from amqp_sansio.errors import EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
-from amqp_sansio.wire.segments import frame_command
+from amqp_sansio.wire.explain import UNWRITABLE
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun
+from amqp_sansio.wire.headers import HEADER_WRITERS
+from amqp_sansio.wire.octets import put_frame_header
+from amqp_sansio.wire.segments import BODY, HEADER, frame_command
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import CommandId
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
     from amqp_sansio.engine.subscription import Subscriber
 
-_pack: Final = Packing(">BBHHHI").pack  # a frame header: flags, type, size, track, channel, reserved
 _CACHED: Final = 256
 """Command segments of transfers that one session remembers."""
 
@@ -26,10 +28,12 @@ Prepared: TypeAlias = tuple[bytes, bytes | None, bytes | None, list[bytes], Effe
 """A command that was checked: its segments, its frames, and what happens once it is written."""
 
 
-def encode_headers(session: Session, headers: tuple[Struct | bytes, ...], verb: str) -> bytes | None:
+def encode_headers(session: Session, headers: tuple[Struct | bytes, ...]) -> bytes | None:
     """The header segment; None without any."""
     if not headers:
         return None
+    if len(headers) == 1 and type(headers[0]) is bytes:
+        return headers[0]
     layout = session.carrier.layout
     parts: list[bytes] = []
     for struct in headers:
@@ -51,7 +55,7 @@ def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, .
         raise LocalProtocolError(f"{verb} with content", "a command without segments", (f"{verb} without content",))
     effect = check_command(session, command)
     payload = carrier.layout.encode_command(command, sync)
-    header = encode_headers(session, headers, verb)
+    header = encode_headers(session, headers)
     content = octets_of(body) or None
     frames = frame_command(session.channel.number, payload, header, content, carrier.max_frame_size)
     return payload, header, content, frames, effect
@@ -94,7 +98,7 @@ def transfer(
 ) -> CommandId:
     """The one way a message goes out.  Nothing changes before everything was checked and encoded."""
     channel = session.channel
-    if channel is None or session.state != "attached" or channel.carrier.closed_cause is not None:
+    if not session.speaks or channel is None or channel.carrier.closed_cause is not None:
         session.check_speak("message.transfer")
         raise AssertionError(session.state)
     carrier = channel.carrier
@@ -102,35 +106,44 @@ def transfer(
     if command is None:
         command = encode_transfer(session, channel, destination, accept_mode, acquire_mode, sync)
     payload, frame = command
-    header = encode_headers(session, headers, "message.transfer") if headers else None
-    content: bytes | None = octets_of(body)
-    header_octets = 0 if header is None else len(header)
-    body_octets = 0 if content is None else len(content)
-    room = carrier.max_frame_size - 12
-    if body_octets and header is not None and header_octets <= room and body_octets <= room:
-        octets = b"".join((
-            frame, _pack(0x03, 2, header_octets + 12, 1, channel.number, 0), header,
-            _pack(0x07, 3, body_octets + 12, 1, channel.number, 0), content or b"",
-        ))  # fmt: skip
+    content = body if type(body) is bytes else octets_of(body)
+    try:
+        header = b"".join([HEADER_WRITERS[type(struct)](struct) for struct in headers])
+    except UNWRITABLE:  # other structs, octets, values that cannot be written: the slow way does it or says why not
+        header = encode_headers(session, headers) or b""
+    header_octets = len(header)
+    body_octets = len(content)
+    room = carrier.max_frame_size - FRAME_HEADER_SIZE
+    number = channel.number
+    if 0 < header_octets <= room and 0 < body_octets <= room:
+        header_frame = put_frame_header(0x03, HEADER, header_octets + FRAME_HEADER_SIZE, 0, 1, number, 0)
+        body_frame = put_frame_header(0x07, BODY, body_octets + FRAME_HEADER_SIZE, 0, 1, number, 0)
+        octets = b"".join((frame, header_frame, header, body_frame, content))
     else:
-        if not body_octets:
-            content = None
-        octets = b"".join(frame_command(channel.number, payload, header, content, carrier.max_frame_size))
-    subscriber: Subscriber | None = None
-    cost = 0
+        octets = b"".join(frame_command(number, payload, header or None, content or None, carrier.max_frame_size))
     producer = session.producer
     if producer is not None and not producer.allows(1):
         raise NoCredit("", "message", 1, 0)
-    if session.role == "server":
+    subscriber: Subscriber | None = None
+    cost = 0
+    if session.delivers:
         cost = header_octets + body_octets if session.counts_headers else body_octets
         subscriber = find_subscriber(session, destination, cost)
     outbound = session.outbound
+    id = outbound.next_id
     if outbound.retain:
         outbound.check_room(len(payload) + header_octets + body_octets, session.limits)
-    if outbound.position != outbound.next_id:
-        write_point(session)
-    carrier.write(octets)
-    id = outbound.say(payload, header, content)
+        if outbound.position != id:
+            write_point(session)
+        carrier.write(octets)
+        outbound.say(payload, header or None, content or None)
+    else:  # `say`, without the call
+        if outbound.position != id:
+            write_point(session)
+            outbound.sent = True
+        carrier.write(octets)
+        outbound.next_id = outbound.position = (id + 1) & 0xFFFFFFFF
+        outbound.outstanding.add(id)
     if producer is not None:
         producer.spend(1)
     if subscriber is not None:
@@ -146,7 +159,7 @@ def encode_transfer(
     """The command segment of a transfer, and the frame with it where content follows; remembered."""
     check_modes(accept_mode, acquire_mode)
     payload = channel.carrier.layout.encode_command(message.Transfer(destination, accept_mode, acquire_mode), sync)
-    command = payload, _pack(0x0B, 1, len(payload) + 12, 1, channel.number, 0) + payload
+    command = payload, frame_begun(channel.number, payload)
     if len(session.command_cache) >= _CACHED:
         session.command_cache.clear()
     session.command_cache[destination, accept_mode, acquire_mode, sync] = command
@@ -167,6 +180,7 @@ def find_subscriber(session: Session, destination: str, cost: int) -> Subscriber
 
 
 def no_subscriber(session: Session, destination: str) -> LocalProtocolError:
+    """What to raise for a transfer to a destination that nobody subscribed with; lists those that there are."""
     legal = tuple([f"message.transfer {name!r}" for name in list(session.subscribers)[:8]])
     return LocalProtocolError(f"message.transfer {destination!r}", "no such subscriber", legal)
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from amqp_sansio.errors import DecodeError, HeaderError
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.wire.layouts.structs import DECODERS
+from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
+from amqp_sansio.wire.layouts.structs import DECODERS, WRITERS
 from amqp_sansio.wire.octets import struct_head, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import BAD, decode_struct32, encode_struct32
+
+HEADER_WRITERS: Final[dict[type, Callable[..., bytes]]] = {
+    kind: WRITERS[kind] for kind in (DeliveryProperties, MessageProperties)
+}
+"""The quick way to write what a message nearly always carries; raises what `explain.UNWRITABLE` holds."""
 
 
 def walk_headers(b: bytes, start: int, end: int, limits: Limits) -> None:
