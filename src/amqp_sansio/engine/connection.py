@@ -238,7 +238,7 @@ class Connection(Lifecycle):
             if 4 < walked <= octets - 8:
                 walked += 4 + u32(header, walked)[0]
             session = channel.session
-            if walked == octets and session is not None and session.state == "attached":
+            if walked == octets and session is not None and session.speaks:
                 return hear_transfer(session, known.transfer, header, body, known.sync, offset)
         channel.receive_command(Assembly(number, 1, COMMAND, known.payload, header, body, offset, reader.offset))
         return None

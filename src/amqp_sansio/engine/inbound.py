@@ -76,6 +76,9 @@ class Inbound:
     def take(self) -> int:
         """A command arrived whole: its id, or DUPLICATE when it was received before."""
         id = self.cursor
+        if id == self.received:
+            self.received = self.cursor = (id + 1) & 0xFFFFFFFF
+            return id
         if self.gapped and id in self.gapped:
             id = self._behind_gap(id)
         self.cursor = next_id = (id + 1) & 0xFFFFFFFF

@@ -86,7 +86,11 @@ class Session:
         self.timeout = timeout
         """How long it lives while detached: what we want until somebody grants something else."""
         self.max_timeout: Final = timeout if role == "client" and max_timeout == 0 else max_timeout
-        self.state: State = "detached"
+        self._state: State = "detached"
+        self.hears = False
+        """Whether what the other side says on the channel counts."""
+        self.speaks = False
+        """Whether commands may be said, as far as the session is concerned."""
         self.cause = "not attached yet"
         self.channel: Channel | None = None
         self.attachments = 0
@@ -118,6 +122,7 @@ class Session:
         self.eager_headers = False
         """Whether header structs are decoded on receipt, on the connection that carries it now."""
         self.counts_headers: Final = profile.octets != "body"
+        self.delivers: Final = role == "server"
 
     # --- attachment -------------------------------------------------------------------------------------------------------
 
@@ -333,9 +338,15 @@ class Session:
         return self.channel.carrier
 
     @property
-    def hears(self) -> bool:
-        """Whether what the other side says on the channel counts."""
-        return self.state in ("attached", "resuming", "refused")
+    def state(self) -> State:
+        """Where the session stands: see `State`."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = state
+        self.hears = state in ("attached", "resuming", "refused")
+        self.speaks = state == "attached"
 
     def check_speak(self, said: str) -> None:
         """SessionDetachedError or ConnectionClosedError unless commands may be said now."""

@@ -166,10 +166,10 @@ def _settle(session: Session, command: Command) -> Effect | None:
     completes = session.profile.completion != "manual"
 
     def effect(_: int) -> None:
-        settled = session.transfers.uncompleted(planned) if completes else EMPTY
-        session.transfers.apply(planned)
-        if settled:
-            session.complete_now(settled)
+        done = session.transfers.apply(planned, ids, completes)
+        if done:
+            session.inbound.complete(done)
+            session.touch()
 
     return effect
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.serials import RangeSet, pick
@@ -27,7 +27,9 @@ class Delivery(NamedTuple):
     completed: bool
 
 
-RULES = {
+_MOVES: Final = {accept_mode: table.moves for accept_mode, table in rows.TRANSFER.items()}
+
+RULES: Final = {
     rows.ACCEPT: "message.accept.acquisition",
     rows.REJECT: "message.reject.acquisition",
 }
@@ -41,32 +43,47 @@ class Transfers:
     def __init__(self) -> None:
         self.deliveries: dict[int, Delivery] = {}
 
-    def plan(self, verb: str, ids: RangeSet) -> dict[int, Delivery]:
-        """What the deliveries become when the recipient says `verb` about `ids`; changes nothing.
+    def plan(self, verb: str, ids: RangeSet) -> list[tuple[int, Delivery, str]]:
+        """The deliveries, and the states that they come into, when the recipient says `verb` about `ids`; changes nothing.
 
         LocalProtocolError when it may not be said about every one of them.
         """
         found = pick(ids, self.deliveries)
-        planned: dict[int, Delivery] = {}
+        planned: list[tuple[int, Delivery, str]] = []
         bad: list[int] = []
         for id in found:
             delivery = self.deliveries[id]
-            state = rows.TRANSFER[delivery.accept_mode].moves.get((delivery.state, rows.RECIPIENT, verb))
+            state = _MOVES[delivery[1]].get((delivery[0], rows.RECIPIENT, verb))
             if state is None:
                 bad.append(id)
             else:
-                planned[id] = delivery._replace(state=state)
+                planned.append((id, delivery, state))
         if bad or len(found) != len(ids) or not ids:
             raise self._misuse(verb, ids, bad)
         return planned
 
-    def apply(self, planned: dict[int, Delivery]) -> None:
-        """Makes a plan true."""
-        for id, delivery in planned.items():
-            if delivery.state == rows.END and delivery.completed:
-                self.deliveries.pop(id, None)
-            else:
-                self.deliveries[id] = delivery
+    def apply(self, planned: list[tuple[int, Delivery, str]], ids: RangeSet, completes: bool) -> RangeSet:
+        """Makes a plan about `ids` true.
+
+        With `completes`, what is settled is completed as well: returns what was not so before.
+        """
+        deliveries = self.deliveries
+        done: list[int] = []
+        given: dict[Subscription, tuple[int, int]] = {}
+        for id, delivery, state in planned:
+            if state != rows.END or not (completes or delivery.completed):
+                deliveries[id] = delivery._replace(state=state)
+                continue
+            del deliveries[id]
+            if not delivery.completed:
+                done.append(id)
+                subscription = delivery.subscription
+                if subscription is not None:
+                    messages, octets = given.get(subscription, (0, 0))
+                    given[subscription] = messages + 1, octets + delivery.octets
+        for subscription, (messages, octets) in given.items():
+            subscription.flow.complete(messages, octets)
+        return ids if len(done) == len(planned) else RangeSet.of(*done)
 
     def acquired(self, asked: RangeSet, acquired: RangeSet) -> None:
         """The result of an acquire for `asked` came: `acquired` are ours now, the others are as before."""
@@ -95,10 +112,6 @@ class Transfers:
                 del self.deliveries[id]
             else:
                 self.deliveries[id] = delivery._replace(state=state, completed=True)
-
-    def uncompleted(self, planned: dict[int, Delivery]) -> RangeSet:
-        """Those that a plan settles and that are not completed yet."""
-        return RangeSet([(id, id) for id, d in planned.items() if d.state == rows.END and not d.completed])
 
     def unsettled(self, subscription: Subscription | None = None) -> RangeSet:
         """Transfers with explicit accept that are neither accepted, rejected nor released."""

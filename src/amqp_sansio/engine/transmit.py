@@ -28,10 +28,12 @@ Prepared: TypeAlias = tuple[bytes, bytes | None, bytes | None, list[bytes], Effe
 """A command that was checked: its segments, its frames, and what happens once it is written."""
 
 
-def encode_headers(session: Session, headers: tuple[Struct | bytes, ...], verb: str) -> bytes | None:
+def encode_headers(session: Session, headers: tuple[Struct | bytes, ...]) -> bytes | None:
     """The header segment; None without any."""
     if not headers:
         return None
+    if len(headers) == 1 and type(headers[0]) is bytes:
+        return headers[0]
     layout = session.carrier.layout
     parts: list[bytes] = []
     for struct in headers:
@@ -53,7 +55,7 @@ def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, .
         raise LocalProtocolError(f"{verb} with content", "a command without segments", (f"{verb} without content",))
     effect = check_command(session, command)
     payload = carrier.layout.encode_command(command, sync)
-    header = encode_headers(session, headers, verb)
+    header = encode_headers(session, headers)
     content = octets_of(body) or None
     frames = frame_command(session.channel.number, payload, header, content, carrier.max_frame_size)
     return payload, header, content, frames, effect
@@ -96,7 +98,7 @@ def transfer(
 ) -> CommandId:
     """The one way a message goes out.  Nothing changes before everything was checked and encoded."""
     channel = session.channel
-    if channel is None or session.state != "attached" or channel.carrier.closed_cause is not None:
+    if not session.speaks or channel is None or channel.carrier.closed_cause is not None:
         session.check_speak("message.transfer")
         raise AssertionError(session.state)
     carrier = channel.carrier
@@ -108,7 +110,7 @@ def transfer(
     try:
         header = b"".join([HEADER_WRITERS[type(struct)](struct) for struct in headers])
     except UNWRITABLE:  # other structs, octets, values that cannot be written: the slow way does it or says why not
-        header = encode_headers(session, headers, "message.transfer") or b""
+        header = encode_headers(session, headers) or b""
     header_octets = len(header)
     body_octets = len(content)
     room = carrier.max_frame_size - FRAME_HEADER_SIZE
@@ -119,21 +121,29 @@ def transfer(
         octets = b"".join((frame, header_frame, header, body_frame, content))
     else:
         octets = b"".join(frame_command(number, payload, header or None, content or None, carrier.max_frame_size))
-    subscriber: Subscriber | None = None
-    cost = 0
     producer = session.producer
     if producer is not None and not producer.allows(1):
         raise NoCredit("", "message", 1, 0)
-    if session.role == "server":
+    subscriber: Subscriber | None = None
+    cost = 0
+    if session.delivers:
         cost = header_octets + body_octets if session.counts_headers else body_octets
         subscriber = find_subscriber(session, destination, cost)
     outbound = session.outbound
+    id = outbound.next_id
     if outbound.retain:
         outbound.check_room(len(payload) + header_octets + body_octets, session.limits)
-    if outbound.position != outbound.next_id:
-        write_point(session)
-    carrier.write(octets)
-    id = outbound.say(payload, header or None, content or None)
+        if outbound.position != id:
+            write_point(session)
+        carrier.write(octets)
+        outbound.say(payload, header or None, content or None)
+    else:  # `say`, without the call
+        if outbound.position != id:
+            write_point(session)
+            outbound.sent = True
+        carrier.write(octets)
+        outbound.next_id = outbound.position = (id + 1) & 0xFFFFFFFF
+        outbound.outstanding.add(id)
     if producer is not None:
         producer.spend(1)
     if subscriber is not None:
@@ -170,6 +180,7 @@ def find_subscriber(session: Session, destination: str, cost: int) -> Subscriber
 
 
 def no_subscriber(session: Session, destination: str) -> LocalProtocolError:
+    """What to raise for a transfer to a destination that nobody subscribed with; lists those that there are."""
     legal = tuple([f"message.transfer {name!r}" for name in list(session.subscribers)[:8]])
     return LocalProtocolError(f"message.transfer {destination!r}", "no such subscriber", legal)
 

@@ -362,6 +362,8 @@ def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:
 
     Costs whichever is smaller, the ids of the set or the keys, and never more than the keys a few times over.
     """
+    if not live or not ids:
+        return []
     found: list[int] = []
     if len(ids) <= 4 * len(live):
         for low, high in ids.ranges:

@@ -15,6 +15,7 @@ from amqp_sansio.events import AttachRequested, Event, Origin, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.message import Transfer
+from amqp_sansio.spec.session import Attach, Attached, CommandPoint
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import CONTROL, Assembly, SegmentReader, frame_command, frame_control
@@ -223,3 +224,37 @@ class Wire:
         self.client = self._carrier("client")
         self.server = self._carrier("server")
         self.client.events, self.server.events = events
+
+
+def attached_session(
+    role: Role,
+    name: bytes = b"s",
+    *,
+    timeout: int | None = 0,
+    max_timeout: int | None = 0,
+    profile: Profile = DEFAULT_PROFILE,
+    limits: Limits = DEFAULT_LIMITS,
+    max_frame_size: int = 65535,
+    eager_headers: bool = False,
+    pointed: bool = True,
+) -> tuple[BareCarrier, Session]:
+    """A session attached on channel 0 of a carrier on which nothing else was said or happened.
+
+    `pointed`: the other side has said command-point(0, 0).
+    """
+    carrier = BareCarrier(
+        role, profile=profile, limits=limits, max_frame_size=max_frame_size, eager_headers=eager_headers
+    )  # fmt: skip
+    session = Session(name, role, timeout=timeout, max_timeout=max_timeout, profile=profile, limits=limits)
+    if role == "client":
+        session.bind(carrier.channel(0))
+        session.attach()
+        carrier.hear(Attached(name))
+    else:
+        carrier.hear(Attach(name))
+        carrier.channel(0).accept(session)
+    if pointed:
+        carrier.hear(CommandPoint(0, 0))
+    carrier.happened()
+    carrier.take()
+    return carrier, session
