@@ -49,7 +49,7 @@ class Log:
     def said(self) -> list[tuple[str, str, str]]:
         return [
             (name, heard.speaker, str(getattr(heard.said, "verb", None) or getattr(heard.said, "rule", "header")))
-            for name, heard in self.heard
+            for name, heard in sorted(self.heard, key=lambda each: each[1].packet)
         ]
 
     def notes(self) -> list[Note]:

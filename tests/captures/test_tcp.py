@@ -112,6 +112,14 @@ def test_fin_in_and_out_of_order() -> None:
     assert host.flow.settled
 
 
+def test_a_fin_comes_after_what_it_acknowledges() -> None:
+    host = Host().open().hear(0, 1, ack=4, flags=FIN).hear(1, 1, b"abc", ack=1)
+    assert host.ear.heard == [("data", 1, b"abc"), ("eof", 0, None)]
+    # Sent again with newer acknowledgements: each FIN acknowledges the other.
+    host = Host().open().hear(0, 1, ack=2, flags=FIN).hear(1, 1, ack=2, flags=FIN)
+    assert sorted(host.ear.heard) == [("eof", 0, None), ("eof", 1, None)]
+
+
 def test_a_lost_fin_is_no_gap() -> None:
     host = Host().open().hear(0, 1, b"abc", ack=1).hear(1, 1, ack=5, flags=FIN)
     host.flow.give_up()

@@ -64,5 +64,6 @@ def test_text_for_people_is_harmless() -> None:
     assert short("\x1b[31mred") == '"\\u001b[31mred"'
     assert short("x" * 100) == "x" * 60 + "..."
     assert short([[0, 4], [7, 7]]) == "{0-4,7}"
-    assert pairs({"accept_mode": 1, "sync": True, "a b": "c d"}) == 'accept-mode=1 sync "a b"="c d"'
-    assert short({"k": ["v", None]}) == "{k=[v, null]}"
+    assert pairs({"accept_mode": 1, "sync": True, "queue": "c d"}) == 'accept-mode=1 sync queue="c d"'
+    assert short({"a_key": ["v", None], "a b": True}) == '{a_key=[v, null] "a b"=true}'
+    assert short({"struct": "dtx.xid", "branch_id": "62"}) == "{struct=dtx.xid branch-id=62}"

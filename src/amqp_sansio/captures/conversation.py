@@ -122,6 +122,7 @@ class Conversation:
     # The sink of a Flow.
 
     def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
+        """The next octets of a side (see `tcp.Sink`)."""
         if self._witness is not None:
             self._feed(side, octets, 0, packet, time)
         elif not self.foreign:
@@ -131,6 +132,7 @@ class Conversation:
             self._recognise(final=False)
 
     def gap(self, side: int, octets: int, packet: int, time: int) -> None:
+        """Octets of a side that are not in the capture."""
         if self._witness is not None:
             self._feed(side, b"", octets, packet, time)
         elif not self.foreign:
@@ -139,12 +141,14 @@ class Conversation:
                 self._heads[side] += b"\0" * min(octets, len(_NAME))
 
     def eof(self, side: int, packet: int, time: int) -> None:
+        """A side has said its last octet."""
         self.packet, self.time = packet, time
         if self._witness is None and not self.foreign:
             self._recognise(final=self._ended[1 - side])
         self._end(side)
 
     def reset(self, side: int, packet: int, time: int) -> None:
+        """A side has reset the TCP connection."""
         self.packet, self.time = packet, time
         self._over = True
         if self._witness is None and self.asked:
@@ -176,9 +180,15 @@ class Conversation:
         """It is a conversation: make an observer and let it hear what was said so far."""
         if self.server is not None:
             self.client = 1 - self.server
-        self._witness = self._make(self._from_the_middle())
+        middle = self._from_the_middle()
+        self._witness = self._make(middle)
         prelude, self._prelude = self._prelude, []
         self._heads = [b"", b""]
+        if middle:
+            # What the client said first is not there, and nobody knows how much of it.
+            self._witness.receive_gap(CLIENT, 0)
+            while self._witness.next_event() is not None:
+                pass
         for side, octets, lost, packet, time in prelude:
             self._feed(side, octets, lost, packet, time)
 
@@ -256,15 +266,16 @@ class Conversation:
             self._ended[side] = True
             if self._witness is not None:
                 self._witness.receive_eof(self._name(side))
-                self._drain()
+                self._drain(ending=True)
 
-    def _drain(self) -> None:
+    def _drain(self, ending: bool = False) -> None:
+        """Tell what there is to tell.  `ending`: notes are about the end of the stream, not about its last octet."""
         witness = self._witness
         assert witness is not None
         while (event := witness.next_event()) is not None:
             speaker, start, end, said = event
             packet, time = self._marks[self.client if speaker == CLIENT else 1 - self.client].at(end)
-            if not packet:
+            if not packet or (ending and isinstance(said, Note)):
                 packet, time = self.packet, self.time
             if isinstance(said, ControlSeen):
                 self._control(said, time)
@@ -294,7 +305,7 @@ class Conversation:
             if quiet > 2 * self._beat and not self._silent[side] and not self._ended[side]:
                 self._silent[side] = True
                 who = "client" if side == self.client else "server"
-                heard = f"nothing was heard from the {who} for {quiet / 1e9:.3f} s"
+                heard = f"nothing was heard from the {who} for {quiet / 1e9:.4f} s"
                 text = f"{heard}; heartbeats were agreed every {self._beat / 1e9:.0f} s"
                 self._note(side, "connection.silence", text)
 

@@ -36,7 +36,7 @@ class Sink(Protocol):
         """The next octets; they were captured in `packet`."""
 
     def gap(self, side: int, octets: int, packet: int, time: int) -> None:
-        """So many octets are not in the capture; `packet` made that known."""
+        """So many octets are not in the capture; `packet` is the one after them, or that made it known."""
 
     def eof(self, side: int, packet: int, time: int) -> None:
         """The side has said its last octet (FIN)."""
@@ -60,7 +60,7 @@ class Piece(NamedTuple):
 class Direction:
     """What one side has said."""
 
-    __slots__ = ("acked", "ended", "fin", "first", "known", "lost", "pieces", "position", "since", "waiting")
+    __slots__ = ("acked", "ended", "fin", "fin_need", "first", "known", "lost", "pieces", "position", "since", "waiting")
 
     def __init__(self) -> None:
         self.known = False
@@ -69,6 +69,7 @@ class Direction:
         self.pieces: list[Piece] = []  # by offset, not overlapping
         self.waiting = 0  # what they cost
         self.fin: int | None = None
+        self.fin_need = 0  # how far the other direction must have come before the FIN
         self.ended = False
         self.acked = 0  # offset up to which the other side has acknowledged
         self.lost = 0  # offset below which holes are gaps
@@ -83,6 +84,18 @@ class Direction:
         """The offset of a sequence number, the one nearest to where we are."""
         away = (sequence - self.first - self.position) & _MASK
         return self.position + (away - (1 << 32) if away >> 31 else away)
+
+    @property
+    def at_fin(self) -> bool:
+        """Everything was handed out but the FIN."""
+        return self.fin == self.position and not self.ended
+
+    @property
+    def next_packet(self) -> int | None:
+        """The packet of the next octets, if they are there; that of a FIN comes after every other."""
+        if self.pieces and self.pieces[0].start <= self.position:
+            return self.pieces[0].packet
+        return 1 << 62 if self.at_fin else None
 
     def insert(self, piece: Piece) -> int:
         """Keep what is new of `piece`: what came first wins.  Answers by how much the cost grew."""
@@ -174,8 +187,11 @@ class Flow:
         start = mine.offset(sequence)
         if abs(start - mine.position) > _WINDOW:
             return
-        if flags & FIN and mine.fin is None:
-            mine.fin = start + length
+        if flags & FIN:
+            if mine.fin is None:
+                mine.fin = start + length
+                mine.fin_need = need
+            mine.fin_need = min(mine.fin_need, need)
         if length and start + length > mine.position:
             if start == mine.position and not mine.pieces and not cut and need <= other.position:
                 mine.position += length
@@ -188,7 +204,14 @@ class Flow:
         if flags & RST and self.reset_by is None:
             self.reset_by = side
             self._sink.reset(side, packet, time)
-        if mine.pieces or other.pieces or mine.fin is not None or other.acked > other.position or mine.acked > mine.position:
+        if (
+            mine.pieces
+            or other.pieces
+            or mine.fin is not None
+            or other.fin is not None
+            or other.acked > other.position
+            or mine.acked > mine.position
+        ):
             self._advance()
             self._watch()
 
@@ -225,10 +248,11 @@ class Flow:
             moved = self._one(0)
             moved = self._one(1) or moved
             if not moved:
-                heads = [side.pieces[0] for side in self.sides if side.pieces and side.pieces[0].start <= side.position]
-                if len(heads) == 2:
+                ready = [index for index, side in enumerate(self.sides) if side.next_packet is not None]
+                if len(ready) == 2:
                     # Each acknowledges the other: one was sent again, with a newer acknowledgement than the first time.
-                    moved = self._one(int(heads[0].packet > heads[1].packet), force=True)
+                    ready.sort(key=lambda index: self.sides[index].next_packet or 0)
+                    moved = self._one(ready[0], force=True)
 
     def _one(self, index: int, force: bool = False) -> bool:
         """Hand out what can be of one direction; whether there was anything.  `force`: its next piece in any case."""
@@ -249,7 +273,7 @@ class Flow:
                     continue
                 side.waiting -= PIECE_OCTETS + len(piece.octets)
                 if gap:
-                    self._sink.gap(index, gap, self.packet, self._time)
+                    self._sink.gap(index, gap, piece.packet, piece.time)
                     gap = 0
                 self._sink.data(index, piece.octets, piece.packet, piece.time)
             elif side.lost > side.position:
@@ -267,8 +291,9 @@ class Flow:
                 break
         del pieces[:done]
         if gap:
-            self._sink.gap(index, gap, self.packet, self._time)
-        if side.fin is not None and side.position == side.fin and not side.ended:
+            packet, time = (pieces[0].packet, pieces[0].time) if pieces else (self.packet, self._time)
+            self._sink.gap(index, gap, packet, time)
+        if side.at_fin and (force or side.fin_need <= other.position or other.fin == other.position):
             side.ended = True
             side.position += 1
             self._sink.eof(index, self.packet, self._time)

@@ -31,20 +31,20 @@ def short(value: Json) -> str:
             return "{" + _cut(",".join(_span(each) for each in value)) + "}"
         return "[" + _cut(", ".join(short(each) for each in value[:20])) + "]"
     if isinstance(value, dict):
-        return "{" + _cut(pairs(value)) + "}"
+        return "{" + _cut(pairs(value, names="struct" in value)) + "}"
     return json_line(value)
 
 
-def pairs(fields: Mapping[str, Json]) -> str:
-    """Fields for people: name=value; a bit that is set is its name alone.  Names are the specification's."""
+def pairs(fields: Mapping[str, Json], names: bool = True) -> str:
+    """Fields for people: name=value; a bit that is set is its name alone.  `names`: they are the specification's."""
     return " ".join(
-        _name(name) if value is True else f"{_name(name)}={short(value)}" for name, value in list(fields.items())[:40]
+        _name(name, names) if value is True and names else f"{_name(name, names)}={short(value)}"
+        for name, value in list(fields.items())[:40]
     )
 
 
-def _name(name: str) -> str:
-    bare = name.replace("_", "-")
-    return bare if _BARE.issuperset(bare) and len(bare) <= _LONGEST else short(name)
+def _name(name: str, ours: bool) -> str:
+    return name.replace("_", "-") if ours else short(name)
 
 
 def _span(pair: Json) -> str:

@@ -87,6 +87,11 @@ class Ear:
         return self.state == FRAMES and self.late and not self.found
 
     @property
+    def searching(self) -> bool:
+        """The next frame is being looked for."""
+        return self.state == FRAMES and self.reader is not None and self.reader.searching
+
+    @property
     def unfinished(self) -> int | None:
         """Where the earliest thing under way ends so far: what is told of it later ends there or behind.  None: nothing is."""
         if self.state == FRAMES:
@@ -94,6 +99,7 @@ class Ear:
         return self.received if self.opaque or self._head else None
 
     def receive(self, octets: bytes) -> None:
+        """Stores octets; behind a point from which nothing can be read they are only counted."""
         self.received += len(octets)
         self.heard += len(octets)
         if self.state == FRAMES and self.reader is not None:

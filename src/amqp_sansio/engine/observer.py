@@ -66,6 +66,7 @@ class Observer:
         self._events: deque[Observed] = deque()
         self._at: Speaker | None = None
         self._late = False
+        self._shaky = False  # a speaker's frames are being looked for: what it said comes later than it was said
         self._eof = False
         self._client_header: ProtocolHeader | None = None
         self._transfers: dict[bytes, tuple[Command, bool]] = {}
@@ -137,6 +138,10 @@ class Observer:
         if ear.ended:
             return
         self._at = speaker
+        searching = self._ears["C"].searching or self._ears["S"].searching
+        if self._shaky and not searching:
+            self._witness.unsettle()
+        self._shaky = searching
         if isinstance(what, bytes):
             ear.receive(what)
         elif what is None:
@@ -146,6 +151,7 @@ class Observer:
             at = ear.received
             ear.lost(what)
             self._witness.lost(speaker)
+            self._shaky = True
             self._say(speaker, at, ear.received, Note("gap", f"{what} octets are missing"))
 
     def _close(self, speaker: Speaker) -> None:
@@ -181,7 +187,10 @@ class Observer:
         ear = self._ears[speaker]
         if ear.late and not self._late:
             self._late = True
+            self._shaky = True
             self._witness.lost(speaker)
+        elif self._shaky:
+            self._witness.unsettle()
         findings = self._witness.findings
         findings.speaker = speaker
         findings.offset = start
@@ -197,16 +206,18 @@ class Observer:
 
     def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
         end = len(header.octets)
+        client, dialect = self._client_header, self.dialect or AMQP_0_10
+        if not header.amqp and client is not None and client.version is not None and client.octets != dialect.header:
+            ear.be_opaque(f"{client.name} is not read here", 0)  # before 0-10 the server begins with connection.start
+            return
         self._say(speaker, 0, end, HeaderSeen(header.octets, header.version))
         findings = self._witness.findings
         findings.channel = None
-        dialect = self.dialect or AMQP_0_10
         who = "client" if speaker == "C" else "server"
         rule = "connection.protocol-header"
         if header.octets == dialect.header:
             self.dialect = dialect
             ear.read_frames()
-            client = self._client_header
             if speaker == "C" or client is None or client.octets == header.octets or client.version is None:
                 self._witness.header(speaker, True)
             else:
@@ -351,7 +362,8 @@ class Observer:
         if self._events or self._inbox or self._at is not None:
             raise LocalProtocolError("snapshot", "events are waiting", ("next_event until it gives None",))
         name = None if self.dialect is None else self.dialect.name
-        state = (name, self.strict, self._late, self._eof, self._client_header, self._ears, self._witness, self.limits)
+        late = (self._late, self._shaky)
+        state = (name, self.strict, late, self._eof, self._client_header, self._ears, self._witness, self.limits)
         return dump(state)
 
     @classmethod
@@ -365,7 +377,7 @@ class Observer:
             raise DecodeError("snapshot", 0, "not a snapshot of an observer")
         name, strict, late, eof, client_header, ears, witness, limits = state
         good = isinstance(limits, Limits) and isinstance(witness, Witness) and isinstance(ears, dict)
-        if not (good and isinstance(client_header, ProtocolHeader | None)):
+        if not (good and isinstance(late, tuple) and isinstance(client_header, ProtocolHeader | None)):
             raise DecodeError("snapshot", 0, "not a snapshot of an observer")
         made = cls(None, bool(strict), limits)
         made.dialect = dialect or _dialect(snapshot)
@@ -373,7 +385,7 @@ class Observer:
             raise DecodeError("snapshot", 0, f"it was taken with the dialect {name}: give it")
         made._ears.update(ears)
         made._witness = witness
-        made._late = bool(late)
+        made._late, made._shaky = map(bool, late)
         made._eof = bool(eof)
         made._client_header = client_header
         return made

@@ -129,6 +129,12 @@ class Witness:
         for witness in self._channels.values():
             witness.lost(SPEAKERS[speaker])
 
+    def unsettle(self) -> None:
+        """What is heard next may come out of turn: the speakers' dialogues may stand anywhere."""
+        self.dialogue = ConnectionDialogue.unknown()
+        for witness in self._channels.values():
+            witness.unsettle()
+
     def ended(self, speaker: str) -> None:
         """`speaker`'s octets have ended."""
         if self._ended:

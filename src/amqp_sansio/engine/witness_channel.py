@@ -194,9 +194,13 @@ class ChannelWitness:
 
     # What was not heard.
 
+    def unsettle(self) -> None:
+        """The session may be attached or not."""
+        self._attachment = AttachmentDialogue(True)
+
     def lost(self, speaker: str) -> None:
         """Some of `speaker`'s words were lost: what depends on them is unknown."""
-        self._attachment = AttachmentDialogue(True)
+        self.unsettle()
         self._stream(speaker).lost()
         self._credit_of(CLIENT).stop()
         self._credit_of(SERVER).stop()

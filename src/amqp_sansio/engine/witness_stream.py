@@ -71,6 +71,7 @@ class StreamWitness:
         return id
 
     def command_point(self, control: CommandPoint) -> None:
+        """The sender says which id comes next."""
         self._machine.step(self._sender, COMMAND_POINT)
         id = control.command_id or 0
         if control.command_offset:
@@ -88,6 +89,7 @@ class StreamWitness:
         self.next = id
 
     def gap(self, control: Gap) -> None:
+        """The sender will never send these ids."""
         self._machine.step(self._sender, GAP)
         ids = control.commands
         if ids:
@@ -97,6 +99,7 @@ class StreamWitness:
                 self.next = serial_add(last, 1)
 
     def known_completed(self, control: KnownCompleted) -> None:
+        """The sender has heard that these are complete."""
         self._machine.step(self._sender, KNOWN_COMPLETED)
         ids = control.commands
         if not ids or self._known is None or self._reported is None:
@@ -131,6 +134,7 @@ class StreamWitness:
         return fresh
 
     def confirmed(self, control: Confirmed) -> None:
+        """The receiver will complete these for certain."""
         self._machine.step(self._receiver, CONFIRMED)
         ids = control.commands
         if not ids:
@@ -142,6 +146,7 @@ class StreamWitness:
             self._beyond(ids, "session.confirmed", 1)
 
     def expected(self, control: Expected) -> None:
+        """The receiver says what it lacks after an attach."""
         refusal = self._machine.step(self._receiver, EXPECTED)
         if refusal is not None:
             text = "nobody asked with session.flush for the expected commands"

@@ -53,6 +53,7 @@ class Assembler:
     # The automaton of one (channel, track): idle, in a segment, between two segments.
 
     def frame(self, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
+        """The next frame, cut: the assembly that it completes, None when there is none or others wait in `queue`."""
         key = channel << 4 | track
         partial = self.open.get(key)
         if partial is None:
@@ -241,7 +242,10 @@ class Assembler:
         return None
 
     def pass_over(self, key: int, flags: int, track: int, channel: int, start: int, segment: int = -1) -> None:
-        """`segment`: the type of the segment that is under way, the rest of which begins nothing."""
+        """The rest of an assembly that was refused is read and dropped.
+
+        `segment`: the type of the segment that is under way, the rest of which begins nothing.
+        """
         if flags & _LAST == _LAST or len(self.open) >= 2 * self.limits.channels:
             return
         partial = self.open[key] = Partial(channel, track, COMMAND, start)
@@ -249,6 +253,7 @@ class Assembler:
         partial.segment = segment
 
     def drop(self, key: int, partial: Partial) -> None:
+        """An assembly is over, whole or not."""
         del self.open[key]
         self.held -= partial.octets
 
@@ -286,6 +291,7 @@ class Assembler:
         return ended
 
     def break_off_all(self) -> None:
+        """Nothing more comes: what is under way ends here."""
         for partial in sorted(self.open.values(), key=lambda each: each.start):
             if partial.state != SKIPPING and self.tolerant:
                 self.queue.append(partial.assembly(False))

@@ -11,18 +11,26 @@ from amqp_sansio.wire.reading import Reading
 
 
 class DecodeControl(Protocol):
+    """Reads a control; `reading` says how tolerantly."""
+
     def __call__(self, b: bytes, start: int, end: int, reading: Reading = ..., /) -> Control: ...
 
 
 class DecodeCommand(Protocol):
+    """Reads a command, and its sync bit; `reading` says how tolerantly."""
+
     def __call__(self, b: bytes, start: int, end: int, reading: Reading = ..., /) -> tuple[Command, bool]: ...
 
 
 class DecodeStruct(Protocol):
+    """Reads a whole struct32; `reading` says how tolerantly."""
+
     def __call__(self, b: bytes, start: int, end: int, reading: Reading = ..., /) -> Struct: ...
 
 
 class DecodeHeaders(Protocol):
+    """Reads the structs of a header segment; `reading` says how tolerantly."""
+
     def __call__(self, b: bytes, start: int, end: int, reading: Reading = ..., /) -> tuple[Struct, ...]: ...
 
 
