@@ -136,10 +136,12 @@ def cut(said: Said, size: int) -> Said:
 
 def _ways(name: str, said: Said) -> Iterator[tuple[str, Said]]:
     yield "whole", said
-    if name != "capture":
+    if name == "capture":
+        return
+    if sum(len(octets) for _, octets in said) % 3:
         yield "octet by octet", cut(said, 1)
-        if sum(len(octets) for _, octets in said) % 4 == 0:
-            yield "in 7s", cut(said, 7)
+    else:
+        yield "in 7s", cut(said, 7)
 
 
 def _alarm(_number: int, _frame: FrameType | None) -> None:

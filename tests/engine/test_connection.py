@@ -27,11 +27,12 @@ from amqp_sansio.events import (
     StartReceived,
     Violation,
 )
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.connection import Close, CloseOk, Heartbeat, Open, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.queue import Declare
-from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Detach, Detached
+from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, Detached
 from amqp_sansio.testing.link import Link
 from amqp_sansio.testing.scripted import ScriptedPeer
 
@@ -255,6 +256,16 @@ def test_sessions_are_detached_before_the_connection_is_closed() -> None:
         peer.connection.session(b"t")
     with pytest.raises(AmqpError, match=r"320 go|detached"):
         session.sync()
+
+
+def test_what_was_gathered_is_written_before_close() -> None:
+    peer = asked()
+    session = server_of(peer).accept(b"s")
+    peer.say(CommandPoint(0, 0), Declare("q"), channel=1)
+    session.complete(RangeSet.of(0))
+    peer.connection.close()
+    heard = peer.hear()
+    assert [type(each) for each in heard[-2:]] == [Completed, Close]
 
 
 def test_a_session_goes_on_over_another_connection() -> None:

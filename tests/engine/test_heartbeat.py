@@ -81,6 +81,18 @@ def test_half_a_frame_does_not_keep_a_dead_peer_alive(peer: ScriptedPeer) -> Non
     assert isinstance(conn.next_event(), ConnectionClosed)
 
 
+def test_nobody_is_given_up_while_octets_wait_undecoded(peer: ScriptedPeer) -> None:
+    conn = peer.connection
+    conn.receive_data(peer.octets_of(Heartbeat()))
+    for moment in (1.0, 100.0, 1000.0):
+        conn.tick(moment)
+    assert conn.next_event() is None
+    conn.tick(1019.9)
+    assert conn.is_open
+    conn.tick(1020.0)
+    assert isinstance(conn.next_event(), ConnectionClosed)
+
+
 def test_a_heartbeat_is_never_answered(peer: ScriptedPeer) -> None:
     assert peer.say(*[Heartbeat()] * 5) == []
     peer.connection.tick(1.0)

@@ -107,6 +107,15 @@ def test_a_cut_at_any_octet_is_heard_by_both_behind_what_was_good(speaker: Speak
         assert not link.server.wants_data
 
 
+def test_a_cut_comes_with_its_octet_and_not_with_the_next() -> None:
+    link = Link(*pair(), chunk=1)
+    link.cut_after("client", 8)
+    heard = link.run()
+    assert link.broken
+    assert link.said == {"client": link.said["client"][:8], "server": link.said["server"]}
+    assert [type(event) for _, event in heard] == [ConnectionClosed, ConnectionClosed]
+
+
 def test_a_reconnect_begins_anew_and_the_record_goes_on() -> None:
     link = Link(*pair())
     link.run()

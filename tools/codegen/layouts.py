@@ -16,7 +16,7 @@ _NUMBERS = {
     "uint32": ("u32", 4, "put_u32"),
     "uint64": ("u64", 8, "put_u64"),
     "sequence-no": ("u32", 4, "put_u32"),
-    "datetime": ("i64", 8, "put_datetime"),
+    "datetime": ("i64", 8, ""),
 }
 _READ = {
     "map": ("read_map", "Map"),
@@ -41,10 +41,9 @@ _PREFIX = {"str8": 1, "vbin8": 1, "str16": 2, "vbin16": 2, "vbin32": 4}
 
 _MODULES = {
     "amqp_sansio.wire.octets": (
-        "LENGTH16 OCTET OCTET_OF i64 put_command_head put_control_head put_sized16_head put_struct_head put_u16"
+        "LENGTH16 OCTET OCTET_OF i64 put_command_head put_control_head put_sized16_head put_struct_head put_i64 put_u16"
         " put_u32 put_u64 u16 u32 u64 uuid_of"
     ),
-    "amqp_sansio.wire.scalars": "put_datetime",
     "amqp_sansio.wire.sets": "encode_byte_ranges encode_set read_byte_ranges read_set",
     "amqp_sansio.wire.types": (
         "SHORT STRUCT_READERS STRUCT_WRITERS StructDecoder encode_array encode_map encode_struct32 encode_texts put_short"
@@ -163,24 +162,53 @@ def field_reader(model: Model, struct: StructType, size: int, code: int | None) 
     wrong = ["stop > end", f"stop < p + {head}"]
     if code is not None:
         wrong.append(f"u16(b, p + {size})[0] != 0x{class_code << 8 | code:04X}")
+    full = function(struct.owner, struct.name)
+    remembered = full in _REMEMBERED
+    cache = f"{full.upper()}_READ"
+    start = [f"    flags = u16(b, p + {head - 2})[0]", f"    p += {head}"]
+    body = [
+        *start,
+        *_statements(model, struct.owner, struct, "p > stop"),
+        *call(f"return {made}", _values(model, struct.owner, struct), ", stop", 4),
+    ]
+    if remembered:
+        body = [
+            "    raw = b[p:stop]",
+            f"    known = {cache}.get(raw)",
+            "    if known is not None:",
+            "        return known, stop",
+            *start,
+            *_statements(model, struct.owner, struct, "p > stop"),
+            *call(f"made = {made}", _values(model, struct.owner, struct), "", 4),
+            f"    if len({cache}) >= 256:",
+            f"        {cache}.clear()",
+            "    if len(raw) <= 512:",
+            f"        {cache}[raw] = made",
+            "    return made, stop",
+        ]
     return [
+        *(
+            ["", f"{cache}: Final[dict[bytes, {made}]] = {{}}", '"""By their octets: answers go to a few places."""', ""]
+            if remembered
+            else []
+        ),
         "",
-        *call(f"def field_{function(struct.owner, struct.name)}", args, f" -> tuple[{made}, int]:", 0),
+        *call(f"def field_{full}", args, f" -> tuple[{made}, int]:", 0),
         f"    stop = p + {size} + {'u16' if size == 2 else 'u32'}(b, p)[0]",
         f"    if stop == p + {size}:",
         f"        return {made}(), stop",
         f"    if {' or '.join(wrong)}:",
         "        raise IndexError",
-        f"    flags = u16(b, p + {head - 2})[0]",
-        f"    p += {head}",
-        *_statements(model, struct.owner, struct, "p > stop"),
-        *call(f"return {made}", _values(model, struct.owner, struct), ", stop", 4),
+        *body,
         "",
     ]
 
 
 # --- writers ---------------------------------------------------------------------------------------
 
+
+# Structs that many messages share.
+_REMEMBERED = {"message_reply_to"}
 
 # Texts that many messages share, so that their octets are worth keeping.
 _SHARED = {"exchange", "destination", "content-type", "content-encoding", "queue"}
@@ -190,6 +218,8 @@ def _write(field: Field, name: str, kind: str) -> tuple[list[str], list[str]]:
     """Statements that come first, and the pieces to append."""
     if kind == "uint8":
         return [], [f"OCTET_OF[{name}]"]
+    if kind == "datetime":  # signed, but all 64 bits are taken
+        return [], [f"put_i64({name}) if {name} < 0x8000000000000000 else put_u64({name})"]
     if kind in _NUMBERS:
         return [], [f"{_NUMBERS[kind][2]}({name})"]
     if kind == "str8" and field.name in _SHARED:
@@ -203,7 +233,7 @@ def _write(field: Field, name: str, kind: str) -> tuple[list[str], list[str]]:
             return first, ["LENGTH16[length] if length < 256 else put_u16(length)", source]
         return first, [f"OCTET[len({source})]" if width == 1 else f"put_u32(len({source}))", source]
     if kind == "uuid":
-        return [], [f"{name}.bytes"]
+        return [], [f'{name}.int.to_bytes(16, "big")']
     if kind in _WRITE:
         return [], [f"{_WRITE[kind]}({name})"]
     return [], [f"write_{function(*kind.split('.'))}({name})"]
@@ -219,6 +249,13 @@ def writer(model: Model, owner: str, thing: Verb | StructType, head: str, given:
     lines = ["", f"def write_{function(owner, thing.name)}({given}: {made}{more}) -> bytes:"]
     if not thing.fields:
         return [*lines, f"    return {head.replace('flags', '0')}", ""]
+    remembered = function(owner, thing.name) in _REMEMBERED
+    cache = f"{function(owner, thing.name).upper()}_WRITTEN"
+    if remembered:
+        key = ", ".join(f"{given}.{field_name(f.name)}" for f in thing.fields)
+        declared = f"{cache}: Final[dict[tuple[str | None, ...], bytes]] = {{}}"
+        lines = ["", declared, '"""By their values, likewise."""', "", *lines]
+        lines += [f"    key = ({key})", f"    known = {cache}.get(key)", "    if known is not None:", "        return known"]
     lines.append("    flags = 0")
     valued = [f for f in thing.fields if wire(model, f, owner) != "bit"]
     few = len(valued) <= 3
@@ -246,6 +283,16 @@ def writer(model: Model, owner: str, thing: Verb | StructType, head: str, given:
         return [*lines, f"    return {head.replace('len(content) + ', '')}", ""]
     if not few:
         lines.append('    content = b"".join(parts)')
+    if remembered:
+        lines += [
+            f"    content = {head} + content",
+            f"    if len({cache}) >= 256:",
+            f"        {cache}.clear()",
+            f"    {cache}[key] = content",
+            "    return content",
+            "",
+        ]
+        return lines
     return [*lines, f"    return {head} + content", ""]
 
 

@@ -78,12 +78,13 @@ def rules_page() -> str:
     for path, rule in rules.RULES.items():
         carriers = [f"`{name}`" for name, text in texts.items() if f'"{path}"' in text or f"`{path}`" in text]
         tested += bool(carriers)
-        rows.append((f"`{path}`", _cell(rule.text), rule.error or "", ", ".join(carriers[:3])))
+        error = "" if rule.error is None else f"{rule.error.value} {rule.error.name.lower().replace('_', '-')}"
+        rows.append((f"`{path}`", _cell(rule.text), error, ", ".join(carriers[:3])))
     head = (
         "# Rules\n\nThe named rules and exceptions of AMQP 0-10, in our own words, with the error that goes with a breach\n"
         f"and the tests that carry the path. {tested} of {len(rows)} paths are carried by a test so far.\n\n"
     )
-    return head + _table(("path", "what it says", "code", "tests"), rows)
+    return head + _table(("path", "what it says", "error", "tests"), rows)
 
 
 def _documented_fields(cls: type) -> Iterator[tuple[str, str, str]]:

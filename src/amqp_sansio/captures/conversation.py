@@ -122,6 +122,7 @@ class Conversation:
     # The sink of a Flow.
 
     def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
+        """The next octets of a side (see `tcp.Sink`)."""
         if self._witness is not None:
             self._feed(side, octets, 0, packet, time)
         elif not self.foreign:
@@ -131,6 +132,7 @@ class Conversation:
             self._recognise(final=False)
 
     def gap(self, side: int, octets: int, packet: int, time: int) -> None:
+        """Octets of a side that are not in the capture."""
         if self._witness is not None:
             self._feed(side, b"", octets, packet, time)
         elif not self.foreign:
@@ -139,12 +141,14 @@ class Conversation:
                 self._heads[side] += b"\0" * min(octets, len(_NAME))
 
     def eof(self, side: int, packet: int, time: int) -> None:
+        """A side has said its last octet."""
         self.packet, self.time = packet, time
         if self._witness is None and not self.foreign:
             self._recognise(final=self._ended[1 - side])
         self._end(side)
 
     def reset(self, side: int, packet: int, time: int) -> None:
+        """A side has reset the TCP connection."""
         self.packet, self.time = packet, time
         self._over = True
         if self._witness is None and self.asked:

@@ -62,6 +62,8 @@ class VerdictRow(TypedDict):
 
 
 class FindingRow(TypedDict):
+    """A finding as JSON shows it."""
+
     level: str
     speaker: str
     packet: int

@@ -19,6 +19,7 @@ AMQP before 1.0 as pure state machines. The verbs here read captures of broker t
 
   amqp-sansio decode traffic.pcap       what was said: one line for each control and command
   amqp-sansio check traffic.pcap        who broke the protocol: one verdict for each connection
+  amqp-sansio run                       all of it at work: a real capture, and two machines on a link that breaks
 """
 
 _FILES: Final = """\
@@ -112,6 +113,12 @@ def parser() -> argparse.ArgumentParser:
             verb.add_argument("--secrets", action="store_true", help="show SASL responses and challenges")
         else:
             verb.add_argument("--strict", action="store_true", help="report also what deployed peers do against the letter")
+    show = verbs.add_parser(
+        "run",
+        help="show the protocol at work",
+        description="Read and judge real captures, then run a client and a server in memory on a link that breaks.",
+    )
+    show.add_argument("--seed", type=int, default=1, metavar="N", help="where the link is cut (1)")
     return top
 
 
@@ -151,6 +158,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         from amqp_sansio.cli.check import check
 
         return check(given.files, as_json=given.json, ports=given.ports, strict=given.strict)
+    if given.verb == "run":
+        from amqp_sansio.cli.run import run
+
+        return run(given.seed)
     top.print_help()
     return 2
 

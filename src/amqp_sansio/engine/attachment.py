@@ -154,6 +154,7 @@ def leave(
 
 
 def begin(session: Session) -> None:
+    """Both halves begin an attachment: nothing is known of the new channel yet."""
     session.attachments += 1
     session.outbound.begin_attachment()
     session.inbound.begin_attachment()

@@ -28,15 +28,19 @@ def hear_control(session: Session, control: Control, offset: int) -> None:
 def _request_timeout(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.RequestTimeout)
     assert session.channel is not None
-    asked, most = control.timeout, session.max_timeout
-    granted = asked if most is None else most if asked is None else min(asked, most)
+    granted = _lesser(control.timeout, session.max_timeout)
     session.channel.say(controls.Timeout(granted))
     attachment.granted(session, granted)
 
 
+def _lesser(a: int | None, b: int | None) -> int | None:
+    """The shorter of two lifetimes, of which None is the one without end."""
+    return b if a is None else a if b is None else min(a, b)
+
+
 def _timeout(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.Timeout)
-    attachment.granted(session, control.timeout)
+    attachment.granted(session, _lesser(control.timeout, session.wanted))
     session.emit(TimeoutGranted(session.name, control.timeout))
 
 

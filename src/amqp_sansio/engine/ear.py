@@ -99,6 +99,7 @@ class Ear:
         return self.received if self.opaque or self._head else None
 
     def receive(self, octets: bytes) -> None:
+        """Stores octets; behind a point from which nothing can be read they are only counted."""
         self.received += len(octets)
         self.heard += len(octets)
         if self.state == FRAMES and self.reader is not None:

@@ -172,6 +172,7 @@ def _hear_command(
 def _done(session: Session, id: int) -> None:
     """A command of class execution is complete as soon as it is heard."""
     session.inbound.completed.add(id)
+    session.inbound.due = True
     session.inbound.settle_syncs()
     session.touch()
 

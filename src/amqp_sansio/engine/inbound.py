@@ -106,11 +106,11 @@ class Inbound:
         self.incomplete.discard(ids)
         self.confirmed.discard(ids)
         self.completed.update(ids)
+        self.due = True
         self.settle_syncs()
 
     def settle_syncs(self) -> None:
         """An execution.sync is complete when every command before it is."""
-        self.due = True
         while self.syncs:
             sync = self.syncs[0]
             before = RangeSet([(serial_add(sync, 1 - HALF), serial_add(sync, -1))])
@@ -118,6 +118,7 @@ class Inbound:
                 break
             del self.syncs[0]
             self.completed.add(sync)
+            self.due = True
 
     def gap(self, ids: RangeSet) -> RangeSet:
         """session.gap: these ids will never come.  Returns those that were not received before; they count as completed."""
@@ -131,6 +132,7 @@ class Inbound:
             self._open_hole(serial_add(ahead.last, 1))
         self.holes.discard(news)
         self.completed.update(news)
+        self.due = self.due or bool(news)
         self.confirmed.discard(news)
         self.gapped.update(ids & RangeSet([(self.cursor, serial_add(self.cursor, HALF - 1))]) & news)
         if self.cursor in self.gapped:

@@ -85,7 +85,9 @@ class Session:
         self.limits: Final = limits
         self.timeout = timeout
         """How long it lives while detached: what we want until somebody grants something else."""
-        self.max_timeout: Final = timeout if role == "client" and max_timeout == 0 else max_timeout
+        self.wanted = timeout
+        """How long we want it to live while detached: what the other side grants may be less."""
+        self.max_timeout = timeout if role == "client" and max_timeout == 0 else max_timeout
         self._state: State = "detached"
         self.hears = False
         """Whether what the other side says on the channel counts."""
@@ -153,6 +155,7 @@ class Session:
         self.check_speak("session.request-timeout")
         assert self.channel is not None
         self.channel.say(controls.RequestTimeout(seconds))
+        self.wanted = seconds
         if seconds != 0:
             self.outbound.retain = True
 

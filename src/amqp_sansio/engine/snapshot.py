@@ -46,6 +46,7 @@ def take(session: Session) -> dict[str, object]:
         "timeout": session.timeout,
         "timeout_known": session.timeout_known,
         "max_timeout": session.max_timeout,
+        "wanted": session.wanted,
         "ended": session.state == "ended",
         "cause": session.cause,
         "attachments": session.attachments,
@@ -109,6 +110,7 @@ def restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> Se
         profile=profile,
         limits=limits,
     )
+    session.max_timeout, session.wanted = snapshot["max_timeout"], snapshot["wanted"]
     session.timeout_known = snapshot["timeout_known"]
     session.state = "ended" if snapshot["ended"] else "detached"
     session.cause = snapshot["cause"] if snapshot["ended"] else "restored, and not attached yet"

@@ -180,6 +180,7 @@ def find_subscriber(session: Session, destination: str, cost: int) -> Subscriber
 
 
 def no_subscriber(session: Session, destination: str) -> LocalProtocolError:
+    """What to raise for a transfer to a destination that nobody subscribed with; lists those that there are."""
     legal = tuple([f"message.transfer {name!r}" for name in list(session.subscribers)[:8]])
     return LocalProtocolError(f"message.transfer {destination!r}", "no such subscriber", legal)
 

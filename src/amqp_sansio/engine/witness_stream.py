@@ -71,6 +71,7 @@ class StreamWitness:
         return id
 
     def command_point(self, control: CommandPoint) -> None:
+        """The sender says which id comes next."""
         self._machine.step(self._sender, COMMAND_POINT)
         id = control.command_id or 0
         if control.command_offset:
@@ -88,6 +89,7 @@ class StreamWitness:
         self.next = id
 
     def gap(self, control: Gap) -> None:
+        """The sender will never send these ids."""
         self._machine.step(self._sender, GAP)
         ids = control.commands
         if ids:
@@ -97,13 +99,14 @@ class StreamWitness:
                 self.next = serial_add(last, 1)
 
     def known_completed(self, control: KnownCompleted) -> None:
+        """The sender has heard that these are complete."""
         self._machine.step(self._sender, KNOWN_COMPLETED)
         ids = control.commands
         if not ids or self._known is None or self._reported is None:
             return
         if self._beyond(ids, "session.known-completed", 0):
             return
-        unheard = self._judged(ids) - self._reported.freeze()
+        unheard = self._reported.missing(self._judged(ids))
         if unheard:
             rule = "session.known-completed.commands.known-completed-implies-known-confirmed"
             text = f"the commands {_show(unheard)} were never reported as complete"
@@ -119,18 +122,19 @@ class StreamWitness:
         if not ids or self._beyond(ids, "session.completed", 0):
             return RangeSet()
         if self._known is not None and self._findings.strict:
-            again = ids & self._known.freeze()
+            again = ids - self._known.missing(ids)
             if again:
                 rule = "session.completed.commands.exclude-known-complete"
                 text = f"the commands {_show(again)} were known to be complete"
                 self._findings.letter(rule, "session.completed", text)
         fresh = self._judged(ids)
         if self._reported is not None:
-            fresh -= self._reported.freeze()
+            fresh = self._reported.missing(fresh)
             self._reported = self._grown(self._reported, ids)
         return fresh
 
     def confirmed(self, control: Confirmed) -> None:
+        """The receiver will complete these for certain."""
         self._machine.step(self._receiver, CONFIRMED)
         ids = control.commands
         if not ids:
@@ -142,6 +146,7 @@ class StreamWitness:
             self._beyond(ids, "session.confirmed", 1)
 
     def expected(self, control: Expected) -> None:
+        """The receiver says what it lacks after an attach."""
         refusal = self._machine.step(self._receiver, EXPECTED)
         if refusal is not None:
             text = "nobody asked with session.flush for the expected commands"
@@ -171,7 +176,7 @@ class StreamWitness:
             text = f"the transfers {_show(ids)} were not all sent; the next id is {self.next}"
             self._findings.divergence(f"{verb}.transfers", verb, text, about=str(ids.last))
         elif final and self._settled is not None:
-            again = ids & self._settled.freeze()
+            again = ids - self._settled.missing(ids)
             if again:
                 rule, text = f"{verb}.acquisition", f"the transfers {_show(again)} were settled before"
                 self._findings.letter(rule, verb, text, about=str(again.first))

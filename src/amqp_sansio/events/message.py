@@ -50,24 +50,24 @@ class TransferReceived(Value):
     @property
     def delivery_properties(self) -> DeliveryProperties | None:
         """The first delivery-properties, None when there are none.  Raises `HeaderError`."""
-        for struct in self.headers:
-            if isinstance(struct, DeliveryProperties):
+        for struct in self._memo or self.headers:
+            if type(struct) is DeliveryProperties:
                 return struct
         return None
 
     @property
     def message_properties(self) -> MessageProperties | None:
         """The first message-properties, None when there are none.  Raises `HeaderError`."""
-        for struct in self.headers:
-            if isinstance(struct, MessageProperties):
+        for struct in self._memo or self.headers:
+            if type(struct) is MessageProperties:
                 return struct
         return None
 
     @property
     def fragment_properties(self) -> FragmentProperties | None:
         """The first fragment-properties, None when the message is whole.  Raises `HeaderError`."""
-        for struct in self.headers:
-            if isinstance(struct, FragmentProperties):
+        for struct in self._memo or self.headers:
+            if type(struct) is FragmentProperties:
                 return struct
         return None
 

@@ -6,6 +6,8 @@ from typing import Final
 
 from amqp_sansio.dialects import AMQP_0_10, Dialect
 from amqp_sansio.errors import DecodeError
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
@@ -52,10 +54,18 @@ class _Ear:
         return f"[{thing.channel}] {verb}{shown}{content}"
 
 
-def _fields(value: object) -> str:
-    """The fields of a control or command, without those that were not said, and without the name of its class."""
-    shown = repr(value)
-    return shown[shown.index("(") :]
+def _fields(said: Value) -> str:
+    """The fields of a control or command that were said; secrets as their length."""
+    given = [name for name in said.FIELDS if getattr(said, name) is not None and getattr(said, name) is not False]
+    shown = [f"{name}={_shown(said, name)}" for name in given]
+    return f"({', '.join(shown)})"
+
+
+def _shown(said: Value, name: str) -> str:
+    value = getattr(said, name)
+    if name in said.SECRETS:
+        return f"<{len(value)} octets>"
+    return str(value) if isinstance(value, RangeSet) else repr(value)
 
 
 class Transcript:

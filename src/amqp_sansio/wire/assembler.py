@@ -53,6 +53,7 @@ class Assembler:
     # The automaton of one (channel, track): idle, in a segment, between two segments.
 
     def frame(self, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
+        """The next frame, cut: the assembly that it completes, None when there is none or others wait in `queue`."""
         key = channel << 4 | track
         partial = self.open.get(key)
         if partial is None:
@@ -173,7 +174,8 @@ class Assembler:
                 f"limits.{limit}", f"more than our limit {limit}", code, partial.channel, start,
                 f"a {KINDS[partial.segment]} frame with {octets} octets", (f"{limit} {value}",),
             )  # fmt: skip
-            self.pass_over(key, flags, partial.track, partial.channel, start)
+            segment = -1 if flags & LAST_FRAME else partial.segment
+            self.pass_over(key, flags, partial.track, partial.channel, start, segment)
             return None
         partial.add(payload)
         self.held += octets
@@ -219,9 +221,13 @@ class Assembler:
         return self._carries is None or (len(payload) >= 2 and self._carries(payload[0], payload[1]))
 
     def _skip(self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
-        if kind <= COMMAND and (self.tolerant or flags & _FIRST == _FIRST):
+        partial = self.open[key]
+        begins = flags & _FIRST == _FIRST or (self.tolerant and (flags & FIRST_FRAME or kind != partial.segment))
+        if kind <= COMMAND and begins:
             del self.open[key]
             return self._begin(key, flags, kind, track, channel, start, payload)
+        if flags & LAST_FRAME:
+            partial.segment = -1
         if flags & _LAST == _LAST:
             del self.open[key]
         return None
@@ -235,13 +241,19 @@ class Assembler:
         self.pass_over(key, flags, track, channel, start)
         return None
 
-    def pass_over(self, key: int, flags: int, track: int, channel: int, start: int) -> None:
+    def pass_over(self, key: int, flags: int, track: int, channel: int, start: int, segment: int = -1) -> None:
+        """The rest of an assembly that was refused is read and dropped.
+
+        `segment`: the type of the segment that is under way, the rest of which begins nothing.
+        """
         if flags & _LAST == _LAST or len(self.open) >= 2 * self.limits.channels:
             return
         partial = self.open[key] = Partial(channel, track, COMMAND, start)
         partial.state = SKIPPING
+        partial.segment = segment
 
     def drop(self, key: int, partial: Partial) -> None:
+        """An assembly is over, whole or not."""
         del self.open[key]
         self.held -= partial.octets
 
@@ -279,6 +291,7 @@ class Assembler:
         return ended
 
     def break_off_all(self) -> None:
+        """Nothing more comes: what is under way ends here."""
         for partial in sorted(self.open.values(), key=lambda each: each.start):
             if partial.state != SKIPPING and self.tolerant:
                 self.queue.append(partial.assembly(False))

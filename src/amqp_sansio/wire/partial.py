@@ -51,9 +51,11 @@ class Partial:
 
     @property
     def body_begun(self) -> bool:
+        """Whether a body segment has begun."""
         return self._body is not None
 
     def begin_segment(self, segment: int, edges: int) -> None:
+        """The first frame of a segment has come; `edges` are its B and E."""
         self.state = IN_SEGMENT
         self.segment = segment
         self.edges = edges

@@ -18,6 +18,7 @@ from amqp_sansio.wire.octets import (
     OCTET,
     OCTET_OF,
     i64,
+    put_i64,
     put_sized16_head,
     put_struct_head,
     put_u16,
@@ -29,7 +30,6 @@ from amqp_sansio.wire.octets import (
     uuid_of,
 )
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.scalars import put_datetime
 from amqp_sansio.wire.sets import encode_set, read_set
 from amqp_sansio.wire.types import (
     SHORT,
@@ -133,11 +133,11 @@ def write_message_delivery_properties(s: message.DeliveryProperties) -> bytes:
     v_timestamp = s.timestamp
     if v_timestamp is not None:
         flags |= 0x4000
-        parts.append(put_datetime(v_timestamp))
+        parts.append(put_i64(v_timestamp) if v_timestamp < 0x8000000000000000 else put_u64(v_timestamp))
     v_expiration = s.expiration
     if v_expiration is not None:
         flags |= 0x8000
-        parts.append(put_datetime(v_expiration))
+        parts.append(put_i64(v_expiration) if v_expiration < 0x8000000000000000 else put_u64(v_expiration))
     v_exchange = s.exchange
     if v_exchange is not None:
         flags |= 0x0001
@@ -194,12 +194,20 @@ def write_message_fragment_properties(s: message.FragmentProperties) -> bytes:
     return put_struct_head(len(content) + 4, 0x0402, flags) + content
 
 
+MESSAGE_REPLY_TO_READ: Final[dict[bytes, message.ReplyTo]] = {}
+"""By their octets: answers go to a few places."""
+
+
 def field_message_reply_to(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[message.ReplyTo, int]:
     stop = p + 2 + u16(b, p)[0]
     if stop == p + 2:
         return message.ReplyTo(), stop
     if stop > end or stop < p + 4:
         raise IndexError
+    raw = b[p:stop]
+    known = MESSAGE_REPLY_TO_READ.get(raw)
+    if known is not None:
+        return known, stop
     flags = u16(b, p + 2)[0]
     p += 4
     v_exchange: str | None = None
@@ -214,10 +222,23 @@ def field_message_reply_to(b: bytes, p: int, end: int, reading: Reading, depth: 
         p = q
     if p > stop:
         raise IndexError
-    return message.ReplyTo(v_exchange, v_routing_key), stop
+    made = message.ReplyTo(v_exchange, v_routing_key)
+    if len(MESSAGE_REPLY_TO_READ) >= 256:
+        MESSAGE_REPLY_TO_READ.clear()
+    if len(raw) <= 512:
+        MESSAGE_REPLY_TO_READ[raw] = made
+    return made, stop
+
+
+MESSAGE_REPLY_TO_WRITTEN: Final[dict[tuple[str | None, ...], bytes]] = {}
+"""By their values, likewise."""
 
 
 def write_message_reply_to(s: message.ReplyTo) -> bytes:
+    key = (s.exchange, s.routing_key)
+    known = MESSAGE_REPLY_TO_WRITTEN.get(key)
+    if known is not None:
+        return known
     flags = 0
     content = b""
     v_exchange = s.exchange
@@ -230,7 +251,11 @@ def write_message_reply_to(s: message.ReplyTo) -> bytes:
         octets = v_routing_key.encode()
         content += OCTET[len(octets)]
         content += octets
-    return put_sized16_head(len(content) + 2, flags) + content
+    content = put_sized16_head(len(content) + 2, flags) + content
+    if len(MESSAGE_REPLY_TO_WRITTEN) >= 256:
+        MESSAGE_REPLY_TO_WRITTEN.clear()
+    MESSAGE_REPLY_TO_WRITTEN[key] = content
+    return content
 
 
 def read_message_acquired(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> message.Acquired:
@@ -655,7 +680,7 @@ def write_file_file_properties(s: file.FileProperties) -> bytes:
     v_timestamp = s.timestamp
     if v_timestamp is not None:
         flags |= 0x8000
-        parts.append(put_datetime(v_timestamp))
+        parts.append(put_i64(v_timestamp) if v_timestamp < 0x8000000000000000 else put_u64(v_timestamp))
     v_cluster_id = s.cluster_id
     if v_cluster_id is not None:
         flags |= 0x0001
@@ -722,7 +747,7 @@ def write_stream_stream_properties(s: stream.StreamProperties) -> bytes:
     v_timestamp = s.timestamp
     if v_timestamp is not None:
         flags |= 0x1000
-        parts.append(put_datetime(v_timestamp))
+        parts.append(put_i64(v_timestamp) if v_timestamp < 0x8000000000000000 else put_u64(v_timestamp))
     content = b"".join(parts)
     return put_struct_head(len(content) + 4, 0x0A01, flags) + content
 
@@ -799,7 +824,7 @@ def write_message_message_properties(s: message.MessageProperties) -> bytes:
     v_message_id = s.message_id
     if v_message_id is not None:
         flags |= 0x0200
-        parts.append(v_message_id.bytes)
+        parts.append(v_message_id.int.to_bytes(16, "big"))
     v_correlation_id = s.correlation_id
     if v_correlation_id is not None:
         flags |= 0x0400

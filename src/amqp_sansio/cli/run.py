@@ -1,0 +1,89 @@
+"""`amqp-sansio run`: the main job.  A real capture read and judged, then two machines and a link that breaks."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from importlib.resources import as_file, files
+from random import Random
+from typing import Final
+
+from amqp_sansio.cli.crossing import Crossing, Outcome
+
+_MESSAGES: Final = 24
+_BODY: Final = 500
+_CUTS: Final = 6
+_SHOWN: Final = 2
+"""Cuts whose surroundings are shown."""
+
+
+def run(seed: int) -> int:
+    """Prints it all; 0 when every message arrived once and in order."""
+    _chapter(1, "A real conversation, decoded: the old Python client and Apache qpidd, recorded with tcpdump")
+    _read("decode", "hello.pcap")
+    _chapter(2, "Who broke the protocol?  The same conversation, and one whose client takes more than it was offered")
+    _read("check", "hello.pcap", "badopen.pcap")
+    _chapter(3, f"A client and a server in memory; the link between them is cut {_CUTS} times (--seed {seed})")
+    crossing = Crossing(Random(seed), messages=_MESSAGES, body_octets=_BODY, cuts=_CUTS)
+    outcome = crossing.run()
+    _surroundings(outcome)
+    return _verdict(crossing, outcome)
+
+
+def _chapter(number: int, title: str) -> None:
+    print(f"{'' if number == 1 else chr(10)}{number}  {title}\n")
+
+
+def _read(verb: str, *names: str) -> None:
+    from amqp_sansio.cli.check import check
+    from amqp_sansio.cli.decode import decode
+
+    for name in names:
+        with as_file(files("amqp_sansio.cli") / "samples" / name) as path:
+            if verb == "decode":
+                decode([str(path)], as_json=False, ports=[], secrets=False)
+            else:
+                check([str(path)], as_json=False, ports=[], strict=False)
+
+
+def _surroundings(outcome: Outcome) -> None:
+    """What was said before and behind the first cuts."""
+    width = max(100, shutil.get_terminal_size((120, 24)).columns)
+    lines = outcome.transcript
+    cuts = [at for at, line in enumerate(lines) if line.endswith("the link is cut")]
+    for at in cuts[:_SHOWN]:
+        attached = next((n for n in range(at, len(lines)) if "session.completed" in lines[n]), at)
+        for line in (*lines[at - 5 : at + 1], *lines[at + 1 : min(attached + 6, at + 26)]):
+            print("  " + (line if len(line) <= width - 2 else line[: width - 5] + "..."))
+        print("      ...")
+    print(f"  ({len(lines)} lines in all)\n")
+
+
+def _verdict(crossing: Crossing, outcome: Outcome) -> int:
+    down, up = crossing.messages
+    right = outcome.received == down and outcome.collected == up and not outcome.violations
+    rows = (
+        (
+            "connections",
+            f"{outcome.connections}, of which {outcome.cuts} ended by a cut, {outcome.mid_message} times inside a frame",
+        ),
+        ("sessions", f"1 on each side, resumed {outcome.resumed} times by the client"),
+        ("server to client", _tally(outcome.received, down)),
+        ("client to server", _tally(outcome.collected, up)),
+        ("commands", f"{outcome.commands} said, {outcome.confirmed} told complete"),
+        ("credit", f"a window of 4 messages; unused in the end: {outcome.credit_left}"),
+        ("octets", f"{outcome.octets} written by both sides, replays included"),
+        ("observer", f"{outcome.violations or 'no'} violations heard by a third person on the link"),
+    )
+    for name, text in rows:
+        print(f"  {name:<18}{text}")
+    print(f"\n{'Every message arrived once and in order.' if right else 'SOMETHING IS WRONG: see the tally above.'}")
+    sys.stdout.flush()
+    return 0 if right else 1
+
+
+def _tally(got: tuple[bytes, ...], due: tuple[bytes, ...]) -> str:
+    doubled = len(got) - len(set(got))
+    lost = len(set(due) - set(got))
+    order = "in order" if list(got) == sorted(got, key=due.index) else "OUT OF ORDER"
+    return f"{len(got)} messages of {len(due)}, {lost or 'none'} lost, {doubled or 'none'} twice, {order}"

@@ -1,0 +1,41 @@
+"""The main job: what it prints, and that it says so when something is wrong."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from amqp_sansio.cli import run as job
+from amqp_sansio.cli.crossing import Crossing, Outcome
+from amqp_sansio.cli.main import main
+
+
+def test_the_main_job_reads_judges_and_crosses(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run"]) == 0
+    out = capsys.readouterr().out
+    assert "message.transfer #2!" in out
+    assert "connection.tune-ok.channel-max.upper-limit" in out
+    assert "the link is cut" in out
+    assert "24 messages of 24, none lost, none twice, in order" in out
+    assert out.endswith("Every message arrived once and in order.\n")
+
+
+def test_the_same_seed_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for seed in ("5", "5", "6"):
+        main(["run", "--seed", seed])
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1] != printed[2]
+
+
+def test_a_lost_or_doubled_message_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    class Worse(Crossing):
+        def run(self) -> Outcome:
+            outcome = super().run()
+            return attrs.evolve(outcome, received=(*outcome.received[1:], outcome.received[3]))
+
+    monkeypatch.setattr(job, "Crossing", Worse)
+    assert main(["run"]) == 1
+    out = capsys.readouterr().out
+    assert "1 lost, 1 twice, OUT OF ORDER" in out
+    assert "SOMETHING IS WRONG" in out

@@ -1,0 +1,185 @@
+"""What a session does with the other side's controls: section 4.6 of the model, control by control."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.config import STRICT_PROFILE
+from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, SessionDetached
+from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec import execution, message, queue
+from amqp_sansio.spec import session as c
+from amqp_sansio.spec.base import Control
+from amqp_sansio.testing.carriers import attached_session
+
+
+def test_flush_is_answered_in_order_even_when_there_is_nothing() -> None:
+    carrier, session = attached_session("server", pointed=False)
+    carrier.hear(c.Flush(True, True, True))
+    assert carrier.said() == [c.Expected(EMPTY), c.Confirmed(EMPTY), c.Completed(EMPTY)]
+    carrier.hear(c.CommandPoint(0, 0), queue.Declare("q"), queue.Declare("q"), queue.Declare("q"))
+    session.complete(1)
+    session.confirm(0)
+    carrier.hear(c.Flush(True, True, True))
+    assert carrier.said() == [
+        c.Expected(RangeSet.of(3)),
+        c.Confirmed(RangeSet([(0, 1)])),
+        c.Completed(RangeSet.of(1), True),
+    ]
+    assert carrier.said() == []
+    carrier.hear(c.Flush(False, False, True), c.Flush(True))
+    assert carrier.said() == [c.Completed(RangeSet.of(1), True), c.Expected(RangeSet.of(3))]
+
+
+def test_session_expected_include_next_command_and_holes() -> None:
+    carrier, _ = attached_session("server")
+    carrier.hear(queue.Declare("q"), c.CommandPoint(5, 0), queue.Declare("q"), c.Flush(True))
+    assert carrier.said() == [c.Expected(RangeSet([(1, 4), (6, 6)]))]
+
+
+def test_completed_each_id_comes_once() -> None:
+    carrier, session = attached_session("client")
+    for _ in range(4):
+        session.sync()
+    carrier.hear(c.Completed(RangeSet([(0, 1)])), c.Completed(RangeSet([(0, 2)])), c.Completed(EMPTY), c.Completed(None))
+    assert carrier.happened() == [CommandsCompleted(b"s", RangeSet([(0, 1)])), CommandsCompleted(b"s", RangeSet.of(2))]
+    carrier.hear(c.Confirmed(RangeSet([(2, 3)])), c.Confirmed(RangeSet([(2, 3)])))
+    assert carrier.happened() == [CommandsConfirmed(b"s", RangeSet.of(3))]
+
+
+def test_session_completed_known_completed_reply_is_never_unsolicited() -> None:
+    carrier, session = attached_session("client")
+    for _ in range(4):
+        session.sync()
+    carrier.take()
+    carrier.hear(c.Completed(RangeSet.of(0)), c.Completed(RangeSet.of(2)))
+    assert carrier.said() == []
+    carrier.hear(c.Completed(RangeSet.of(3), True))
+    assert carrier.said() == [c.KnownCompleted(RangeSet.of(0, 2, 3))]
+    carrier.hear(c.Completed(RangeSet.of(3), True))
+    assert carrier.said() == [c.KnownCompleted(RangeSet.of(3))]
+
+
+def test_session_completed_commands_completed_implies_confirmed() -> None:
+    carrier, session = attached_session("client", timeout=60)
+    session.sync()
+    carrier.hear(c.Completed(RangeSet.of(0)))
+    assert session.outbound.kept == {}
+    carrier.hear(c.Confirmed(RangeSet.of(0)))
+    assert carrier.happened() == [CommandsCompleted(b"s", RangeSet.of(0))]
+
+
+def test_session_completed_commands_exclude_known_complete() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(queue.Declare("q"), queue.Declare("q"))
+    session.complete([0, 1])
+    carrier.take()
+    carrier.hear(c.KnownCompleted(RangeSet.of(0)), c.Flush(False, True, True))
+    assert carrier.said() == [c.Confirmed(RangeSet.of(1)), c.Completed(RangeSet.of(1), True)]
+
+
+def test_session_gap_rules() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(queue.Declare("q"), queue.Declare("q"))
+    session.complete(0)
+    carrier.happened()
+    carrier.hear(c.Gap(RangeSet([(0, 4)])))
+    assert carrier.happened() == [CommandsSkipped(b"s", RangeSet([(2, 4)]))]
+    assert carrier.said() == [c.Completed(RangeSet.of(0, 2, 3, 4))]
+    carrier.hear(c.Flush(True))
+    assert carrier.said() == [c.Expected(RangeSet.of(5))]
+    carrier.hear(c.Gap(RangeSet([(0, 4)])), c.Gap(EMPTY))
+    assert carrier.happened() == []
+
+
+def test_session_gap_aborted_commands() -> None:
+    """A gap over a command that is half received aborts it."""
+    carrier, session = attached_session("server")
+    writer, theirs = attached_session("client")
+    theirs.publish("", message.DeliveryProperties(routing_key="k"), body=b"x" * 100)
+    octets = writer.take()[28:]  # behind command-point
+    carrier.feed(octets[:-40])
+    assert carrier.happened() == []
+    assert carrier.reader.buffered
+    carrier, session = attached_session("server")
+    carrier.feed(octets[: octets.index(b"x") - 12])  # command and header frames, no body
+    carrier.hear(c.Gap(RangeSet.of(0)))
+    assert carrier.happened() == [CommandsSkipped(b"s", RangeSet.of(0))]
+    carrier.feed(octets[octets.index(b"x") - 12 :])
+    assert carrier.happened() == []
+    assert carrier.failed == []
+    carrier.hear(execution.Sync())
+    assert session.inbound.received == 2
+
+
+def test_session_command_point_nonzero_offset() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(c.CommandPoint(3, 17))
+    assert carrier.said() == [c.Detached(b"s", 4)]
+    (event,) = carrier.happened()
+    assert isinstance(event, SessionDetached)
+    assert event.violation is not None
+    assert event.violation.rule == "session.command-point.nonzero-offset"
+    assert session.state == "ended"
+
+
+NEVER_SENT: dict[str, Control] = {
+    "completed": c.Completed(RangeSet([(0, 7)])),
+    "confirmed": c.Confirmed(RangeSet([(0, 7)])),
+    "known-completed": c.KnownCompleted(RangeSet([(0, 7)])),
+}
+
+
+@pytest.mark.parametrize("name", NEVER_SENT)
+def test_ids_that_were_never_sent_are_left_out_by_default_and_a_violation_by_the_letter(name: str) -> None:
+    carrier, session = attached_session("client")
+    session.sync()
+    carrier.take()
+    carrier.hear(NEVER_SENT[name])
+    assert session.state == "attached"
+    carrier, session = attached_session("client", profile=STRICT_PROFILE)
+    session.sync()
+    carrier.take()
+    carrier.hear(NEVER_SENT[name])
+    exception, detach = carrier.said()
+    assert isinstance(exception, execution.Exception_)
+    assert (exception.error_code, detach) == (542, c.Detach(b"s"))
+    (event,) = carrier.happened()
+    assert isinstance(event, SessionDetached)
+    assert event.origin == Origin.VIOLATION
+
+
+def test_expected_that_nobody_asked_for() -> None:
+    carrier, session = attached_session("client")
+    carrier.hear(c.Expected(RangeSet.of(0)))
+    assert session.state == "attached"
+    session.flush(expected=True)
+    carrier.hear(c.Expected(RangeSet.of(0)))
+    assert carrier.happened() == []
+    carrier, session = attached_session("client", profile=STRICT_PROFILE)
+    carrier.hear(c.Expected(RangeSet.of(0)))
+    assert session.state == "ended"
+
+
+@pytest.mark.parametrize(("ranges", "ends"), [(2, False), (3, False), (4, True)])
+def test_limit_of_ranges(ranges: int, ends: bool) -> None:
+    carrier, session = attached_session("server", limits=Limits(ranges=3))
+    for n in range(ranges):
+        carrier.hear(c.CommandPoint(2 * n + 1, 0), execution.Sync())
+    assert (session.state == "ended") == ends
+    if ends:
+        event = carrier.happened()[-1]
+        assert isinstance(event, SessionDetached)
+        assert event.violation is not None
+        assert (event.violation.rule, event.violation.code) == ("limits.ranges", 506)
+
+
+def test_sync_is_complete_when_all_before_it_are() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(queue.Declare("q"), execution.Sync(), queue.Declare("q"))
+    assert carrier.said() == []
+    session.complete(2)
+    assert carrier.said() == [c.Completed(RangeSet.of(2))]
+    session.complete(0)
+    assert carrier.said() == [c.Completed(RangeSet([(0, 2)]))]

@@ -1,0 +1,277 @@
+"""What a session does with the other side's commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.config import STRICT_PROFILE, CompletionPolicy, Profile
+from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.events import (
+    CommandReceived,
+    ExceptionReceived,
+    Origin,
+    ProducerCreditChanged,
+    ResultReceived,
+    SessionDetached,
+    TransferReceived,
+)
+from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec import execution, message, queue
+from amqp_sansio.spec import session as c
+from amqp_sansio.testing.carriers import BareCarrier, attached_session
+from amqp_sansio.wire.segments import frame_command
+
+TRANSFER = message.Transfer("d", 0, 0)
+NO_ACCEPT = message.Transfer("d", 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("role", "policy", "explicit", "none", "other"),
+    [
+        ("client", "default", False, True, True),
+        ("client", "on_hand_out", True, True, True),
+        ("client", "manual", False, False, False),
+        ("server", "default", False, False, False),
+        ("server", "on_hand_out", True, True, True),
+        ("server", "manual", False, False, False),
+    ],
+)
+def test_completion_policies(role: Role, policy: CompletionPolicy, explicit: bool, none: bool, other: bool) -> None:
+    carrier, session = attached_session(role, profile=Profile(completion=policy))
+    other_command = message.Flow("", 0, 1)
+    for command, done in ((TRANSFER, explicit), (NO_ACCEPT, none), (other_command, other)):
+        id = session.inbound.cursor
+        carrier.hear(command)
+        assert (id in session.inbound.completed) == done, command
+        assert (id in session.inbound.incomplete) != done, command
+        if not done:
+            session.complete(id)
+    assert session.inbound.completed.freeze() == RangeSet([(0, 2)])
+    assert carrier.said() == [c.Completed(RangeSet([(0, 2)]))]
+
+
+@pytest.mark.parametrize("verb", ["accept", "reject", "release"])
+def test_transfers_with_explicit_accept_complete_when_they_settle(verb: str) -> None:
+    for policy, completes in (("default", True), ("manual", False)):
+        assert policy in ("default", "manual")
+        carrier, session = attached_session("client", profile=Profile(completion="default" if completes else "manual"))
+        subscription = session.subscribe("q", "d")
+        subscription.grant(5)
+        carrier.hear(TRANSFER, TRANSFER)
+        assert subscription.message_credit == 3
+        getattr(session, verb)(RangeSet([(0, 1)]))
+        assert subscription.unsettled == EMPTY
+        assert bool(session.inbound.completed) == completes
+        assert subscription.message_credit == (5 if completes else 3)
+        if not completes:
+            session.complete([0, 1])
+        assert subscription.message_credit == 5
+        assert session.transfers.deliveries == {}
+        assert carrier.said()[-1] == c.Completed(RangeSet([(0, 1)]))
+
+
+def test_completing_before_settling_moves_the_window_and_leaves_the_transfer_to_be_settled() -> None:
+    _, session = attached_session("client")
+    carrier = session.carrier
+    assert isinstance(carrier, BareCarrier)
+    subscription = session.subscribe("q", "d")
+    subscription.grant(1)
+    carrier.hear(TRANSFER)
+    session.complete(0)
+    assert subscription.message_credit == 1
+    assert subscription.unsettled == RangeSet.of(0)
+    session.accept(0)
+    assert subscription.unsettled == EMPTY
+    assert subscription.message_credit == 1
+    assert session.transfers.deliveries == {}
+
+
+def test_credit_in_credit_mode_is_spent_for_good() -> None:
+    carrier, session = attached_session("client")
+    subscription = session.subscribe("q", "d", accept_mode=1)
+    subscription.set_mode(0)
+    subscription.grant(3, 100)
+    carrier.hear(NO_ACCEPT, body=b"x" * 30)
+    assert (subscription.message_credit, subscription.octet_credit) == (2, 70)
+    carrier.hear(NO_ACCEPT, NO_ACCEPT, NO_ACCEPT, body=b"x" * 40)
+    assert (subscription.message_credit, subscription.octet_credit) == (0, 0)
+    assert session.state == "attached"
+
+
+def test_acquire_and_its_result() -> None:
+    carrier, session = attached_session("client")
+    session.subscribe("q", "d", acquire_mode=1).grant(9)
+    carrier.hear(message.Transfer("d", 0, 1), message.Transfer("d", 0, 1), message.Transfer("d", 0, 1))
+    id = session.acquire([0, 1])
+    carrier.happened()
+    carrier.hear(execution.Result(id, message.Acquired(RangeSet.of(1))))
+    assert carrier.happened() == [ResultReceived(b"s", id, message.Acquired(RangeSet.of(1)))]
+    session.accept(1)
+    session.release([0, 2])
+    assert session.transfers.deliveries == {}
+
+
+def test_results_are_paired_and_strays_counted() -> None:
+    carrier, session = attached_session("client")
+    id = session.send(queue.Query("q"))
+    value = queue.QueueQueryResult("q", message_count=3)
+    carrier.hear(c.Completed(RangeSet.of(id)))
+    carrier.happened()
+    carrier.hear(execution.Result(id, value), execution.Result(id, value), execution.Result(99), execution.Result())
+    assert carrier.happened() == [ResultReceived(b"s", id, value)]
+    assert session.results.stray == 2
+    assert session.inbound.completed.freeze() == RangeSet([(0, 3)])
+    carrier, session = attached_session("client", profile=STRICT_PROFILE)
+    carrier.hear(execution.Result(99))
+    assert session.state == "ended"
+
+
+def test_exceptions_that_name_no_command() -> None:
+    for said, id in (
+        (execution.Exception_(408, 0, 0, 0, 0, "gone"), None),
+        (execution.Exception_(408, 0, 8, 4, 0), 0),
+        (execution.Exception_(408, 0), 0),
+        (execution.Exception_(408), None),
+    ):
+        carrier, _ = attached_session("client")
+        carrier.hear(said)
+        (event,) = carrier.happened()
+        assert isinstance(event, ExceptionReceived)
+        assert event.id == id
+
+
+def test_after_an_exception_commands_do_not_count() -> None:
+    carrier, session = attached_session("client")
+    carrier.hear(execution.Exception_(404, 0), TRANSFER, message.Stop(""))
+    assert len(carrier.happened()) == 1
+    carrier.hear(c.RequestTimeout(0), c.Detach(b"s"))
+    assert c.Detached(b"s", 0) in carrier.said()
+    assert session.state == "ended"
+
+
+def test_producer_credit_is_told() -> None:
+    carrier, _ = attached_session("client")
+    carrier.hear(message.SetFlowMode("", 0), message.Flow("", 0, 5), message.Stop(""), message.Flow("", 0, 2))
+    carrier.hear(message.Flow("", 1, 2), message.Flow("", 0, INFINITE))
+    changes = [event.messages for event in carrier.happened() if isinstance(event, ProducerCreditChanged)]
+    assert changes == [0, 2, None]
+    assert c.Completed(RangeSet([(0, 5)])) in carrier.said()
+
+
+def test_subscribers_are_tracked() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(message.Subscribe("q", "d", 0, 1), message.Flow("d", 0, 5), message.Flow("d", 1, None))
+    subscriber = session.subscribers["d"]
+    assert (subscriber.queue, subscriber.accept_mode, subscriber.acquire_mode, subscriber.mode) == ("q", 0, 1, 1)
+    assert (subscriber.message_credit, subscriber.octet_credit) == (5, INFINITE)
+    carrier.hear(message.Flush("d"), message.Flow("d", 0, 2))
+    assert subscriber.message_credit == 7
+    session.complete([0, 1, 2, 3, 4])
+    assert (subscriber.message_credit, subscriber.octet_credit) == (2, 0)
+    carrier.hear(message.Stop("d"), message.SetFlowMode("d", 0))
+    assert (subscriber.message_credit, subscriber.mode) == (0, 0)
+    carrier.hear(message.Flow("nowhere", 0, 1), message.Stop("nowhere"), message.Flush("nowhere"))
+    carrier.hear(message.SetFlowMode("nowhere", 0), message.Subscribe("other", "d", 0, 0))
+    assert session.subscribers["d"] is subscriber
+    carrier.hear(message.Cancel("d"), message.Cancel("d"))
+    assert session.subscribers == {}
+    assert session.state == "attached"
+    assert all(isinstance(event, CommandReceived) for event in carrier.happened())
+
+
+@pytest.mark.parametrize(("most", "ends"), [(1, True), (2, False), (3, False)])
+def test_limit_of_subscribers(most: int, ends: bool) -> None:
+    carrier, session = attached_session("server", limits=Limits(subscriptions=most))
+    carrier.hear(message.Subscribe("q", "1", 0, 0), message.Subscribe("q", "2", 0, 0))
+    assert (session.state == "ended") == ends
+
+
+BAD = {
+    "a mode outside its domain": (message.Transfer("d", 9, 0), 531),
+    "an acquire mode outside its domain": (message.Transfer("d", 0, 9), 531),
+    "a subscription in no mode": (message.Subscribe("q", "d", 5, 0), 531),
+    "a flow in no unit": (message.Flow("d", 9, 1), 531),
+    "a flow mode that is none": (message.SetFlowMode("d", 9), 531),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_values_outside_their_domain_end_the_session_and_name_the_command(name: str) -> None:
+    command, code = BAD[name]
+    carrier, session = attached_session("server")
+    carrier.hear(execution.Sync())
+    carrier.take()
+    carrier.hear(command)
+    said = carrier.said()
+    exception = next(thing for thing in said if isinstance(thing, execution.Exception_))
+    assert (exception.error_code, exception.command_id, exception.class_code) == (code, 1, 4)
+    assert said[-1] == c.Detach(b"s")
+    event = carrier.happened()[-1]
+    assert isinstance(event, SessionDetached)
+    assert (event.origin, event.code, event.ended) == (Origin.VIOLATION, code, True)
+    assert session.channel is None
+
+
+def test_a_command_that_only_the_other_role_says() -> None:
+    carrier, session = attached_session("client")
+    carrier.hear(message.Subscribe("q", "d", 0, 0))
+    assert session.state == "ended"
+    exception = carrier.said()[1]
+    assert isinstance(exception, execution.Exception_)
+    assert (exception.error_code, exception.class_code, exception.command_code) == (540, 4, 7)
+
+
+UNDECODABLE = {
+    "an unknown command": (b"\x77\x01\x01\x00\x00\x00", None, 540),
+    "packing bits beyond the last field": (b"\x08\x02\x01\x00\xff\xff\x01q", None, 503),
+    "text that is no UTF-8": (b"\x08\x02\x01\x00\x01\x00\x01\xff", None, 531),
+    "a header struct that goes beyond its segment": (b"\x04\x01\x01\x00\x00\x00", b"\x00\x00\x00\x99\x04\x01", 503),
+}
+
+
+@pytest.mark.parametrize("name", UNDECODABLE)
+def test_what_cannot_be_decoded_ends_the_session_with_the_code_that_goes_with_it(name: str) -> None:
+    payload, header, code = UNDECODABLE[name]
+    carrier, session = attached_session("server")
+    carrier.feed(b"".join(frame_command(0, payload, header, None)))
+    said = carrier.said()
+    exception = next(thing for thing in said if isinstance(thing, execution.Exception_))
+    assert (exception.error_code, exception.command_id, exception.class_code) == (code, 0, payload[0])
+    (event,) = carrier.happened()
+    assert isinstance(event, SessionDetached)
+    assert event.violation is not None
+    assert event.violation.code == code
+    assert session.state == "ended"
+    assert carrier.failed == []
+
+
+def test_eager_headers_are_read_on_receipt() -> None:
+    bad = b"\x00\x00\x00\x06\x04\x01\x00\x02\x05k"  # a routing key of five octets, of which one came
+    for eager in (False, True):
+        carrier, session = attached_session("server", eager_headers=eager)
+        carrier.hear(NO_ACCEPT, header=bad, body=b"x")
+        (event,) = carrier.happened()
+        assert isinstance(event, SessionDetached if eager else TransferReceived)
+        assert (session.state == "ended") == eager
+
+
+def test_a_duplicate_is_consumed_and_its_completion_said_again() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(queue.Declare("q"))
+    session.complete(0)
+    carrier.said()
+    carrier.happened()
+    carrier.hear(c.CommandPoint(0, 0), queue.Declare("q"), queue.Declare("r"))
+    assert carrier.happened() == [CommandReceived(b"s", 1, queue.Declare("r"))]
+    assert carrier.said() == [c.Completed(RangeSet.of(0))]
+
+
+def test_fragments_are_handed_out_as_they_are() -> None:
+    carrier, _ = attached_session("server")
+    struct = message.FragmentProperties(True, False)
+    carrier.hear(NO_ACCEPT, header=carrier.layout.encode_struct32(struct), body=b"half")
+    (event,) = carrier.happened()
+    assert isinstance(event, TransferReceived)
+    assert event.fragment_properties == struct
