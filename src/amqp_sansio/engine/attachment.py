@@ -63,7 +63,7 @@ def detach(session: Session) -> None:
 
 def tick(session: Session, now: float) -> float | None:
     """For a detached session: ends it when its time is over; the moment at which to ask again, None when never."""
-    if session.state != "detached" or session.channel is not None or session.timeout is None or not session.attachments:
+    if session.state != "detached" or session.channel is not None or session.timeout is None or not session.established:
         return None
     if session.detached_at is None:
         session.detached_at = now
