@@ -138,6 +138,7 @@ def leave(
     """
     channel = session.channel
     assert channel is not None
+    code = None if code is None else int(code)
     ended = ended or (session.timeout == 0 and not keep and session.state != "attaching")
     session.state = "ended" if ended else "detached"
     session.cause = text or f"{origin} detached it" + (f" (code {code})" if code else "")
