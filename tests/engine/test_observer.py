@@ -350,6 +350,19 @@ def test_a_delivery_that_is_never_ended_is_whole() -> None:
         assert [each for each in words(found) if each[2] in "!?"] == [word]
 
 
+def test_attaching_again_does_not_break_what_is_under_way() -> None:
+    frames = frame_command(1, LAYOUT.encode_command(Transfer(""), False), HEADERS_OCTETS, b"hello" * 2000, 4096)
+    said: list[Said] = [*opening(), *ATTACH]
+    said += [("C", b"".join(frames[:3])), ("C", control(Attach(b"s"), 1)), ("C", b"".join(frames[3:]))]
+    assert words(observe(said, end=False))[-3:] == ["C session.attach", "C ?session.attach.idempotence", "C message.transfer"]
+
+
+def test_a_detach_breaks_off_what_is_under_way() -> None:
+    frames = frame_command(1, LAYOUT.encode_command(Transfer(""), False), HEADERS_OCTETS, b"hello" * 2000, 4096)
+    said: list[Said] = [*opening(), *ATTACH, ("C", b"".join(frames[:3])), ("C", control(Detach(b"s"), 1))]
+    assert words(observe(said, end=False))[-2:] == ["C message.transfer broken", "C session.detach"]
+
+
 def test_speakers_and_gaps_are_checked() -> None:
     watch = Observer()
     with pytest.raises(ValueError, match="speaker"):

@@ -197,3 +197,10 @@ def test_a_set_cannot_be_changed() -> None:
         del ids._line
     assert str(RangeSet([(1, 3), (7, 7)])) == "{1-3, 7}"
     assert repr(EMPTY) == "RangeSet()"
+
+
+@given(models, models)
+def test_what_is_missing_is_what_a_plain_set_would_miss(held: frozenset[int], asked: frozenset[int]) -> None:
+    """The ids asked for that a mutable set has not are those of the difference."""
+    assert naive(MutableRangeSet(made(held)).missing(made(asked))) == asked - held
+    assert MutableRangeSet(made(held)).missing(made(asked)) == made(asked) - made(held)

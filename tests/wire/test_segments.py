@@ -364,6 +364,13 @@ def test_limit_assembly_octets(octets: int, legal: bool) -> None:
             assert summary(heard) == ["0401!", "limits.assembly_octets", "0301"]
 
 
+def test_the_rest_of_a_command_that_was_too_large_begins_nothing() -> None:
+    limits = attrs.evolve(DEFAULT_LIMITS, assembly_octets=100)
+    message = frame(0x0E, COMMAND, TRANSFER) + frame(0x0C, COMMAND, bytes(99)) + frame(0x0C, COMMAND) + frame(0x0D, COMMAND)
+    for tolerant, expected in ((False, []), (True, ["0401!"])):
+        assert summary(read(message + NEXT, limits=limits, tolerant=tolerant)) == [*expected, "limits.assembly_octets", "0301"]
+
+
 @pytest.mark.parametrize(("octets", "legal"), [(99, True), (100, True), (101, False)])
 def test_limit_header_octets(octets: int, legal: bool) -> None:
     limits = attrs.evolve(DEFAULT_LIMITS, header_octets=100)

@@ -55,6 +55,7 @@ def test_examples(octets: str, ranges: list[tuple[int, int]]) -> None:
         ("00080000000500000004", 531),
         ("00080000000080000000", 531),
         ("001000000000000000000000000500000004", 531),
+        ("0010000000007000000060000000d0000000", 531),
     ],
 )
 def test_what_is_no_set(octets: str, code: int) -> None:
@@ -72,6 +73,8 @@ def test_limit_of_ranges() -> None:
             assert read(encode_set(ids), Reading(ranges=limit)) == ids
     with pytest.raises(DecodeError, match="limit ranges is 2; 3 came"):
         read(encode_set(RangeSet.of(1, 3, 5)), Reading(ranges=2))
+    with pytest.raises(EncodeError, match="half of all"):
+        encode_set(RangeSet([(5, 4)]))
     with pytest.raises(EncodeError, match="8191"):
         encode_set(RangeSet([(n * 2, n * 2) for n in range(8192)]))
 

@@ -16,14 +16,14 @@ from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, TuneOk
 from amqp_sansio.spec.message import Transfer
-from amqp_sansio.spec.session import Attach, CommandPoint, Detach, Detached
+from amqp_sansio.spec.session import CommandPoint, Detach, Detached
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.segments import CONTROL, Assembly, Malformed
 
 Speaker: TypeAlias = Literal["C", "S"]
 """C: the side that opened the connection, or that sent the protocol header first.  S: the other one."""
 
-_CONCLUDING: Final = (Attach, CommandPoint, Detach, Detached, Close, CloseOk)
+_CONCLUDING: Final = (CommandPoint, Detach, Detached, Close, CloseOk)
 """Behind these, nothing more can come of a command under way on the channel, or of any."""
 
 _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")

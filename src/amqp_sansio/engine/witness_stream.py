@@ -106,7 +106,7 @@ class StreamWitness:
             return
         if self._beyond(ids, "session.known-completed", 0):
             return
-        unheard = self._judged(ids) - self._reported.freeze()
+        unheard = self._reported.missing(self._judged(ids))
         if unheard:
             rule = "session.known-completed.commands.known-completed-implies-known-confirmed"
             text = f"the commands {_show(unheard)} were never reported as complete"
@@ -122,14 +122,14 @@ class StreamWitness:
         if not ids or self._beyond(ids, "session.completed", 0):
             return RangeSet()
         if self._known is not None and self._findings.strict:
-            again = ids & self._known.freeze()
+            again = ids - self._known.missing(ids)
             if again:
                 rule = "session.completed.commands.exclude-known-complete"
                 text = f"the commands {_show(again)} were known to be complete"
                 self._findings.letter(rule, "session.completed", text)
         fresh = self._judged(ids)
         if self._reported is not None:
-            fresh -= self._reported.freeze()
+            fresh = self._reported.missing(fresh)
             self._reported = self._grown(self._reported, ids)
         return fresh
 
@@ -176,7 +176,7 @@ class StreamWitness:
             text = f"the transfers {_show(ids)} were not all sent; the next id is {self.next}"
             self._findings.divergence(f"{verb}.transfers", verb, text, about=str(ids.last))
         elif final and self._settled is not None:
-            again = ids & self._settled.freeze()
+            again = ids - self._settled.missing(ids)
             if again:
                 rule, text = f"{verb}.acquisition", f"the transfers {_show(again)} were settled before"
                 self._findings.letter(rule, verb, text, about=str(again.first))
@@ -185,6 +185,10 @@ class StreamWitness:
     def flush(self, word: str) -> Refusal | None:
         """The sender asks for sets."""
         return self._machine.step(self._sender, word)
+
+    def unsettle(self) -> None:
+        """What is heard next may come out of turn."""
+        self._machine.forget()
 
     def lost(self) -> None:
         """Something was lost: ids are unknown until the next command-point."""

@@ -308,6 +308,21 @@ class MutableRangeSet:
             self._lows.insert(at + 1, id + 1)
             self._highs.insert(at + 1, high)
 
+    def missing(self, ids: RangeSet) -> RangeSet:
+        """Those of the ids that are not in this set.  Costs the ranges of `ids` and those of this set that they meet."""
+        lows, highs = self._lows, self._highs
+        left: list[Range] = []
+        for low, high in ids._line:
+            at = bisect_left(highs, low)
+            while at < len(lows) and lows[at] <= high:
+                if lows[at] > low:
+                    left.append((low, lows[at] - 1))
+                low = highs[at] + 1
+                at += 1
+            if low <= high:
+                left.append((low, high))
+        return RangeSet._of_line(tuple(left))
+
     def clear(self) -> None:
         """Takes everything away."""
         self._lows.clear()

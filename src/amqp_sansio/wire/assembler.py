@@ -174,7 +174,8 @@ class Assembler:
                 f"limits.{limit}", f"more than our limit {limit}", code, partial.channel, start,
                 f"a {KINDS[partial.segment]} frame with {octets} octets", (f"{limit} {value}",),
             )  # fmt: skip
-            self.pass_over(key, flags, partial.track, partial.channel, start)
+            segment = -1 if flags & LAST_FRAME else partial.segment
+            self.pass_over(key, flags, partial.track, partial.channel, start, segment)
             return None
         partial.add(payload)
         self.held += octets
@@ -220,9 +221,13 @@ class Assembler:
         return self._carries is None or (len(payload) >= 2 and self._carries(payload[0], payload[1]))
 
     def _skip(self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
-        if kind <= COMMAND and (self.tolerant or flags & _FIRST == _FIRST):
+        partial = self.open[key]
+        begins = flags & _FIRST == _FIRST or (self.tolerant and (flags & FIRST_FRAME or kind != partial.segment))
+        if kind <= COMMAND and begins:
             del self.open[key]
             return self._begin(key, flags, kind, track, channel, start, payload)
+        if flags & LAST_FRAME:
+            partial.segment = -1
         if flags & _LAST == _LAST:
             del self.open[key]
         return None
@@ -236,12 +241,16 @@ class Assembler:
         self.pass_over(key, flags, track, channel, start)
         return None
 
-    def pass_over(self, key: int, flags: int, track: int, channel: int, start: int) -> None:
-        """The rest of an assembly that was refused is read and dropped."""
+    def pass_over(self, key: int, flags: int, track: int, channel: int, start: int, segment: int = -1) -> None:
+        """The rest of an assembly that was refused is read and dropped.
+
+        `segment`: the type of the segment that is under way, the rest of which begins nothing.
+        """
         if flags & _LAST == _LAST or len(self.open) >= 2 * self.limits.channels:
             return
         partial = self.open[key] = Partial(channel, track, COMMAND, start)
         partial.state = SKIPPING
+        partial.segment = segment
 
     def drop(self, key: int, partial: Partial) -> None:
         """An assembly is over, whole or not."""

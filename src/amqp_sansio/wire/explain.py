@@ -95,7 +95,7 @@ def read_fields(
         except DecodeError as why:
             plain = why.what == kind or why.what.startswith("type 0x")
             inner = why.what if why.what.startswith(full) else full if plain else f"{full}: {why.what}"
-            raise DecodeError(inner, why.octet, why.rule, why.code) from None
+            raise DecodeError(inner, min(why.octet, end), why.rule, why.code) from None
         except BAD as why:
             raise _named(decode_error(why, full, p), b, p, end) from None
         if stop > end:

@@ -35,12 +35,21 @@ def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
     for low, high in pairs:
         if not serial_le(low, high):
             raise DecodeError("sequence-set", start, f"the range {low} to {high} is turned round", 531)
-    return RangeSet(pairs), stop
+    ids = RangeSet(pairs)
+    ranges = ids.ranges
+    if len(ranges) < len(pairs):  # some were joined: together they may be more than half of all numbers, which has no order
+        for low, high in ranges:
+            if not serial_le(low, high):
+                raise DecodeError("sequence-set", start, f"the ids from {low} to {high} span half of all numbers or more", 531)
+    return ids, stop
 
 
 def encode_set(ids: RangeSet) -> bytes:
-    """A sequence-set.  EncodeError beyond 8191 ranges."""
+    """A sequence-set.  EncodeError beyond 8191 ranges, and for a range that spans half of all serial numbers or more."""
     ranges = ids.ranges
+    for low, high in ranges:
+        if not serial_le(low, high):
+            raise EncodeError("sequence-set", f"the range {low} to {high} spans half of all numbers or more")
     if len(ranges) == 1:
         return put_set_of_one(8, *ranges[0])
     if len(ranges) > 8191:

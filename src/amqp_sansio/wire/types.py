@@ -64,7 +64,7 @@ def _too_deep(what: str, p: int, reading: Reading) -> DecodeError:
 def _size(what: str, least: int, b: bytes, p: int, end: int) -> int:
     """The size of a map, list or array, checked: 0, or from `least` to what is left."""
     if p + 4 > end:
-        raise DecodeError(what, p, f"its size takes 4 octets, {end - p} are left")
+        raise DecodeError(what, p, f"its size takes 4 octets, {max(0, end - p)} are left")
     size: int = u32(b, p)[0]
     if size > end - p - 4:
         raise DecodeError(what, p, f"its size, {size}, goes beyond the {end - p - 4} octets that are left")
