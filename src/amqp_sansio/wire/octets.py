@@ -34,8 +34,8 @@ put_f64: Final = Struct(">d").pack
 FRAME_HEADER: Final = Struct(">BBHBBHI")
 """flags, segment type, size, reserved octet, track, channel, reserved word: 12 octets."""
 frame_header: Final = FRAME_HEADER.unpack_from
-frame_begin: Final = Struct(">HHHH").unpack_from
-"""The same as four numbers: flags and type, size, reserved octet and track, channel."""
+frame_begin: Final = Struct(">HHI").unpack_from
+"""The same as three numbers: flags and type, size, and the place: reserved octet, track and channel."""
 put_frame_header: Final = FRAME_HEADER.pack
 
 OCTET: Final = tuple([bytes([n]) for n in range(256)])

@@ -24,10 +24,11 @@ from amqp_sansio.wire.resync import find_frame, plausible_header
 class KnownTransfer:
     """What the frame of a transfer command means, remembered because the same frame comes again with every message."""
 
-    __slots__ = ("channel", "payload", "sync", "transfer")
+    __slots__ = ("channel", "payload", "place", "sync", "transfer")
 
     def __init__(self, channel: int, transfer: Transfer, sync: bool, payload: bytes) -> None:
         self.channel: Final = channel
+        self.place: Final = 1 << 16 | channel  # octets 4 to 7 of its frames: track 1, and the channel
         self.transfer: Final = transfer
         self.sync: Final = sync
         self.payload: Final = payload
@@ -233,8 +234,8 @@ class SegmentReader:
         if have < header_at:
             self._needed = header_at - at
             return None
-        begins, size, track, channel = frame_begin(buffer, command_end)
-        if track != 1 or channel != found.channel or size < FRAME_HEADER_SIZE or size > self.max_frame_size:
+        begins, size, place = frame_begin(buffer, command_end)
+        if place != found.place or size < FRAME_HEADER_SIZE or size > self.max_frame_size:
             return None
         end = header_end = command_end + size
         if begins == _WHOLE_HEADER:
@@ -242,10 +243,8 @@ class SegmentReader:
             if have < body_at:
                 self._needed = body_at - at
                 return None
-            begins, size, track, channel = frame_begin(buffer, header_end)
-            if begins != _LAST_BODY or track != 1 or channel != found.channel:
-                return None
-            if size < FRAME_HEADER_SIZE or size > self.max_frame_size:
+            begins, size, place = frame_begin(buffer, header_end)
+            if begins != _LAST_BODY or place != found.place or size < FRAME_HEADER_SIZE or size > self.max_frame_size:
                 return None
             end += size
             if have < end:
