@@ -151,12 +151,19 @@ def test_what_nobody_answers_waits_and_what_is_acknowledged_is_lost() -> None:
     assert host.ear.of(0) == [("data", b"abc"), ("gap", 3), ("data", b"ghi")]
 
 
-def test_grace_ends_by_time_too() -> None:
+@pytest.mark.parametrize(("segments", "time", "over"), [(3, 1, False), (4, 0, False), (4, 1, True)])
+def test_grace_ends_by_time_too(segments: int, time: int, over: bool) -> None:
     host = Host().open().hear(0, 4, b"def", ack=1).hear(1, 1, ack=7, time=5)
-    host.hear(1, 1, ack=7, time=5 + tcp.GRACE_NANOSECONDS)
-    assert host.ear.of(0) == []
-    host.hear(1, 1, ack=7, time=6 + tcp.GRACE_NANOSECONDS)
-    assert host.ear.of(0) == [("gap", 3), ("data", b"def")]
+    for _ in range(segments):
+        host.hear(1, 1, ack=7, time=5 + tcp.GRACE_NANOSECONDS + time)
+    assert host.ear.of(0) == ([("gap", 3), ("data", b"def")] if over else [])
+
+
+def test_grace_begins_anew_with_each_hole() -> None:
+    host = Host().open()
+    for number in range(200):
+        host.hear(1, 1, ack=2 + number, time=number * 10**9).hear(0, 1 + number, b"x", ack=1, time=number * 10**9)
+    assert host.ear.of(0) == [("data", b"x" * 200)]
 
 
 def test_an_answer_captured_before_its_question_comes_after_it() -> None:

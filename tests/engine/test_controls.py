@@ -183,3 +183,16 @@ def test_sync_is_complete_when_all_before_it_are() -> None:
     assert carrier.said() == [c.Completed(RangeSet.of(2))]
     session.complete(0)
     assert carrier.said() == [c.Completed(RangeSet([(0, 2)]))]
+
+
+def test_more_holes_than_one_control_can_say() -> None:
+    carrier, session = attached_session("server", max_frame_size=4096)
+    for n in range(700):
+        carrier.hear(c.CommandPoint(2 * n + 1, 0), execution.Sync())
+    carrier.take()
+    carrier.hear(c.Flush(True))
+    (expected,) = carrier.said()
+    assert isinstance(expected, c.Expected)
+    assert expected.commands is not None
+    assert expected.commands.ranges == tuple((2 * n, 2 * n) for n in range(509))
+    assert session.state == "attached"

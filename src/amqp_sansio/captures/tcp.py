@@ -20,7 +20,8 @@ REORDER_OCTETS: Final = 8 * 1024 * 1024
 GRACE_SEGMENTS: Final = 64
 """Segments of a connection after which a hole that the receiver has acknowledged counts as lost."""
 GRACE_NANOSECONDS: Final = 1_000_000_000
-"""Time after which it does.  Captures from several queues swap packets by micro- or milliseconds."""
+"""Time after which it does, if GRACE_FEW segments have come.  Captures from several queues swap packets by milliseconds."""
+GRACE_FEW: Final = 4
 PIECE_OCTETS: Final = 200
 """What keeping a segment costs beside its octets, as counted against REORDER_OCTETS."""
 
@@ -211,6 +212,8 @@ class Flow:
             or other.fin is not None
             or other.acked > other.position
             or mine.acked > mine.position
+            or mine.since is not None
+            or other.since is not None
         ):
             self._advance()
             self._watch()
@@ -230,7 +233,7 @@ class Flow:
                 side.since = None
             elif side.since is None:
                 side.since = (self.segments, self._time)
-            elif self.segments - side.since[0] > GRACE_SEGMENTS or self._time - side.since[1] > GRACE_NANOSECONDS:
+            elif self._over(*side.since):
                 side.lost = side.acked
                 side.since = None
                 self._advance()
@@ -241,6 +244,11 @@ class Flow:
                 other = self.sides[1 - index]
                 other.lost = max(other.lost, head.need)
                 self._advance()
+
+    def _over(self, segment: int, time: int) -> bool:
+        """Whether the grace of a hole noticed then is over."""
+        passed = self.segments - segment
+        return passed > GRACE_SEGMENTS or (passed >= GRACE_FEW and self._time - time > GRACE_NANOSECONDS)
 
     def _advance(self) -> None:
         moved = True

@@ -195,8 +195,13 @@ class ChannelWitness:
     # What was not heard.
 
     def unsettle(self) -> None:
-        """The session may be attached or not."""
+        """The session may be attached or not, either side may have named its first command, and credit was granted or not."""
+        self._late = True
         self._attachment = AttachmentDialogue(True)
+        for stream in self._streams.values():
+            stream.unsettle()
+        self._credit_of(CLIENT).stop()
+        self._credit_of(SERVER).stop()
 
     def lost(self, speaker: str) -> None:
         """Some of `speaker`'s words were lost: what depends on them is unknown."""
@@ -206,8 +211,6 @@ class ChannelWitness:
             self.name = None
         self._stream(speaker).lost()
         self._stream(_other(speaker)).feedback_lost()
-        self._credit_of(CLIENT).stop()
-        self._credit_of(SERVER).stop()
 
 
 def _other(speaker: str) -> str:

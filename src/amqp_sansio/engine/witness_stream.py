@@ -186,6 +186,10 @@ class StreamWitness:
         """The sender asks for sets."""
         return self._machine.step(self._sender, word)
 
+    def unsettle(self) -> None:
+        """What is heard next may come out of turn."""
+        self._machine.forget()
+
     def lost(self) -> None:
         """Something was lost: ids are unknown until the next command-point."""
         self._late = True
