@@ -332,3 +332,14 @@ def test_detach_and_attach_again_on_the_same_connection() -> None:
     wire.run()
     bodies = [event.body for event in wire.server.happened() if isinstance(event, TransferReceived)]
     assert bodies == [b"1", b"2"]
+
+
+def test_a_session_that_was_never_attached_does_not_expire() -> None:
+    carrier = BareCarrier("client")
+    session = Session(b"s", "client")
+    session.bind(carrier.channel(0))
+    session.attach()
+    carrier.hear(c.Detached(b"s", 1))
+    assert session.tick(0.0) is None
+    assert session.tick(100.0) is None
+    assert standing(session) == "detached"

@@ -210,7 +210,9 @@ def test_values_outside_their_domain_end_the_session_and_name_the_command(name: 
     assert said[-1] == c.Detach(b"s")
     event = carrier.happened()[-1]
     assert isinstance(event, SessionDetached)
-    assert (event.origin, event.code, event.ended) == (Origin.VIOLATION, code, True)
+    assert (event.origin, event.code, event.ended) == (Origin.VIOLATION, None, True)
+    assert event.violation is not None
+    assert (event.violation.code, event.violation.speaker) == (code, "client")
     assert session.channel is None
 
 

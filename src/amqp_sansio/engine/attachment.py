@@ -63,7 +63,7 @@ def detach(session: Session) -> None:
 
 def tick(session: Session, now: float) -> float | None:
     """For a detached session: ends it when its time is over; the moment at which to ask again, None when never."""
-    if session.state != "detached" or session.channel is not None or session.timeout is None or not session.attachments:
+    if session.state != "detached" or session.channel is not None or session.timeout is None or not session.established:
         return None
     if session.detached_at is None:
         session.detached_at = now
@@ -138,6 +138,7 @@ def leave(
     """
     channel = session.channel
     assert channel is not None
+    code = None if code is None else int(code)
     ended = ended or (session.timeout == 0 and not keep and session.state != "attaching")
     session.state = "ended" if ended else "detached"
     session.cause = text or f"{origin} detached it" + (f" (code {code})" if code else "")

@@ -37,12 +37,14 @@ def violate(
     channel = session.channel
     assert channel is not None
     peer = "server" if session.role == "client" else "client"
+    code = int(code)
     violation = Violation(peer, rule, said, legal, code, channel.number, offset, text)
-    if code <= DetachCode.UNKNOWN_IDS:
+    detach_code = code if code <= DetachCode.UNKNOWN_IDS else None
+    if detach_code is not None:
         channel.say(controls.Detached(session.name, code))
     else:
         say_exception(session, execution.Exception_(code, id, codes[0], codes[1], None, f"{rule}: {text}"[:1000]))
-    attachment.leave(session, Origin.VIOLATION, code, text, ended=True, violation=violation)
+    attachment.leave(session, Origin.VIOLATION, detach_code, text, ended=True, violation=violation)
 
 
 def codes_of(payload: bytes) -> tuple[int, int]:

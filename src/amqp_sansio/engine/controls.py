@@ -146,7 +146,8 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
             _give_up(session, Origin.LOCAL, f"command {id} does not fit into the frames of this connection")
             return
     if plan.gap:
-        channel.say(controls.Gap(plan.gap))
+        for part in session.parts(plan.gap):
+            channel.say(controls.Gap(part))
     for id in plan.ids:
         payload, header, body = outbound.kept[id]
         if outbound.position != id:
@@ -214,7 +215,10 @@ def _flush(session: Session, control: Control, offset: int) -> None:
     assert session.channel is not None
     inbound = session.inbound
     if control.expected:
-        session.channel.say(controls.Expected(inbound.expected(new=session.attachments <= 1)))
+        # One control only.  Where it is too small for all holes the first ones are said: the greatest id stands for
+        # everything after it, so that we get some commands again which we then discard.
+        expected = session.parts(inbound.expected(new=session.attachments <= 1))[0]
+        session.channel.say(controls.Expected(expected))
     if control.confirmed:
         session.write_confirmed()
     if control.completed:

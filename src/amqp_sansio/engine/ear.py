@@ -114,13 +114,13 @@ class Ear:
         reader = self.reader
         if self.state != FRAMES or reader is None:
             return None
-        if self.doubt and not reader.searching:
-            plausible = reader.plausible()
-            if plausible is False or (plausible is None and self.ended and reader.buffered):
-                self.be_opaque(self.doubt, reader.offset)
-                return None
+        reader.wary = bool(self.doubt) and not reader.searching
         thing = reader.next()
         if thing is None:
+            if reader.wary:
+                plausible = reader.plausible()
+                if plausible is False or (plausible is None and self.ended and reader.buffered):
+                    self.be_opaque(self.doubt, reader.offset)
             return None
         self.found = True
         if isinstance(thing, Assembly):

@@ -366,22 +366,22 @@ class Session:
             self.inbound.due = False
             self.write_completed(self.inbound.wants_timely())
         if self.outbound.known_due:
-            for part in self._parts(self.outbound.take_known()):
+            for part in self.parts(self.outbound.take_known()):
                 self.channel.say(controls.KnownCompleted(part))
 
     def write_completed(self, timely: bool) -> None:
         """Says all completions that the other side does not know of, the empty set too."""
         assert self.channel is not None
-        for part in self._parts(self.inbound.completed.freeze()):
+        for part in self.parts(self.inbound.completed.freeze()):
             self.channel.say(controls.Completed(part, timely))
 
     def write_confirmed(self) -> None:
         """Says what is confirmed and not known to be: with us, all that is complete is."""
         assert self.channel is not None
-        for part in self._parts(self.inbound.confirmed.freeze() | self.inbound.completed.freeze()):
+        for part in self.parts(self.inbound.confirmed.freeze() | self.inbound.completed.freeze()):
             self.channel.say(controls.Confirmed(part))
 
-    def _parts(self, ids: RangeSet) -> list[RangeSet]:
+    def parts(self, ids: RangeSet) -> list[RangeSet]:
         """A set cut so that each part fits into one control."""
         room = (self.carrier.max_frame_size - 18) // 8
         ranges = ids.ranges

@@ -107,8 +107,10 @@ def transfer(
         command = encode_transfer(session, channel, destination, accept_mode, acquire_mode, sync)
     payload, frame = command
     content = body if type(body) is bytes else octets_of(body)
+    header = b""
     try:
-        header = b"".join([HEADER_WRITERS[type(struct)](struct) for struct in headers])
+        for struct in headers:
+            header += HEADER_WRITERS[type(struct)](struct)
     except UNWRITABLE:  # other structs, octets, values that cannot be written: the slow way does it or says why not
         header = encode_headers(session, headers) or b""
     header_octets = len(header)

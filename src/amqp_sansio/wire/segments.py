@@ -85,6 +85,8 @@ class SegmentReader:
         self.position = 0
         self.dead = False
         """A frame could not be cut: nothing more is read, what comes is only counted."""
+        self.wary = False
+        """Stop before octets that do not look like a frame (`plausible`), however many frames before them are at hand."""
         self.assembler: Final = Assembler(limits, tolerant, strict, carries)
         self.received = offset
         """Octets of the speaker's stream so far, those before this reader included."""
@@ -178,6 +180,8 @@ class SegmentReader:
                     self._base += at
                     self.buffer = b""
                     self.position = 0
+                return None
+            if self.wary and not plausible_header(buffer, at, MAX_FRAME_SIZE):
                 return None
             flags, kind, size, zero, track, channel, _ = frame_header(buffer, at)
             if size < FRAME_HEADER_SIZE or flags & 0xC0:

@@ -1,0 +1,75 @@
+"""What is checked before a command is said, and what saying it changes.  (Misuse verb by verb: test_session.)"""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.engine.speaking import check_command, check_modes
+from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec import message, queue, tx
+from amqp_sansio.testing.carriers import attached_session
+
+
+def test_a_check_changes_nothing_and_its_effect_does() -> None:
+    _, session = attached_session("client")
+    before = session.snapshot()
+    effect = check_command(session, message.Subscribe("q", "d", 0, 0))
+    assert session.snapshot() == before
+    assert effect is not None
+    effect(0)
+    assert list(session.subscriptions) == ["d"]
+
+
+def test_a_command_with_a_result_is_remembered() -> None:
+    _, session = attached_session("client")
+    effect = check_command(session, queue.Query("q"))
+    assert effect is not None
+    effect(17)
+    assert session.results.asked == {17: queue.Query("q")}
+    assert check_command(session, tx.Select()) is None
+
+
+def test_what_the_other_role_says() -> None:
+    _, session = attached_session("server")
+    for command in (message.Subscribe("q", "d", 0, 0), tx.Select(), queue.Declare("q"), message.Acquire(RangeSet.of(0))):
+        with pytest.raises(LocalProtocolError) as raised:
+            check_command(session, command)
+        assert raised.value.legal == (f"client:{command.VERB}",)
+
+
+@pytest.mark.parametrize(("held", "fits"), [(1, True), (2, False), (3, False)])
+def test_limit_of_subscriptions(held: int, fits: bool) -> None:
+    _, session = attached_session("client", limits=Limits(subscriptions=2))
+    for n in range(min(held, 2)):
+        session.subscribe("q", str(n))
+    if fits:
+        session.subscribe("q", "last")
+    else:
+        with pytest.raises(LimitError, match="subscriptions"):
+            session.subscribe("q", "last")
+
+
+def test_throttling_the_other_side() -> None:
+    carrier, session = attached_session("server")
+    session.send(message.SetFlowMode("", 0))
+    session.send(message.Flow("", 0, 5))
+    before = session.throttle
+    session.send(message.Stop(""))
+    session.send(message.Flow("", 0, 5))
+    session.send(message.Flow("", 1, 5))
+    assert before is None
+    assert session.throttle is not None
+    assert session.throttle.available == 5
+    assert len(carrier.said()) == 6
+    with pytest.raises(LocalProtocolError):
+        session.send(message.Flow("d", 0, 5))
+
+
+def test_modes() -> None:
+    check_modes(0, 1)
+    with pytest.raises(EncodeError):
+        check_modes(2, 0)
+    with pytest.raises(EncodeError):
+        check_modes(0, 2)

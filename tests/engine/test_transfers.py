@@ -1,0 +1,58 @@
+"""The deliveries that are not finished with."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.engine.transfers import EXPLICIT, NONE, Delivery, Transfers
+from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
+from amqp_sansio.tables import transfer as rows
+
+
+def some(**states: tuple[str, int]) -> Transfers:
+    transfers = Transfers()
+    for name, (state, accept_mode) in states.items():
+        transfers.deliveries[int(name[1:])] = Delivery(state, accept_mode, None, 7, False)
+    return transfers
+
+
+def test_a_plan_changes_nothing_until_it_is_applied() -> None:
+    transfers = some(d1=(rows.ACQUIRED, EXPLICIT), d2=(rows.ACQUIRED, EXPLICIT))
+    before = dict(transfers.deliveries)
+    plan = transfers.plan(rows.ACCEPT, RangeSet([(1, 2)]))
+    assert transfers.deliveries == before
+    assert transfers.apply(plan, RangeSet([(1, 2)]), True) == RangeSet([(1, 2)])
+    assert transfers.deliveries == {}
+
+
+def test_settled_but_not_completed_is_remembered_until_it_is() -> None:
+    transfers = some(d1=(rows.ACQUIRED, EXPLICIT))
+    assert transfers.apply(transfers.plan(rows.ACCEPT, RangeSet.of(1)), RangeSet.of(1), False) == EMPTY
+    assert transfers.unsettled() == EMPTY
+    with pytest.raises(LocalProtocolError):
+        transfers.plan(rows.RELEASE, RangeSet.of(1))
+    transfers.complete(RangeSet.of(1))
+    assert transfers.deliveries == {}
+
+
+def test_all_or_none() -> None:
+    transfers = some(d1=(rows.ACQUIRED, EXPLICIT), d2=(rows.NOT_ACQUIRED, EXPLICIT))
+    for ids in (RangeSet([(1, 2)]), RangeSet([(0, 1)]), RangeSet([(1, TOP)]), EMPTY):
+        with pytest.raises(LocalProtocolError):
+            transfers.plan(rows.ACCEPT, ids)
+
+
+def test_acquired_names_some_of_those_asked_for() -> None:
+    transfers = some(d1=(rows.ACQUIRING, EXPLICIT), d2=(rows.ACQUIRING, EXPLICIT), d3=(rows.ACQUIRED, EXPLICIT))
+    transfers.acquired(RangeSet([(1, 9)]), RangeSet.of(2, 3))
+    assert [delivery.state for delivery in transfers.deliveries.values()] == [rows.NOT_ACQUIRED, rows.ACQUIRED, rows.ACQUIRED]
+
+
+def test_completion_ends_what_needs_no_accept() -> None:
+    transfers = some(d1=(rows.ACQUIRED, NONE), d2=(rows.ACQUIRING, NONE), d3=(rows.NOT_ACQUIRED, NONE))
+    transfers.complete(RangeSet([(0, TOP)]))
+    assert list(transfers.deliveries) == [2]
+    transfers.complete(RangeSet.of(2))
+    transfers.acquired(RangeSet.of(2), RangeSet.of(2))
+    assert transfers.deliveries == {}

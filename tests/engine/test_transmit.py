@@ -1,0 +1,80 @@
+"""How commands leave a session."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.config import Profile
+from amqp_sansio.engine.transmit import octets_of
+from amqp_sansio.errors import EncodeError
+from amqp_sansio.spec import message, queue
+from amqp_sansio.testing.carriers import attached_session
+
+
+def test_the_golden_transfer() -> None:
+    """The frames of model section 1.7, made by an independent codec, here on channel 0."""
+    carrier, session = attached_session("client")
+    properties = message.MessageProperties(
+        content_length=5,
+        reply_to=message.ReplyTo("amq.direct", "r"),
+        content_type="text/plain",
+        application_headers={"k": 1},
+    )
+    session.publish("", message.DeliveryProperties(delivery_mode=2, routing_key="q"), properties, body=b"hello")
+    octets = carrier.take()[28:]
+    golden = bytes.fromhex(
+        "0b0100150001 0000 00000000 0401010007000001 00"
+        "030200560001 0000 00000000 00000007 0401100202 0171"
+        "0000003b 04031901 0000000000000005 000f 03000a 616d712e646972656374 0172 0a 746578742f706c61696e"
+        "0000000f 00000001 016b 31 0000000000000001"
+        "070300110001 0000 00000000 68656c6c6f"
+    )
+    assert octets == golden
+
+
+def test_sync_transfers_and_modes_are_remembered_apart() -> None:
+    carrier, session = attached_session("client")
+    for _ in range(2):
+        session.publish("a", body=b"x")
+        session.publish("a", body=b"x", sync=True)
+        session.publish("a", body=b"x", accept_mode=0)
+    modes = [thing.accept_mode for thing in carrier.said() if isinstance(thing, message.Transfer)]
+    assert modes == [1, 1, 0] * 2
+    assert len(session.command_cache) == 3
+
+
+def test_remembered_commands_are_bounded() -> None:
+    _, session = attached_session("client")
+    for n in range(1000):
+        session.publish(str(n))
+    assert len(session.command_cache) <= 256
+
+
+def test_fragments_with_the_profile_that_lets_them_be_said() -> None:
+    carrier, session = attached_session("client", profile=Profile(fragments=True))
+    session.publish("", message.FragmentProperties(True, False), body=b"half")
+    session.send(message.Resume("d", "r"))
+    assert len(carrier.said()) == 3
+
+
+def test_octets_of() -> None:
+    other: list[object] = [bytearray(b"x"), memoryview(b"x")]
+    for octets in (b"x", *other):
+        assert octets_of(octets) == b"x"  # type: ignore[arg-type]
+    with pytest.raises(EncodeError):
+        octets_of(5)  # type: ignore[arg-type]
+
+
+def test_a_body_that_changes_later_does_not_change_what_is_kept() -> None:
+    _, session = attached_session("client", timeout=60)
+    body = bytearray(b"abc")
+    session.publish(body=body)  # type: ignore[arg-type]
+    body[0] = 0
+    assert session.outbound.kept[0][2] == b"abc"
+
+
+def test_commands_without_content_are_one_frame() -> None:
+    carrier, session = attached_session("client")
+    session.send(queue.Declare("q"), sync=True)
+    octets = carrier.take()[28:]
+    assert (octets[0], octets[1], octets[15]) == (0x0F, 1, 1)

@@ -1,0 +1,21 @@
+"""Inputs that `make fuzz` once found, made small; each name says what was wrong."""
+
+from __future__ import annotations
+
+from fuzz.targets import breach
+
+START = "414d51500101000a0f000010000000000000000001010000"
+START_OK = "0f00001b000000000000000001020600064e4f5355434800000000"
+OPEN = "0f000010000000000000000001070000"
+
+
+def test_where_a_security_layer_begins_does_not_depend_on_how_octets_are_cut() -> None:
+    # A command whose assembly is still open, then a frame that cannot be cut: all at hand at once, or one after the other.
+    said = (
+        ("client", bytes.fromhex("414d51500101000a")),
+        ("server", bytes.fromhex(START)),
+        ("client", bytes.fromhex(START_OK)),
+        ("client", bytes.fromhex(OPEN)),
+        ("client", bytes.fromhex("0b0100130001000100000000" + "04010100000000" + "0100000100000000000000000000000000")),
+    )
+    assert breach("observer", said) == ""
