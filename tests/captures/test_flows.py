@@ -321,7 +321,8 @@ def test_memory_does_not_grow_with_a_long_connection(tmp_path: Path, measure: Ca
 def test_memory_does_not_grow_with_the_number_of_connections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: Callable[[str], tuple[int, int]]
 ) -> None:
-    monkeypatch.setattr(flows, "ENDED", 32)
+    monkeypatch.setattr(flows, "ENDED", 16)
+    monkeypatch.setattr(flows, "USED", 16)
     peaks = []
     for factor in (1, 8):
         segments: list[Segment] = []
@@ -347,6 +348,16 @@ def test_limits_of_connections_that_never_end(monkeypatch: pytest.MonkeyPatch, n
             listener.hear(packet)
         assert len(gone) == (ended if name == "CONVERSATIONS" else 0)
         assert len(listener._talks) + len(listener._strangers) == count - ended
+
+
+def test_how_often_ports_were_used_is_forgotten_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flows, "USED", 3)
+    for between, number in ((2, 2), (3, 1)):
+        segments: list[Segment] = []
+        for index, port in enumerate([1, *range(2, 2 + between), 1]):
+            base = replace(Segment(True, 0), client_port=port, client_isn=index * 1_000_000)
+            segments += build.conversation([], base).segments
+        assert Log(segments).ended[-1] == f"10.0.0.1:1>10.0.0.2:5672#{number}"
 
 
 def test_a_violation_after_the_limit_of_findings_is_still_seen() -> None:

@@ -11,7 +11,7 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec import execution, message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Control
-from amqp_sansio.testing.carriers import attached_session
+from amqp_sansio.testing.carriers import BareCarrier, attached_session
 
 
 def test_flush_is_answered_in_order_even_when_there_is_nothing() -> None:
@@ -196,3 +196,26 @@ def test_more_holes_than_one_control_can_say() -> None:
     assert expected.commands is not None
     assert expected.commands.ranges == tuple((2 * n, 2 * n) for n in range(509))
     assert session.state == "attached"
+
+
+def test_holes_of_billions_can_still_be_told() -> None:
+    """Two points far ahead leave a hole wider than one range can say: the oldest of it is forgotten."""
+    carrier, session = attached_session("server")
+    carrier.hear(c.CommandPoint(0x7FFFFFFE, 0), c.CommandPoint(0xFFFFFFF0, 0), c.CommandPoint(0x7FFFFFE0, 0))
+    carrier.hear(c.Flush(True, True, True), c.Gap(RangeSet([(0x7FFFFFE0, 0xFFFFFFDE)])), c.Flush(True, True, True))
+    assert session.state == "attached"
+    assert len(carrier.said()) == 6
+
+
+def test_expectations_of_billions_can_still_be_answered() -> None:
+    carrier, session = attached_session("client", timeout=60)
+    session.publish()
+    carrier.lost()
+    carrier = BareCarrier("client")
+    session.bind(carrier.channel(0))
+    session.attach()
+    carrier.hear(c.Attached(b"s"))
+    carrier.take()
+    carrier.hear(c.Expected(RangeSet([(0x80000010, 0xFFFFFFF0), (0xFFFFFFF2, 1)])))
+    assert session.state == "attached"
+    assert isinstance(carrier.said()[0], c.Gap)

@@ -21,8 +21,10 @@ CONVERSATIONS: Final = 16384
 """AMQP connections listened to at a time; beyond it, the one that has been quiet longest is taken for ended."""
 STRANGERS: Final = 8192
 """Other TCP connections remembered at a time, so that nothing inside them is taken for a protocol header."""
-ENDED: Final = 8192
-"""Ended connections remembered at a time: what still comes of them is left alone, and the next on their ports is #n+1."""
+ENDED: Final = 256
+"""Ended connections remembered at a time: what still comes of them is left alone."""
+USED: Final = 65536
+"""Pairs of addresses and ports of which it is remembered how often they were used."""
 WAITING_OCTETS: Final = 64 * 1024 * 1024
 """Octets that wait behind holes in all connections together."""
 LINGER_PACKETS: Final = 64
@@ -57,7 +59,6 @@ class Talk(Flow):
 
 
 class _Past(NamedTuple):
-    number: int
     ends: tuple[int, int]  # the next sequence number of each side
     syn: tuple[int | None, int | None]
     foreign: bool  # it did not speak AMQP and may still go on
@@ -92,6 +93,7 @@ class Listener:
         self._talks: OrderedDict[Key, Talk] = OrderedDict()
         self._strangers: OrderedDict[Key, Talk] = OrderedDict()
         self._past: OrderedDict[Key, _Past] = OrderedDict()
+        self._used: OrderedDict[int, int] = OrderedDict()  # by the hash of the key: it takes a quarter of the memory
         self._reset: deque[tuple[int, Talk]] = deque()
         self._stalled: dict[Key, int] = {}  # connections of which octets wait, and the packet since when
         self._unfinished: dict[Key, int] = {}  # connections on which something is under way, and the packet of its latest part
@@ -179,7 +181,7 @@ class Listener:
         elif flags & RST:
             return None
         conversation = Conversation(self._make, self._heard)
-        talk = Talk(conversation, key, past.number + 1 if past else 1)
+        talk = Talk(conversation, key, self._number(key, bool(flags & SYN or past)))
         if not flags & SYN:
             ours = [index for index in (0, 1) if key[1 + 2 * index] in self._ports]
             if ours:
@@ -189,6 +191,16 @@ class Listener:
         if len(self._strangers) > STRANGERS:
             self._close(next(iter(self._strangers.values())))
         return talk
+
+    def _number(self, key: Key, another: bool) -> int:
+        """The how-manieth connection on these ports it is; `another` than the last one, if there was one."""
+        which = hash(key)
+        number = self._used.pop(which, 0)
+        number += another or not number
+        self._used[which] = number
+        if len(self._used) > USED:
+            self._used.popitem(last=False)
+        return number
 
     def _roles(self, talk: Talk, side: int, flags: int) -> None:
         conversation = talk.conversation
@@ -265,7 +277,7 @@ class Listener:
         self._unfinished.pop(key, None)
         first, second = talk.sides
         ends = (first.first + first.position) & _MASK, (second.first + second.position) & _MASK
-        self._past[key] = _Past(talk.number, ends, (talk.syn[0], talk.syn[1]), open_ended)
+        self._past[key] = _Past(ends, (talk.syn[0], talk.syn[1]), open_ended)
         self._past.move_to_end(key)
         if len(self._past) > ENDED:
             self._past.popitem(last=False)

@@ -9,6 +9,7 @@ from typing import Final
 from amqp_sansio.captures.conversation import MakeWitness
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.flows import Talk
+from amqp_sansio.captures.plain import Json
 from amqp_sansio.captures.rows import Row
 from amqp_sansio.captures.transcript import transcript
 from amqp_sansio.cli.output import complain, json_line, pairs, short
@@ -50,6 +51,10 @@ def _said(row: Row) -> str:
         return f"{'opaque':<{_VERB}} {fields['octets']} octets: {fields['reason']}"
     verb = row["verb"] or "?"
     number = "" if row["command_id"] is None else f" #{row['command_id']}"
+    if verb.startswith("session.") and isinstance(name := fields.get("name"), str):
+        fields = {**fields, "name": _readable(name)}
+    elif verb == "message.flow":
+        fields = {**fields, **_credit(fields)}
     parts = [f"{verb + number + ('!' if row['sync'] else ''):<{_VERB}}", pairs(fields)]
     for header in row["headers"]:
         assert isinstance(header, dict)
@@ -60,6 +65,22 @@ def _said(row: Row) -> str:
     if not row["complete"]:
         parts.append("| NOT COMPLETE")
     return " ".join(part for part in parts if part).rstrip()
+
+
+def _readable(name: str) -> str:
+    """The name of a session, which is octets, as the text that it usually is."""
+    octets = bytes.fromhex(name)
+    return octets.decode("ascii") if octets.isascii() and octets.decode("ascii").isprintable() else name
+
+
+def _credit(fields: dict[str, Json]) -> dict[str, Json]:
+    """Unit and value of message.flow in words."""
+    said: dict[str, Json] = {}
+    if "unit" in fields:
+        said["unit"] = {0: "message", 1: "byte"}.get(fields["unit"], fields["unit"]) if type(fields["unit"]) is int else None
+    if fields.get("value") == 0xFFFFFFFF:
+        said["value"] = "infinite"
+    return said
 
 
 def _date(time: int) -> str:

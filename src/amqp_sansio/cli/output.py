@@ -27,7 +27,9 @@ def short(value: Json) -> str:
         cut = value if len(value) <= _LONGEST else value[:_LONGEST] + "..."
         return cut if cut and _BARE.issuperset(cut) else json_line(cut)
     if isinstance(value, list):
-        if value and all(isinstance(each, list) and len(each) == 2 and type(each[0]) is int for each in value):
+        if not value:
+            return "{}"
+        if all(isinstance(each, list) and len(each) == 2 and type(each[0]) is int for each in value):
             return "{" + _cut(",".join(_span(each) for each in value)) + "}"
         return "[" + _cut(", ".join(short(each) for each in value[:20])) + "]"
     if isinstance(value, dict):

@@ -172,6 +172,7 @@ class Inbound:
         assert self.received is not None
         self.holes.add_range(self.received, serial_add(id, -1))
         self.received = id
+        trim(self.holes, id)
 
     def _behind_gap(self, id: int) -> int:
         gapped = self.gapped.freeze()

@@ -141,7 +141,7 @@ class Observer:
         searching = self._ears["C"].searching or self._ears["S"].searching
         if self._shaky and not searching:
             self._witness.unsettle()
-        self._shaky = searching
+        self._shaky = self._witness.shaky = searching
         if isinstance(what, bytes):
             ear.receive(what)
         elif what is None:
@@ -151,7 +151,7 @@ class Observer:
             at = ear.received
             ear.lost(what)
             self._witness.lost(speaker)
-            self._shaky = True
+            self._shaky = self._witness.shaky = True
             self._say(speaker, at, ear.received, Note("gap", f"{what} octets are missing"))
 
     def _close(self, speaker: Speaker) -> None:
@@ -187,7 +187,7 @@ class Observer:
         ear = self._ears[speaker]
         if ear.late and not self._late:
             self._late = True
-            self._shaky = True
+            self._shaky = self._witness.shaky = True
             self._witness.lost(speaker)
         elif self._shaky:
             self._witness.unsettle()

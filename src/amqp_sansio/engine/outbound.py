@@ -148,7 +148,8 @@ class Outbound:
         ids = [id for id in self.kept if id in wanted]
         in_doubt = self.outstanding.freeze() - self.confirmed.freeze() - kept.freeze()
         missing = in_doubt & wanted
-        return Replay(ids, wanted - kept.freeze() - missing, missing)
+        ever = RangeSet([(serial_add(self.next_id, -_WIDEST), serial_add(self.next_id, -1))])
+        return Replay(ids, (wanted & ever) - kept.freeze() - missing, missing)
 
     def _drop(self, ids: RangeSet) -> None:
         for id in pick(ids, self.kept):

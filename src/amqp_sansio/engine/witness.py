@@ -50,13 +50,26 @@ _ANSWERS: Final[dict[str, tuple[str, ...]]] = {
 class Witness:
     """What it says collects in `findings.found`; the caller sets `findings.offset` to the frame that is heard."""
 
-    __slots__ = ("_channels", "_ended", "_excused", "_late", "_name_octets", "_sessions", "dialogue", "findings", "handshake")
+    __slots__ = (
+        "_channels",
+        "_ended",
+        "_excused",
+        "_late",
+        "_name_octets",
+        "_sessions",
+        "dialogue",
+        "findings",
+        "handshake",
+        "shaky",
+    )
 
     def __init__(self, strict: bool, limits: Limits, late: bool = False) -> None:
         self.findings: Final = Findings(strict, limits)
         self.handshake: Final = HandshakeWitness(self.findings)
         self.dialogue = ConnectionDialogue.unknown() if late else ConnectionDialogue()
         self._late = late
+        self.shaky = False
+        """Some of what a speaker says is not heard yet: its frames are being looked for."""
         self._ended = False
         self._excused: set[tuple[str, str]] = set()
         self._channels: dict[int, ChannelWitness] = {}
@@ -69,6 +82,7 @@ class Witness:
         refusal = self.dialogue.said(SPEAKERS[speaker], verb)
         if refusal is not None and not self._late:
             self.findings.note("connection.protocol-header", f"the {SPEAKERS[speaker]} sends its header unasked")
+            self.lost("C" if speaker == "S" else "S")  # the other side's beginning was not heard
 
     # Controls.
 
@@ -93,7 +107,7 @@ class Witness:
             if self._name_octets > self.findings.limits.buffered_octets:
                 self._forget("limits.buffered_octets")
                 witness = self._channel(channel)
-            witness.attach(word, control)
+            witness.attach(word, control, self.shaky)
         elif isinstance(control, Attached):
             if witness.attach_answered(word, control) and control.name is not None:
                 self._one_transport(control.name, channel)

@@ -111,8 +111,8 @@ class ChannelWitness:
         self._findings.breach(RULE_NOT_ATTACHED, verb, text, refusal.legal_for(speaker))
         return False
 
-    def attach(self, speaker: str, control: Attach) -> None:
-        """`speaker` asks for a session."""
+    def attach(self, speaker: str, control: Attach, late: bool = False) -> None:
+        """`speaker` asks for a session.  `late`: what the other side says in it may not be heard from its beginning."""
         before = self._attachment.state(speaker)
         if not self._may(speaker, ATTACH):
             return
@@ -128,7 +128,7 @@ class ChannelWitness:
             return
         self._findings.forget(self.number)
         self.name = control.name
-        self._late = False
+        self._late = late
         self._streams.clear()
         self._credit.clear()
 
@@ -206,7 +206,11 @@ class ChannelWitness:
     def lost(self, speaker: str) -> None:
         """Some of `speaker`'s words were lost: what depends on them is unknown."""
         self.unsettle()
+        self._asked = None
+        if speaker == CLIENT:
+            self.name = None
         self._stream(speaker).lost()
+        self._stream(_other(speaker)).feedback_lost()
 
 
 def _other(speaker: str) -> str:

@@ -200,6 +200,13 @@ class StreamWitness:
         self._settled = None
         self._results.clear()
 
+    def feedback_lost(self) -> None:
+        """Something that the receiver said was lost: what it has reported and settled is unknown."""
+        self._machine.forget()
+        self._reported = None
+        self._known = None
+        self._settled = None
+
     def _awaited(self) -> tuple[str, ...]:
         return tuple([f"execution.result of command {id}" for id in list(self._results)[:10]])
 
