@@ -15,7 +15,7 @@ from amqp_sansio.engine.hearing import hear_transfer
 from amqp_sansio.engine.lifecycle import Lifecycle
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import AmqpError, DecodeError, LimitError, LocalProtocolError
-from amqp_sansio.events import Event, Origin, SecurityLayerStarted, TransferReceived, Violation
+from amqp_sansio.events import Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.machine import Refusal
 from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
@@ -25,10 +25,8 @@ from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.frames import frame_begun
-from amqp_sansio.wire.octets import u32
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
-from amqp_sansio.wire.segments import COMMAND, Assembly, KnownTransfer, Malformed, SegmentReader
+from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
 
 if TYPE_CHECKING:
     pass
@@ -57,7 +55,6 @@ class Connection(Lifecycle):
         self._channels: dict[int, Channel] = {}
         self._named: dict[bytes, Channel] = {}
         self._unanswered = False  # the application was asked something: if it does not answer, the policy does
-        self._known: dict[bytes, KnownTransfer] = {}  # by the octets of the command's frame
         self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
 
     # --- octets in, events out --------------------------------------------------------------------------------------------
@@ -90,13 +87,23 @@ class Connection(Lifecycle):
             if self._unanswered:
                 self._answer_by_policy()
             while not events:
-                if self._known and self.closed_cause is None:
-                    transfer = self._next_transfer()
-                    if transfer is not None:
-                        return transfer
-                    if events:
-                        break
-                if not self._step():
+                if (
+                    (reader := self._reader) is not None
+                    and reader.known
+                    and self.closed_cause is None
+                    and (cut := reader.cut_transfer()) is not None
+                ):  # the fast path: a message in one header and at most one body frame, behind a command that came before
+                    known, header, body, offset = cut
+                    session = self._channel(known.channel).session
+                    if session is not None and session.speaks:
+                        event = hear_transfer(session, known.transfer, header, body, known.sync, offset)
+                        if event is not None:
+                            return event
+                    else:
+                        number = known.channel
+                        assembly = Assembly(number, 1, COMMAND, known.payload, header, body, offset, reader.offset)
+                        self._channel(number).receive_command(assembly)
+                elif not self._step():
                     self._undecoded = False
                     return None
         return events.popleft()
@@ -222,35 +229,13 @@ class Connection(Lifecycle):
             self._hear_session_control(thing)
         return True
 
-    def _next_transfer(self) -> TransferReceived | None:
-        """The fast path: a message in one header and at most one body frame, behind a command that came before."""
-        reader = self._reader
-        assert reader is not None
-        cut = reader.cut_transfer(self._known)
-        if cut is None:
-            return None
-        known, header, body, offset = cut
-        number = known.channel
-        channel = self._channels.get(number) or self._channel(number)
-        octets = len(header)
-        if octets >= 8:  # the walk over one or two structs, which is what real messages have
-            walked = 4 + u32(header, 0)[0]
-            if 4 < walked <= octets - 8:
-                walked += 4 + u32(header, walked)[0]
-            session = channel.session
-            if walked == octets and session is not None and session.speaks:
-                return hear_transfer(session, known.transfer, header, body, known.sync, offset)
-        channel.receive_command(Assembly(number, 1, COMMAND, known.payload, header, body, offset, reader.offset))
-        return None
-
     def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool) -> None:
         """Remembers a transfer command by the octets of its frame: within a subscription it comes again and again."""
         limits = self.limits
         if limits.header_structs < 2 or min(limits.header_octets, limits.assembly_octets // 3) < MAX_FRAME_SIZE:
             return  # limits that the fast path does not look at
-        if len(self._known) >= limits.cached_commands:
-            self._known.clear()
-        self._known[frame_begun(channel, payload)] = KnownTransfer(channel, transfer, sync, payload)
+        if self._reader is not None:
+            self._reader.learn(channel, payload, transfer, sync)
 
     def _step_header(self) -> bool:
         if len(self._inbox_early) < SIZE:

@@ -15,8 +15,16 @@ from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.assembler import Assembler
 from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, Malformed
 from amqp_sansio.wire.breaches import check_header, uncuttable
-from amqp_sansio.wire.frames import FIRST_FRAME, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT, frame_command, frame_control
-from amqp_sansio.wire.octets import frame_begin, frame_header, u16
+from amqp_sansio.wire.frames import (
+    FIRST_FRAME,
+    FRAME_HEADER_SIZE,
+    LAST_FRAME,
+    LAST_SEGMENT,
+    frame_begun,
+    frame_command,
+    frame_control,
+)
+from amqp_sansio.wire.octets import frame_begin, frame_header, u16, u32
 from amqp_sansio.wire.partial import SKIPPING
 from amqp_sansio.wire.resync import find_frame, plausible_header
 
@@ -91,6 +99,8 @@ class SegmentReader:
         self.assembler: Final = Assembler(limits, tolerant, strict, carries)
         self.received = offset
         """Octets of the speaker's stream so far, those before this reader included."""
+        self.known: Final[dict[bytes, KnownTransfer]] = {}
+        """Transfer commands by the octets of their frames (limits.cached_commands), for `cut_transfer`."""
         self._base = offset
         self._pending: list[bytes] = []
         self._pending_octets = 0
@@ -208,11 +218,18 @@ class SegmentReader:
                 return whole
         return queue.popleft()
 
-    def cut_transfer(self, known: dict[bytes, KnownTransfer]) -> tuple[KnownTransfer, bytes, bytes, int] | None:
-        """The fast path for content: a command frame whose octets are in `known`, one header frame and at most one body frame.
+    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool) -> None:
+        """Remembers a transfer command by the octets of its frame: within a subscription it comes again with every message."""
+        if len(self.known) >= self.limits.cached_commands:
+            self.known.clear()
+        self.known[frame_begun(channel, payload)] = KnownTransfer(channel, transfer, sync, payload)
 
-        Answers what is known of the command, the header and body segments and the offset of the command.  None where more
-        octets are needed, and where anything is not as plain as that: then `next` reads the same octets with every check.
+    def cut_transfer(self) -> tuple[KnownTransfer, bytes, bytes, int] | None:
+        """The fast path for content: a command frame that is known, one header frame and at most one body frame.
+
+        Answers what is known of the command, the header segment, walked, the body segment and the offset of the command.
+        None where more octets are needed, and where anything is not as plain as that: then `next` reads the same octets with
+        every check.  Real headers hold one or two structs; others are left to `next` and `walk_headers`.
         """
         assembler = self.assembler
         if assembler.open or assembler.queue or self._searching:
@@ -227,7 +244,7 @@ class SegmentReader:
             at = 0
             have = len(buffer)
         command_end = at + u16(buffer, at + 2)[0]
-        found = known.get(buffer[at:command_end])
+        found = self.known.get(buffer[at:command_end])
         if found is None:
             return None
         header_at = command_end + FRAME_HEADER_SIZE
@@ -257,6 +274,13 @@ class SegmentReader:
                 return None
             body = b""
         else:
+            return None
+        if header_end - header_at < 8:
+            return None
+        walked = header_at + 4 + u32(buffer, header_at)[0]
+        if walked != header_end and (
+            walked < header_at + 6 or header_end - walked < 8 or walked + 4 + u32(buffer, walked)[0] != header_end
+        ):
             return None
         self.position = end
         self._needed = FRAME_HEADER_SIZE
