@@ -95,7 +95,7 @@ def linear(count: int) -> list[str]:
         for many, recording in recordings.items():
             progress(f"feeding in {size or 'one'}")
             piece = size or len(recording.stream)
-            costs[many] = min(once(ours.feed(recording, piece, many), many) for _ in range(3))
+            costs[many] = min(once(ours.feed(recording, piece, many), many) for _ in range(5))
         progress("")
         growth = costs[2 * count] / costs[count]
         met = growth <= LINEAR
