@@ -65,8 +65,10 @@ class Observer:
         self._inbox: deque[tuple[Speaker, bytes | int | None, bool]] = deque()
         self._events: deque[Observed] = deque()
         self._at: Speaker | None = None
-        self._late = False
-        self._shaky = False  # a speaker's frames are being looked for: what it said comes later than it was said
+        self._late: set[str] = set()
+        """Speakers that were heard from the middle, or of whom something was lost."""
+        self._resuming: set[str] = set()
+        """Those of them of whom no frame has been found since: their next one is told later than it was said."""
         self._eof = False
         self._client_header: ProtocolHeader | None = None
         self._transfers: dict[bytes, tuple[Command, bool]] = {}
@@ -138,10 +140,6 @@ class Observer:
         if ear.ended:
             return
         self._at = speaker
-        searching = self._ears["C"].searching or self._ears["S"].searching
-        if self._shaky and not searching:
-            self._witness.unsettle()
-        self._shaky = self._witness.shaky = searching
         if isinstance(what, bytes):
             ear.receive(what)
         elif what is None:
@@ -150,8 +148,7 @@ class Observer:
         else:
             at = ear.received
             ear.lost(what)
-            self._witness.lost(speaker)
-            self._shaky = self._witness.shaky = True
+            self._lose(speaker)
             self._say(speaker, at, ear.received, Note("gap", f"{what} octets are missing"))
 
     def _close(self, speaker: Speaker) -> None:
@@ -185,12 +182,12 @@ class Observer:
     def _hear(self, speaker: Speaker, heard: Heard) -> None:
         start, end, thing = heard
         ear = self._ears[speaker]
-        if ear.late and not self._late:
-            self._late = True
-            self._shaky = self._witness.shaky = True
-            self._witness.lost(speaker)
-        elif self._shaky:
-            self._witness.unsettle()
+        if ear.late and speaker not in self._late:
+            self._lose(speaker)
+        witness = self._witness
+        witness.shaky = speaker in self._resuming or self._ears["C"].searching or self._ears["S"].searching
+        if witness.shaky:
+            witness.unsettle()
         findings = self._witness.findings
         findings.speaker = speaker
         findings.offset = start
@@ -203,6 +200,14 @@ class Observer:
         else:
             self._command(speaker, thing)
         self._flush(speaker, start, end)
+        if speaker in self._resuming and not ear.searching:
+            self._resuming.discard(speaker)
+            witness.unsettle()  # the other side may have answered already
+
+    def _lose(self, speaker: Speaker) -> None:
+        self._late.add(speaker)
+        self._resuming.add(speaker)
+        self._witness.lost(speaker)
 
     def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
         end = len(header.octets)
@@ -362,7 +367,7 @@ class Observer:
         if self._events or self._inbox or self._at is not None:
             raise LocalProtocolError("snapshot", "events are waiting", ("next_event until it gives None",))
         name = None if self.dialect is None else self.dialect.name
-        late = (self._late, self._shaky)
+        late = (self._late, self._resuming)
         state = (name, self.strict, late, self._eof, self._client_header, self._ears, self._witness, self.limits)
         return dump(state)
 
@@ -377,7 +382,12 @@ class Observer:
             raise DecodeError("snapshot", 0, "not a snapshot of an observer")
         name, strict, late, eof, client_header, ears, witness, limits = state
         good = isinstance(limits, Limits) and isinstance(witness, Witness) and isinstance(ears, dict)
-        if not (good and isinstance(late, tuple) and isinstance(client_header, ProtocolHeader | None)):
+        if not (
+            good
+            and isinstance(late, tuple)
+            and [type(each) for each in late] == [set, set]
+            and isinstance(client_header, ProtocolHeader | None)
+        ):
             raise DecodeError("snapshot", 0, "not a snapshot of an observer")
         made = cls(None, bool(strict), limits)
         made.dialect = dialect or _dialect(snapshot)
@@ -385,7 +395,7 @@ class Observer:
             raise DecodeError("snapshot", 0, f"it was taken with the dialect {name}: give it")
         made._ears.update(ears)
         made._witness = witness
-        made._late, made._shaky = map(bool, late)
+        made._late, made._resuming = late
         made._eof = bool(eof)
         made._client_header = client_header
         return made
