@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.engine.breach import rule_of
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.hearing import hear_transfer
@@ -49,7 +50,7 @@ class Connection(Lifecycle):
         """Channels agreed on (before tune: wanted): numbers 0 to channel_max - 1."""
         self._config: Final = config
         self._our_header: Final = config.dialect.header
-        self._inbox_early = b""
+        self._inbox_early = bytearray()  # what came before the protocol header was whole and looked at
         self._reader: SegmentReader | None = None
         self._eof = False
         self._channels: dict[int, Channel] = {}
@@ -240,8 +241,9 @@ class Connection(Lifecycle):
     def _step_header(self) -> bool:
         if len(self._inbox_early) < SIZE:
             return self._eof and self._octets_ended()
-        header = ProtocolHeader(self._inbox_early[:SIZE])
-        rest, self._inbox_early = self._inbox_early[SIZE:], b""
+        early = bytes(self._inbox_early)
+        self._inbox_early.clear()
+        header, rest = ProtocolHeader(early[:SIZE]), early[SIZE:]
         first = MIN_MAX_FRAME_SIZE if self.profile.strict else self._config.max_frame_size
         self._reader = self._new_reader(first, SIZE)
         self._hear_header(header)
@@ -264,14 +266,14 @@ class Connection(Lifecycle):
 
     def _decode(self, assembly: Assembly) -> Control | None:
         try:
-            return self.layout.decode_control(assembly.payload, 0, len(assembly.payload))
+            return self.layout.decode_control(assembly.payload, 0, len(assembly.payload), self.reading)
         except DecodeError as error:
             payload = assembly.payload
             said = self.layout.verb_of("control", payload[0], payload[1]) if len(payload) > 1 else "a control without a code"
             self.fail(
                 Violation(
-                    self.peer, "control", said, (), CloseCode.FRAMING_ERROR, assembly.channel, assembly.start,
-                    f"{error.what}: {error.rule}",
+                    self.peer, rule_of("control", error), said, (), CloseCode.FRAMING_ERROR, assembly.channel,
+                    assembly.start, str(error),
                 )
             )  # fmt: skip
             return None
@@ -358,7 +360,7 @@ class Connection(Lifecycle):
         if thing.kind == COMMAND or thing.payload[:1] != b"\x01":
             return
         try:
-            control = self.layout.decode_control(thing.payload, 0, len(thing.payload))
+            control = self.layout.decode_control(thing.payload, 0, len(thing.payload), self.reading)
         except DecodeError:
             return
         if type(control) not in (Close, CloseOk) or self._dialogue.said(self.peer, control.VERB) is not None:
@@ -377,7 +379,7 @@ class Connection(Lifecycle):
             if self._reader.buffered:
                 text += f", {self._reader.buffered} octets into a frame"
         elif self._inbox_early:
-            text += f", after {self._inbox_early.hex(' ')} for a protocol header: {ProtocolHeader(self._inbox_early).name}"
+            text += f", after {self._inbox_early.hex(' ')} for a protocol header: {ProtocolHeader(bytes(self._inbox_early)).name}"
         self._end(Origin.EOF, None, text)
         return True
 

@@ -31,15 +31,19 @@ _new: Final = tuple.__new__  # what a NamedTuple does, for a third of the time
 def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> None:
     """A command arrived, as octets."""
     carrier = session.carrier
+    what = "command"
     try:
-        command, sync = carrier.layout.decode_command(payload, 0, len(payload))
+        command, sync = carrier.layout.decode_command(payload, 0, len(payload), carrier.reading)
         if header:
+            what = "header"
             carrier.layout.walk_headers(header, 0, len(header), carrier.limits)
+            if carrier.eager_headers and not isinstance(command, message.Transfer):
+                carrier.layout.decode_headers(header, 0, len(header), carrier.reading)
     except DecodeError as error:
         codes = codes_of(payload)
         id = _take(session, carrier.layout.verb_of("command", *codes), offset)
         if id >= 0:
-            undecodable(session, id, codes, error, offset)
+            undecodable(session, id, what, codes, error, offset)
         return
     if isinstance(command, message.Transfer):
         if header is not None and session.channel is not None:
@@ -84,11 +88,13 @@ def hear_transfer(
         return None
     accept_mode = transfer.accept_mode
     event = TransferReceived(session.name, id, transfer, header, body, sync)
-    if session.eager_headers and header:
+    if session.minds_headers and header:
+        event.read_as(session.carrier.reading)
         try:
-            _ = event.headers
+            if session.carrier.eager_headers:
+                _ = event.headers
         except DecodeError as error:
-            undecodable(session, id, (4, 1), error, offset)
+            undecodable(session, id, "header", (4, 1), error, offset)
             return None
     if accept_mode == NONE and session.completes_on_hand_out:
         subscription = session.subscriptions.get(transfer.destination or "")

@@ -18,6 +18,7 @@ from amqp_sansio.spec.connection import Close
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import frame_control
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Lifecycle:
         self.limits: Final[Limits] = config.limits
         self.profile: Final[Profile] = config.profile
         self.eager_headers: Final = config.headers == "eager"
+        self.reading: Final = Reading.of(config.limits, distinct_keys=config.profile.strict)
         self.layout: Final[Layout] = config.dialect.layout
         self.now: float | None = None
         """The moment of the last tick; None before the first."""

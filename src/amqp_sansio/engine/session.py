@@ -121,8 +121,8 @@ class Session:
         self.completes_on_hand_out: Final = profile.completion == "on_hand_out" or (
             profile.completion == "default" and role == "client"
         )
-        self.eager_headers = False
-        """Whether header structs are decoded on receipt, on the connection that carries it now."""
+        self.minds_headers = False
+        """Whether the connection that carries it now reads header structs on receipt, or otherwise than by default."""
         self.counts_headers: Final = profile.octets != "body"
         self.delivers: Final = role == "server"
 
