@@ -325,7 +325,7 @@ def test_header_structs_are_read_under_the_limits_of_the_connection_whenever_the
 def test_eager_reading_looks_into_the_headers_of_every_command_that_has_them() -> None:
     bad = b"\x00\x00\x00\x06\x09\x01\x01\x00\x05k"  # a content-type of five octets, of which one came
     for eager in (False, True):
-        carrier, session = attached_session("server", eager_headers=eager)
+        carrier, _ = attached_session("server", eager_headers=eager)
         carrier.hear(file.Stage(), header=bad, body=b"x")
         (event,) = carrier.happened()
         assert isinstance(event, SessionDetached if eager else CommandReceived)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.engine.breach import rule_of
+from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.hearing import hear_transfer
@@ -55,6 +55,8 @@ class Connection(Lifecycle):
         self._eof = False
         self._channels: dict[int, Channel] = {}
         self._named: dict[bytes, Channel] = {}
+        self._names: dict[int, bytes] = {}  # the same, by channel
+        self._lowest = 1  # no channel from 1 on up to here is free
         self._unanswered = False  # the application was asked something: if it does not answer, the policy does
         self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
 
@@ -103,7 +105,9 @@ class Connection(Lifecycle):
                     else:
                         number = known.channel
                         assembly = Assembly(number, 1, COMMAND, known.payload, header, body, offset, reader.offset)
-                        self._channel(number).receive_command(assembly)
+                        channel = self._channel(number)
+                        channel.receive_command(assembly)
+                        self._sweep(channel)
                 elif not self._step():
                     self._undecoded = False
                     return None
@@ -192,14 +196,20 @@ class Connection(Lifecycle):
         except AmqpError:  # a name too long for a frame: nothing has changed
             session.channel = channel.session = None
             raise
-        self._named[session.name] = channel
+        self._name(channel, session.name)
         return session
+
+    def _name(self, channel: Channel, name: bytes) -> None:
+        self._named[name] = channel
+        self._names[channel.number] = name
 
     def _free_channel(self) -> Channel:
         # From 1 on, as C++ clients do: channel 0 stays readable for the connection's own controls as long as it can.
-        for number in range(1, self.channel_max):
+        for number in range(self._lowest, self.channel_max):
             if number not in self._channels or self._channels[number].free:
+                self._lowest = number
                 return self._channel(number)
+        self._lowest = max(1, self.channel_max)
         if 0 not in self._channels or self._channels[0].free:
             return self._channel(0)
         raise LimitError("channels", self.channel_max, self.channel_max + 1)
@@ -223,7 +233,10 @@ class Connection(Lifecycle):
             self._hear_malformed(thing)
         elif thing.kind == COMMAND:
             if self._may_carry_session(thing):
-                self._channel(thing.channel).receive_command(thing)
+                channel = self._channel(thing.channel)
+                channel.receive_command(thing)
+                if channel.session is None:
+                    self._sweep(channel)
         elif thing.payload[:1] == b"\x01":
             self._hear_control(thing)
         elif self._may_carry_session(thing):
@@ -272,7 +285,7 @@ class Connection(Lifecycle):
             said = self.layout.verb_of("control", payload[0], payload[1]) if len(payload) > 1 else "a control without a code"
             self.fail(
                 Violation(
-                    self.peer, rule_of("control", error), said, (), CloseCode.FRAMING_ERROR, assembly.channel,
+                    self.peer, rule_of("control", error), said, legal_of(error), CloseCode.FRAMING_ERROR, assembly.channel,
                     assembly.start, str(error),
                 )
             )  # fmt: skip
@@ -333,9 +346,11 @@ class Connection(Lifecycle):
                         CloseCode.CONNECTION_FORCED, assembly.channel, assembly.start, "more sessions than our limit",
                     )
                 )  # fmt: skip
+                self._sweep(channel)
                 return
         channel.receive_control(control, assembly.start)
         self._after_control(channel)
+        self._sweep(channel)
 
     def _hear_malformed(self, malformed: Malformed) -> None:
         violation = Violation(
@@ -379,7 +394,8 @@ class Connection(Lifecycle):
             if self._reader.buffered:
                 text += f", {self._reader.buffered} octets into a frame"
         elif self._inbox_early:
-            text += f", after {self._inbox_early.hex(' ')} for a protocol header: {ProtocolHeader(bytes(self._inbox_early)).name}"
+            early = ProtocolHeader(bytes(self._inbox_early))
+            text += f", after {early.octets.hex(' ')} for a protocol header: {early.name}"
         self._end(Origin.EOF, None, text)
         return True
 
@@ -389,8 +405,19 @@ class Connection(Lifecycle):
             channel = self._channels[number] = Channel(number, self)
         return channel
 
+    def _sweep(self, channel: Channel) -> None:
+        """Forgets a channel of which there is nothing to remember: the other side may name 65536 of them."""
+        if channel.free:
+            self._lowest = max(1, min(self._lowest, channel.number))
+        if channel.pristine:
+            self._channels.pop(channel.number, None)
+
     def forget(self, channel: int) -> None:
-        """Drops what is under way on track 1 of a channel."""
+        """No session is on the channel any more: drops its name, and what is under way on track 1."""
+        self._lowest = max(1, min(self._lowest, channel))
+        name = self._names.pop(channel, None)
+        if name is not None and self._named[name].number == channel:
+            del self._named[name]
         if self._reader is not None:
             self._reader.forget(channel)
 
@@ -401,9 +428,9 @@ class Connection(Lifecycle):
             return None
         return channel.session
 
-    def _lose_sessions(self, origin: Origin, text: str) -> None:
+    def _lose_sessions(self, origin: Origin, text: str, violation: Violation | None) -> None:
         for _, channel in sorted(self._channels.items()):
-            channel.lost(origin, text)
+            channel.lost(origin, text, violation)
 
     # --- what the roles do -------------------------------------------------------------------------------------------------
 
@@ -420,7 +447,7 @@ class Connection(Lifecycle):
     def _after_control(self, channel: Channel) -> None:
         session = channel.session
         if session is not None:
-            self._named[session.name] = channel
+            self._name(channel, session.name)
 
     def _layer_started(self, direction: str, offset: int) -> None:
         if direction == "inbound":

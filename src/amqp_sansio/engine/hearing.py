@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
@@ -122,7 +122,11 @@ def hear_transfer(
         subscription.flow.transfer(octets)
     if not accept_mode or subscription is not None:
         state = _NOT_ACQUIRED if acquire_mode else _ACQUIRED
-        session.transfers.deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False))
+        deliveries = session.transfers.deliveries
+        deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False))
+        if len(deliveries) > session.limits.incomplete_commands:
+            _too_many(session, id, transfer.VERB, (4, 1), offset)
+            return None
     if session.profile.completion == "on_hand_out":
         session.complete_now(RangeSet.of(id))
     return event
@@ -150,6 +154,9 @@ def _hear_command(
     if isinstance(command, execution.Sync):
         inbound.syncs.append(id)
         inbound.settle_syncs()
+        if len(inbound.syncs) > session.limits.incomplete_commands:
+            _too_many(session, id, command.VERB, codes, offset)
+            return
         session.touch()
         session.emit(CommandReceived(session.name, id, command, sync))
         return
@@ -159,13 +166,15 @@ def _hear_command(
         violate(session, command.VERB, command.VERB, (), ErrorCode.NOT_IMPLEMENTED, offset, text, id, codes)
         return
     session.results.owed[id] = Owed(codes[0], codes[1], command.RESULT)
+    if len(session.results.owed) > session.limits.incomplete_commands:
+        _too_many(session, id, command.VERB, codes, offset)
+        return
     note = _NOTES.get(command.VERB)
     throttled = session.producer.available if session.producer is not None else INFINITE
     if note is not None:
         wrong = note(session, id, command)
         if wrong is not None:
-            code, text = wrong
-            violate(session, command.VERB, command.VERB, (), code, offset, text, id, codes)
+            violate(session, wrong.rule, wrong.said, wrong.legal, wrong.code, offset, wrong.text, id, codes)
             return
     session.emit(CommandReceived(session.name, id, command, sync, header, body))
     available = session.producer.available if session.producer is not None else INFINITE
@@ -173,6 +182,13 @@ def _hear_command(
         session.emit(ProducerCreditChanged(session.name, None if available == INFINITE else available))
     if session.completes_on_hand_out and not command.RESULT:
         session.complete_now(RangeSet.of(id))
+
+
+def _too_many(session: Session, id: int, said: str, codes: tuple[int, int], offset: int) -> None:
+    most = session.limits.incomplete_commands
+    legal = (f"at most {most} commands under way",)
+    text = f"more than {most} commands are neither settled nor complete"
+    violate(session, "limits.incomplete_commands", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text, id, codes)
 
 
 def _done(session: Session, id: int) -> None:
@@ -216,7 +232,22 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
 
 # What the other side's commands about credit mean to us; an error code and a sentence when they mean nothing.
 
-_Wrong = tuple[int, str] | None
+
+class _Breach(NamedTuple):
+    rule: str
+    said: str
+    legal: tuple[str, ...]
+    code: int
+    text: str
+
+
+_Wrong = _Breach | None
+
+
+def _no_such(what: str, said: str, value: int) -> _Breach:
+    """A number that the domain does not have."""
+    text = f"no such {what.partition('.')[2]}"
+    return _Breach(what, f"{said} with {value}", ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, text)
 
 
 def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
@@ -225,10 +256,15 @@ def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
     if destination in session.subscribers:
         return None  # the application refuses it, or not
     if len(session.subscribers) >= session.limits.subscriptions:
-        return ErrorCode.RESOURCE_LIMIT_EXCEEDED, f"limit subscriptions is {session.limits.subscriptions}"
+        most = session.limits.subscriptions
+        text = f"more than {most} subscriptions"
+        legal = (f"at most {most} subscriptions",)
+        return _Breach("limits.subscriptions", command.VERB, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text)
     accept_mode, acquire_mode = command.accept_mode or 0, command.acquire_mode or 0
-    if accept_mode > 1 or acquire_mode > 1:
-        return ErrorCode.ILLEGAL_ARGUMENT, "no such mode"
+    if accept_mode > 1:
+        return _no_such("message.accept-mode", command.VERB, accept_mode)
+    if acquire_mode > 1:
+        return _no_such("message.acquire-mode", command.VERB, acquire_mode)
     session.subscribers[destination] = Subscriber(command.queue or "", destination, accept_mode, acquire_mode)
     return None
 
@@ -262,7 +298,7 @@ def _note_flow(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Flow)
     unit = command.unit or 0
     if unit not in (MESSAGE, OCTET):
-        return ErrorCode.ILLEGAL_ARGUMENT, "no such unit"
+        return _no_such("message.credit-unit", command.VERB, unit)
     value = INFINITE if command.value is None else command.value
     subscriber = session.subscribers.get(command.destination or "")
     if subscriber is not None:
@@ -276,7 +312,7 @@ def _note_set_flow_mode(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.SetFlowMode)
     mode = command.flow_mode or 0
     if mode not in (CREDIT_MODE, WINDOW_MODE):
-        return ErrorCode.ILLEGAL_ARGUMENT, "no such flow mode"
+        return _no_such("message.flow-mode", command.VERB, mode)
     subscriber = session.subscribers.get(command.destination or "")
     if subscriber is not None and subscriber.flow.mode != mode:
         subscriber.flow.set_mode(mode)

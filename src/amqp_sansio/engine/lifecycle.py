@@ -193,7 +193,7 @@ class Lifecycle:
             return
         if self.closed_cause is None:
             self.closed_cause = f"{origin}: {'' if code is None else code} {text}".rstrip()
-        self._lose_sessions(origin, self.closed_cause)
+        self._lose_sessions(origin, self.closed_cause, violation)
         self._touched.clear()
         self._events.append(ConnectionClosed(origin, code, text, violation))
         self._ended = True
@@ -207,7 +207,7 @@ class Lifecycle:
         self._end(origin, close.reply_code, close.reply_text or "")
         return True
 
-    def _lose_sessions(self, origin: Origin, text: str) -> None:
+    def _lose_sessions(self, origin: Origin, text: str, violation: Violation | None) -> None:
         """The connection ends: its sessions hear of it before ConnectionClosed is queued."""
         raise NotImplementedError
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
-from amqp_sansio.engine.breach import rule_of
+from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observer_snapshot import dump, load
 from amqp_sansio.engine.witness import Witness
@@ -274,7 +274,7 @@ class Observer:
         findings = self._witness.findings
         findings.channel = assembly.channel
         if error is not None:
-            findings.breach(rule_of("control", error), verb, str(error), (), error.code)
+            findings.breach(rule_of("control", error), verb, str(error), legal_of(error), error.code)
         if control is None:
             return
         self._exact(verb, payload, control, False)
@@ -327,7 +327,7 @@ class Observer:
         findings = self._witness.findings
         findings.channel = assembly.channel
         if error is not None:
-            findings.breach(rule_of("command", error), verb, str(error), (), error.code)
+            findings.breach(rule_of("command", error), verb, str(error), legal_of(error), error.code)
         elif command is not None and cached is None:
             self._exact(verb, payload, command, sync)
             if isinstance(command, Transfer):
@@ -358,7 +358,7 @@ class Observer:
             dialect.layout.walk_headers(header, 0, len(header), self.limits)
             dialect.layout.decode_headers(header, 0, len(header), self._reading)
         except DecodeError as error:
-            self._witness.findings.breach(rule_of("header", error), verb, str(error), (), error.code)
+            self._witness.findings.breach(rule_of("header", error), verb, str(error), legal_of(error), error.code)
 
     # Plain values.
 
