@@ -318,9 +318,8 @@ class Observer:
             session, id = self._witness.command(speaker, assembly.channel, verb, command, octets)
         else:
             session, id = self._witness.broken_off(speaker, assembly.channel)
-        seen = CommandSeen(
-            assembly.channel, session, id, verb, command, sync, payload, header, body, assembly.complete
-        )  # fmt: skip
+        ended = assembly.complete and not assembly.unended
+        seen = CommandSeen(assembly.channel, session, id, verb, command, sync, payload, header, body, ended)
         self._say(speaker, assembly.start, assembly.end, seen)
         if not assembly.complete:
             return

@@ -59,7 +59,10 @@ class TransferReceived(Value):
     @property
     def delivery_properties(self) -> DeliveryProperties | None:
         """The first delivery-properties, None when there are none.  Raises `HeaderError`."""
-        for struct in self.headers:
+        structs = self._memo
+        if not isinstance(structs, tuple):  # the call to the other property is dear
+            structs = self.headers
+        for struct in structs:
             if type(struct) is DeliveryProperties:
                 return struct
         return None
@@ -67,7 +70,10 @@ class TransferReceived(Value):
     @property
     def message_properties(self) -> MessageProperties | None:
         """The first message-properties, None when there are none.  Raises `HeaderError`."""
-        for struct in self.headers:
+        structs = self._memo
+        if not isinstance(structs, tuple):  # the call to the other property is dear
+            structs = self.headers
+        for struct in structs:
             if type(struct) is MessageProperties:
                 return struct
         return None
@@ -75,7 +81,10 @@ class TransferReceived(Value):
     @property
     def fragment_properties(self) -> FragmentProperties | None:
         """The first fragment-properties, None when the message is whole.  Raises `HeaderError`."""
-        for struct in self.headers:
+        structs = self._memo
+        if not isinstance(structs, tuple):  # the call to the other property is dear
+            structs = self.headers
+        for struct in structs:
             if type(struct) is FragmentProperties:
                 return struct
         return None
