@@ -340,7 +340,7 @@ def test_finish_says_nothing_about_the_end() -> None:
     assert list(watch.events()) == []
 
 
-def test_a_delivery_that_is_never_ended_counts_and_is_not_told_as_complete() -> None:
+def test_a_delivery_that_is_never_ended_is_read_and_not_complete() -> None:
     unended = command(Transfer("d"), b"", None)[:-12] + b"\x03\x02\0\x0c\0\1\0\1\0\0\0\0"
     said = [*opening(), *ATTACH, WORK[0], ("S", unended), ("S", unended), *ENDING]
     for strict, word in ((False, "S ?assembly.unended"), (True, "S !assembly.unended")):

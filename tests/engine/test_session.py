@@ -11,7 +11,15 @@ from amqp_sansio.config import Profile
 from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.engine.session import Session, as_ids
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError, LocalProtocolError, NoCredit, SessionDetachedError
-from amqp_sansio.events import CommandsCompleted, ExceptionReceived, Origin, SessionDetached, TransferReceived
+from amqp_sansio.events import (
+    CommandReceived,
+    CommandsCompleted,
+    ExceptionReceived,
+    Origin,
+    SessionAttached,
+    SessionDetached,
+    TransferReceived,
+)
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import execution, file, message, queue
@@ -175,8 +183,12 @@ EVERY_VERB: dict[str, Act] = {
 }
 
 
-@pytest.mark.parametrize("name", EVERY_VERB)
-@pytest.mark.parametrize("state", ["before attached", "detached", "detaching", "ended", "resuming", "refused"])
+STATES = ("before attached", "detached", "detaching", "ended", "resuming", "refused")
+UNSAID = {(name, state) for name in ("complete", "confirm") for state in ("detached", "resuming")}
+"""These only note what is done, and are told when the session is resumed."""
+
+
+@pytest.mark.parametrize(("name", "state"), [(n, s) for n in EVERY_VERB for s in STATES if (n, s) not in UNSAID])
 def test_a_race_with_the_other_side_raises_and_changes_nothing(name: str, state: str) -> None:
     carrier, session = with_transfers()
     if state == "before attached":
@@ -207,6 +219,50 @@ def test_a_race_with_the_other_side_raises_and_changes_nothing(name: str, state:
     assert raised.value.cause
     assert session.snapshot() == before
     assert carrier.said() == []
+
+
+def test_what_is_done_while_detached_is_told_when_resumed() -> None:
+    carrier, session = attached_session("server", timeout=60)
+    carrier.hear(queue.Declare("q"), queue.Declare("r"))
+    carrier.lost()
+    session.complete(0)
+    carrier = BareCarrier("server")
+    carrier.hear(c.Attach(b"s"))
+    carrier.channel(0).accept(session)
+    carrier.take()
+    session.complete(1)
+    carrier.hear(c.Flush(False, False, True))
+    assert carrier.said()[0] == c.Completed(RangeSet([(0, 1)]), True)
+
+
+def test_commands_that_come_while_it_resumes_are_handed_out_behind_attached() -> None:
+    carrier, session = attached_session("server", timeout=60)
+    carrier.lost()
+    carrier.happened()
+    carrier = BareCarrier("server")
+    carrier.hear(c.Attach(b"s"))
+    carrier.channel(0).accept(session)
+    carrier.happened()
+    carrier.hear(c.CommandPoint(0, 0), queue.Declare("q"))
+    assert carrier.happened() == []
+    carrier.hear(c.Expected(RangeSet.of(0)))
+    attached, declare = carrier.happened()
+    assert isinstance(attached, SessionAttached)
+    assert isinstance(declare, CommandReceived)
+
+
+def test_commands_that_wait_are_handed_out_before_the_session_is_lost_again() -> None:
+    carrier, session = attached_session("server", timeout=60)
+    carrier.lost()
+    carrier = BareCarrier("server")
+    carrier.hear(c.Attach(b"s"))
+    carrier.channel(0).accept(session)
+    carrier.hear(c.CommandPoint(0, 0), queue.Declare("q"))
+    carrier.happened()
+    carrier.lost()
+    declare, detached = carrier.happened()
+    assert isinstance(declare, CommandReceived)
+    assert isinstance(detached, SessionDetached)
 
 
 def test_complete_gathers_and_writes_once() -> None:

@@ -53,7 +53,7 @@ def test_a_frame_header_is_twelve_octets() -> None:
     header = o.put_frame_header(0x0F, 1, 18, 0, 1, 7, 0)
     assert header.hex() == "0f0100120001000700000000"
     assert o.frame_header(header, 0) == (0x0F, 1, 18, 0, 1, 7, 0)
-    assert o.frame_begin(header, 0) == (0x0F01, 18, 1, 7)
+    assert o.frame_begin(header, 0) == (0x0F01, 18, 0x0001_0007)
 
 
 def test_octets_of_lengths() -> None:

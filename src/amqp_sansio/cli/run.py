@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
+from contextlib import redirect_stdout
 from importlib.resources import as_file, files
+from io import StringIO
 from random import Random
 from typing import Final
 
@@ -39,24 +41,30 @@ def _read(verb: str, *names: str) -> None:
     from amqp_sansio.cli.decode import decode
 
     for name in names:
-        with as_file(files("amqp_sansio.cli") / "samples" / name) as path:
+        with as_file(files("amqp_sansio.cli") / "samples" / name) as path, redirect_stdout(StringIO()) as printed:
             if verb == "decode":
                 decode([str(path)], as_json=False, ports=[], secrets=False)
             else:
                 check([str(path)], as_json=False, ports=[], strict=False)
+        for line in printed.getvalue().splitlines():
+            print(_cut(line))
 
 
 def _surroundings(outcome: Outcome) -> None:
     """What was said before and behind the first cuts."""
-    width = max(100, shutil.get_terminal_size((120, 24)).columns)
     lines = outcome.transcript
     cuts = [at for at, line in enumerate(lines) if line.endswith("the link is cut")]
     for at in cuts[:_SHOWN]:
         attached = next((n for n in range(at, len(lines)) if "session.completed" in lines[n]), at)
         for line in (*lines[at - 5 : at + 1], *lines[at + 1 : min(attached + 6, at + 26)]):
-            print("  " + (line if len(line) <= width - 2 else line[: width - 5] + "..."))
+            print(_cut(f"  {line}"))
         print("      ...")
     print(f"  ({len(lines)} lines in all)\n")
+
+
+def _cut(line: str) -> str:
+    width = max(100, shutil.get_terminal_size((132, 24)).columns)
+    return line if len(line) <= width else line[: width - 3] + "..."
 
 
 def _verdict(crossing: Crossing, outcome: Outcome) -> int:

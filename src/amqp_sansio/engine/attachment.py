@@ -108,6 +108,7 @@ def ready(session: Session, resumed: bool) -> None:
     session.cause = ""
     session.established = True
     session.emit(SessionAttached(session.name, session.channel.number, resumed))
+    session.emit_held()
     if session.role == "client" and session.timeout != 0 and not session.timeout_known:
         session.channel.say(controls.RequestTimeout(session.timeout))
 
@@ -141,6 +142,7 @@ def leave(
     code = None if code is None else int(code)
     ended = ended or (session.timeout == 0 and not keep and session.state != "attaching")
     session.state = "ended" if ended else "detached"
+    session.emit_held()
     session.cause = text or f"{origin} detached it" + (f" (code {code})" if code else "")
     if violation is not None:
         session.cause = f"{violation.rule}: {violation.text or violation.said}"

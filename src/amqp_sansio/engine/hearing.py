@@ -46,7 +46,7 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
             carrier.learn(session.channel.number, payload, command, sync)
         event = hear_transfer(session, command, header or b"", body or b"", sync, offset)
         if event is not None:
-            carrier.emit(event)
+            session.emit_command(event)
         return
     id = _take(session, command.VERB, offset)
     if id >= 0:
@@ -145,7 +145,7 @@ def _hear_command(
         inbound.syncs.append(id)
         inbound.settle_syncs()
         session.touch()
-        session.emit(CommandReceived(session.name, id, command, sync))
+        session.emit_command(CommandReceived(session.name, id, command, sync))
         return
     inbound.incomplete.add(id)
     if COMMAND_SPEAKERS.get(command.VERB) == session.role:
@@ -161,7 +161,7 @@ def _hear_command(
             code, text = wrong
             violate(session, command.VERB, command.VERB, (), code, offset, text, id, codes)
             return
-    session.emit(CommandReceived(session.name, id, command, sync, header, body))
+    session.emit_command(CommandReceived(session.name, id, command, sync, header, body))
     available = session.producer.available if session.producer is not None else INFINITE
     if available != throttled:
         session.emit(ProducerCreditChanged(session.name, None if available == INFINITE else available))
@@ -190,14 +190,14 @@ def _hear_result(session: Session, command: execution.Result, offset: int) -> No
         value = command.value
         acquired = value.transfers if isinstance(value, message.Acquired) else None
         session.transfers.acquired(asked.transfers or EMPTY, acquired or EMPTY)
-    session.emit(ResultReceived(session.name, id, command.value))
+    session.emit_command(ResultReceived(session.name, id, command.value))
 
 
 def _hear_exception(session: Session, command: execution.Exception_) -> None:
     id, class_code, command_code, field_index = exception_of(command)
     error_code = command.error_code or 0
     description = command.description or ""
-    session.emit(
+    session.emit_command(
         ExceptionReceived(
             session.name, error_code, id, class_code, command_code, field_index, description, command.error_info
         )

@@ -315,8 +315,8 @@ class Observer:
             session, id = self._witness.command(speaker, assembly.channel, verb, command, octets)
         else:
             session, id = self._witness.broken_off(speaker, assembly.channel)
-        whole = assembly.complete and not assembly.unended  # what cannot be seen before the next command starts is not told
-        seen = CommandSeen(assembly.channel, session, id, verb, command, sync, payload, header, body, whole)
+        ended = assembly.complete and not assembly.unended
+        seen = CommandSeen(assembly.channel, session, id, verb, command, sync, payload, header, body, ended)
         self._say(speaker, assembly.start, assembly.end, seen)
         if not assembly.complete:
             return

@@ -115,6 +115,8 @@ class Session:
         self.throttle: Credit | None = None
         """What we let the other side publish; None as long as we never throttled it."""
         self.timeout_known = False
+        self.held: list[Event] = []
+        """Events of commands that came while the session was resuming."""
         self._touched = False
         self.detached_at: float | None = None
         self.command_cache: dict[tuple[str, int, int, bool], tuple[bytes, bytes]] = {}
@@ -291,9 +293,12 @@ class Session:
     # --- answering the other side's commands ------------------------------------------------------------------------------
 
     def complete(self, ids: Ids) -> None:
-        """These commands of the other side are executed; it is told before the next octets are taken."""
+        """These commands of the other side are executed; it is told before the next octets are taken.
+
+        Also while the session is detached and may be resumed: the other side is told when it is attached again.
+        """
         done = as_ids(ids)
-        self.check_speak("session.completed")
+        self._check_lives("session.completed")
         self._check_incomplete("session.completed", done)
         self.results.check_complete(done)
         self.complete_now(done)
@@ -301,7 +306,7 @@ class Session:
     def confirm(self, ids: Ids) -> None:
         """These commands of the other side will complete for certain; it is told when it asks."""
         sure = as_ids(ids)
-        self.check_speak("session.confirmed")
+        self._check_lives("session.confirmed")
         self._check_incomplete("session.confirmed", sure)
         self.inbound.confirmed.update(sure)
 
@@ -422,6 +427,24 @@ class Session:
     def emit(self, event: Event) -> None:
         """Hands an event to the connection."""
         self.carrier.emit(event)
+
+    def emit_command(self, event: Event) -> None:
+        """Hands on what a command of the other side became: behind SessionAttached, for nothing can be answered before."""
+        if self.state == "resuming":
+            self.held.append(event)
+        else:
+            self.carrier.emit(event)
+
+    def emit_held(self) -> None:
+        """The commands that came while the session was resuming, in order."""
+        held, self.held = self.held, []
+        for event in held:
+            self.carrier.emit(event)
+
+    def _check_lives(self, said: str) -> None:
+        """SessionDetachedError unless the other side will hear of it, now or when the session is resumed."""
+        if not self.established or self.state in ("attaching", "refused", "detaching", "ended"):
+            raise SessionDetachedError(said, self.name, self.cause)
 
     def _refuse(self, exception: execution.Exception_) -> CommandId:
         id = say_exception(self, exception)

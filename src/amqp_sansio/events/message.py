@@ -43,14 +43,18 @@ class TransferReceived(Value):
     @property
     def headers(self) -> tuple[Struct, ...]:
         """All header structs in the order in which they were sent.  Raises `HeaderError` for a field that cannot be read."""
-        if self._memo is None:
-            self._memo = decode_headers(self.header, 0, len(self.header))
-        return self._memo
+        structs = self._memo
+        if structs is None:
+            structs = self._memo = decode_headers(self.header, 0, len(self.header))
+        return structs
 
     @property
     def delivery_properties(self) -> DeliveryProperties | None:
         """The first delivery-properties, None when there are none.  Raises `HeaderError`."""
-        for struct in self._memo or self.headers:
+        structs = self._memo
+        if structs is None:
+            structs = self._memo = decode_headers(self.header, 0, len(self.header))
+        for struct in structs:
             if type(struct) is DeliveryProperties:
                 return struct
         return None
@@ -58,7 +62,10 @@ class TransferReceived(Value):
     @property
     def message_properties(self) -> MessageProperties | None:
         """The first message-properties, None when there are none.  Raises `HeaderError`."""
-        for struct in self._memo or self.headers:
+        structs = self._memo
+        if structs is None:
+            structs = self._memo = decode_headers(self.header, 0, len(self.header))
+        for struct in structs:
             if type(struct) is MessageProperties:
                 return struct
         return None
@@ -66,7 +73,10 @@ class TransferReceived(Value):
     @property
     def fragment_properties(self) -> FragmentProperties | None:
         """The first fragment-properties, None when the message is whole.  Raises `HeaderError`."""
-        for struct in self._memo or self.headers:
+        structs = self._memo
+        if structs is None:
+            structs = self._memo = decode_headers(self.header, 0, len(self.header))
+        for struct in structs:
             if type(struct) is FragmentProperties:
                 return struct
         return None

@@ -44,7 +44,7 @@ class CommandSeen(Value):
     """A command.  `session` and `id` are None where unknown (a conversation heard from its middle).
 
     `command` is None when it could not be decoded; `payload`, `header` and `body` are its segments (None: there was no
-    such segment).  `complete` is False when the assembly was broken off, never marked as ended, or is still open at the end.
+    such segment).  `complete` is False when the assembly was broken off, was never marked as ended or is still open at the end.
     """
 
     __slots__ = ("body", "channel", "command", "complete", "header", "id", "payload", "session", "sync", "verb")

@@ -48,22 +48,20 @@ def decode_headers(b: bytes, start: int, end: int, reading: Reading = DEFAULT_RE
 
     HeaderError (503) for a field that cannot be read, and for what `walk_headers` would have refused.
     """
-    structs: list[Struct] = []
-    p = start
-    find = DECODERS.get
-    try:
-        while p < end:
-            size, key, flags = struct_head(b, p)
-            stop = p + 4 + size
-            decode = find(key)
-            if decode is None or size < 4 or stop > end:
-                structs.append(decode_struct32(b, p, end, 0, reading)[0])
-            else:
-                structs.append(decode(b, p + 8, stop, flags, reading, 0))
-            p = stop
-        return tuple(structs)
-    except (*BAD, DecodeError):
+    if end - start < 8:
         return _slowly(b, start, end, reading)
+    try:  # nearly always one or two structs that are known; their readers refuse sizes that are too small
+        size, key, flags = struct_head(b, start)
+        middle = start + 4 + size
+        if middle == end:
+            return (DECODERS[key](b, start + 8, end, flags, reading, 0),)
+        size, second, more = struct_head(b, middle)
+        if middle + 4 + size == end:
+            decode = DECODERS[second]
+            return DECODERS[key](b, start + 8, middle, flags, reading, 0), decode(b, middle + 8, end, more, reading, 0)
+    except (KeyError, *BAD, DecodeError):
+        pass  # said exactly, or read after all, by the other way
+    return _slowly(b, start, end, reading)
 
 
 def _slowly(b: bytes, start: int, end: int, reading: Reading) -> tuple[Struct, ...]:

@@ -38,6 +38,9 @@ frame_begin: Final = Struct(">HHI").unpack_from
 """The same as three numbers: flags and type, size, and the place: reserved octet, track and channel."""
 put_frame_header: Final = FRAME_HEADER.pack
 
+blank: Final = object.__new__
+"""An object of a class without its constructor having been called: whoever takes one fills all its slots."""
+
 OCTET: Final = tuple([bytes([n]) for n in range(256)])
 """The octet of each number below 256; IndexError above, which is what length prefixes want."""
 
@@ -80,14 +83,13 @@ put_sizes: Final = Struct(">II").pack
 
 def uuid_of(octets: bytes) -> UUID:
     """A UUID of 16 octets, without the checks that make `UUID(bytes=...)` slow."""
-    made = _new(UUID)
+    made = blank(UUID)
     _set_int(made, _number(octets, "big"))
     _set_is_safe(made, _UNKNOWN)
     return made
 
 
 _number: Final = int.from_bytes
-_new: Final = object.__new__
 # A UUID refuses to be written to; its slots do not, and are what its own constructor writes in the end.
 _set_int: Final = UUID.__dict__["int"].__set__
 _set_is_safe: Final = UUID.__dict__["is_safe"].__set__

@@ -33,11 +33,9 @@ from amqp_sansio.spec.values import (
     TextArray,
     Value,
 )
-from amqp_sansio.wire.octets import OCTET, STR16, get_pair32, i64, put_sizes, put_tag16, put_tag_i64, put_u32, u16, u32
+from amqp_sansio.wire.octets import OCTET, STR16, blank, get_pair32, i64, put_sizes, put_tag16, put_tag_i64, put_u32, u16, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.scalars import READERS, WRITERS, least_width, put_opaque
-
-_new: Final = object.__new__
 
 BAD: Final = (struct.error, IndexError, UnicodeDecodeError)
 """What reading may raise besides DecodeError where octets are missing or wrong."""
@@ -82,36 +80,37 @@ def read_map(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
     stop = content + size
     if stop > end or size < 4:
         return NULL_MAP, content + _size("map", 4, b, p, end)
-    if count * 2 > size - 4:
-        raise DecodeError("map", content, f"{count} entries do not fit into {size - 4} octets")
     if depth >= reading.nesting:
         raise _too_deep("map", p, reading)
     if reading.text != "strict":
-        return _read_map_leniently(b, content, stop, count, reading, depth)
+        return _read_map_slowly(b, content, stop, count, reading, depth)
     entries: dict[str, Value] = {}
     p = content + 4
     # No entry is held against the end of the map: each moves on, so when the last one ends there, all lay within.
-    for _ in range(count):
+    while p < stop:
         q = p + 1 + b[p]
         key = b[p + 1 : q].decode()
-        code = b[q]
-        if code == 0x95:
-            p = q + 3 + (b[q + 2] if b[q + 1] == 0 else u16(b, q + 1)[0])
-            entries[key] = b[q + 3 : p].decode()
-        elif code == 0x31:
+        if b[q] == 0x95 and b[q + 1] == 0:  # nearly all texts are short
+            p = q + 3
+            q = p + b[q + 2]
+            entries[key] = b[p:q].decode()
+            p = q
+        elif b[q] == 0x31:
             entries[key] = i64(b, q + 1)[0]
             p = q + 9
         else:
-            entries[key], p = READERS[code](b, q + 1, stop, reading, depth + 1)
+            entries[key], p = READERS[b[q]](b, q + 1, stop, reading, depth + 1)
     if p != stop or len(entries) != count:
-        return _odd_map(entries, b, content, p, stop, count, reading), stop
-    made: Map = _new(Map)  # half the cost of Map(entries, True)
+        return _read_map_slowly(b, content, stop, count, reading, depth)
+    made = blank(Map)  # half the cost of Map(entries, True)
     made._entries = entries
     return made, stop
 
 
-def _read_map_leniently(b: bytes, content: int, stop: int, count: int, reading: Reading, depth: int) -> tuple[Map, int]:
-    """The same where text that is no UTF-8 may come."""
+def _read_map_slowly(b: bytes, content: int, stop: int, count: int, reading: Reading, depth: int) -> tuple[Map, int]:
+    """The same where text that is no UTF-8 may come, where a key comes twice, and to say what is wrong."""
+    if count * 2 > stop - content - 4:
+        raise DecodeError("map", content, f"{count} entries do not fit into {stop - content - 4} octets")
     entries: dict[str, Value] = {}
     p = content + 4
     for _ in range(count):
