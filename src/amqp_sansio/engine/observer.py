@@ -79,7 +79,7 @@ class Observer:
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None:
         """Stores what `speaker` says.  ValueError for any other speaker than "C" and "S"."""
-        self._store(speaker, bytes(data), False)
+        self._store(speaker, memoryview(data).tobytes(), False)
 
     def receive_gap(self, speaker: Speaker, octets: int) -> None:
         """So many octets of `speaker` are missing here: nobody is accused of what depends on them."""

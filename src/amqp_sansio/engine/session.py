@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import attachment
-from amqp_sansio.engine.carrier import CommandId, Role
+from amqp_sansio.engine.carrier import CommandId, Role, check_seconds, name_of
 from amqp_sansio.engine.credit import Credit
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED, Inbound
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.results import Results
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import Transfers
-from amqp_sansio.engine.transmit import no_subscriber, prepare, say, say_exception, transfer
+from amqp_sansio.engine.transmit import octets_of, prepare, say, say_all, say_exception, subscriber_of, transfer
 from amqp_sansio.errors import (
     ConnectionClosedError,
     EncodeError,
@@ -22,7 +22,7 @@ from amqp_sansio.errors import (
     SessionDetachedError,
 )
 from amqp_sansio.events import Event
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.serials import RangeSet, whole
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
@@ -77,8 +77,9 @@ class Session:
     ) -> None:
         """`timeout`: how long the session is to live while detached; a client asks the server for as much when it is not 0.
         `max_timeout`: the most that we grant when the other side asks.  Seconds; None for ever, 0 not at all."""
-        if len(name) > 0xFFFF:
-            raise EncodeError("session.name", f"at most 65535 octets, not {len(name)}")
+        name = name_of(name)
+        for seconds in (timeout, max_timeout):
+            check_seconds(seconds)
         self.name: Final = name
         self.role: Final[Role] = role
         self.profile: Final = profile
@@ -155,6 +156,7 @@ class Session:
         None: for ever.  0: not at all; then nothing is kept for replay any more once that is granted.
         """
         self.check_speak("session.request-timeout")
+        check_seconds(seconds)
         assert self.channel is not None
         self.channel.say(controls.RequestTimeout(seconds))
         self.wanted = seconds
@@ -206,14 +208,13 @@ class Session:
             return transfer(
                 self, command.destination or "", command.accept_mode or 0, command.acquire_mode or 0, headers, body, sync
             )
-        if isinstance(command, execution.Exception_):
+        if isinstance(command, execution.Exception_) and not headers and not octets_of(body):
             return self._refuse(command)
         return say(self, [prepare(self, command, headers, body, sync)])[0]
 
     def send_all(self, commands: Sequence[Command]) -> list[CommandId]:
-        """Says several commands without content, all of them or none."""
-        self.check_speak(commands[0].VERB if commands else "nothing")
-        return say(self, [prepare(self, command, (), b"", False) for command in commands])
+        """Says several commands without content, all of them or none: those that do not decide about one another."""
+        return say_all(self, commands)
 
     def publish(
         self,
@@ -235,10 +236,7 @@ class Session:
 
     def deliver(self, destination: str, *headers: Struct | bytes, body: bytes = b"", sync: bool = False) -> CommandId:
         """Transfers a message to a subscriber, in the modes that it subscribed with.  NoCredit without its credit."""
-        subscriber = self.subscribers.get(destination)
-        if subscriber is None:
-            self.check_speak("message.transfer")
-            raise no_subscriber(self, destination)
+        subscriber = subscriber_of(self, destination)
         return transfer(self, destination, subscriber.accept_mode, subscriber.acquire_mode, headers, body, sync)
 
     def subscribe(
@@ -288,7 +286,7 @@ class Session:
         self.check_speak("session.flush")
         assert self.channel is not None
         self.channel.say(controls.Flush(expected, confirmed, completed))
-        self.outbound.expected_asked += expected
+        self.outbound.expected_asked += bool(expected)
 
     # --- answering the other side's commands ------------------------------------------------------------------------------
 
@@ -328,7 +326,7 @@ class Session:
         Says execution.exception and detach; what comes until detached is discarded, then `SessionDetached` follows.
         """
         self.check_speak("execution.exception")
-        if id is not None and not self.inbound.seen(id):
+        if id is not None and not (whole(id) and self.inbound.seen(id)):
             raise LocalProtocolError(
                 f"execution.exception for {id}", "no such command was received", ("execution.exception for None",)
             )
