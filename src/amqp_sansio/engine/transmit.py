@@ -99,8 +99,12 @@ def transfer(
     headers: tuple[Struct | bytes, ...],
     body: bytes,
     sync: bool,
+    header: bytes = b"",
 ) -> CommandId:
-    """The one way a message goes out.  Nothing changes before everything was checked and encoded."""
+    """The one way a message goes out.  Nothing changes before everything was checked and encoded.
+
+    Either `headers` or `header`, a header segment that is known to be right.
+    """
     channel = session.channel
     if not session.speaks or channel is None or channel.carrier.closed_cause is not None:
         session.check_speak("message.transfer")
@@ -111,14 +115,15 @@ def transfer(
         command = encode_transfer(session, channel, destination, accept_mode, acquire_mode, sync)
     payload, frame = command
     content = body if type(body) is bytes else octets_of(body)
-    try:
-        if len(headers) == 2:  # nearly always
-            first, second = headers
-            header = HEADER_WRITERS[type(first)](first) + HEADER_WRITERS[type(second)](second)
-        else:
-            header = b"".join([HEADER_WRITERS[type(struct)](struct) for struct in headers])
-    except UNWRITABLE:  # other structs, octets, values that cannot be written: the slow way does it or says why not
-        header = encode_headers(session, headers) or b""
+    if headers:
+        try:
+            if len(headers) == 2:  # nearly always
+                first, second = headers
+                header = HEADER_WRITERS[type(first)](first) + HEADER_WRITERS[type(second)](second)
+            else:
+                header = b"".join([HEADER_WRITERS[type(struct)](struct) for struct in headers])
+        except UNWRITABLE:  # other structs, octets, values that cannot be written: the slow way does it or says why not
+            header = encode_headers(session, headers) or b""
     header_octets = len(header)
     body_octets = len(content)
     largest = carrier.max_frame_size
