@@ -91,10 +91,15 @@ def hear_transfer(
             undecodable(session, id, (4, 1), error, offset)
             return None
     if accept_mode == NONE and session.completes_on_hand_out:
-        subscription = session.subscriptions.get(transfer.destination or "")
-        if subscription is not None and subscription.flow.mode == CREDIT_MODE:  # a window is given back at once
-            subscription.flow.transfer(len(header) + len(body) if session.counts_headers else len(body))
-        inbound.completed.add(id)
+        if session.metered:  # a window is given back at once
+            subscription = session.subscriptions.get(transfer.destination or "")
+            if subscription is not None and subscription.flow.mode == CREDIT_MODE:
+                subscription.flow.transfer(len(header) + len(body) if session.counts_headers else len(body))
+        highs = inbound.completed.highs
+        if highs and id and highs[-1] == id - 1:  # `add` without the call
+            highs[-1] = id
+        else:
+            inbound.completed.add(id)
         if inbound.syncs:
             inbound.settle_syncs()
         if not inbound.due:

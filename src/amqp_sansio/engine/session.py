@@ -123,6 +123,8 @@ class Session:
         self.completes_on_hand_out: Final = profile.completion == "on_hand_out" or (
             profile.completion == "default" and role == "client"
         )
+        self.metered = False
+        """Whether any subscription was ever in credit mode: only then does a message completed at once cost credit."""
         self.eager_headers = False
         """Whether header structs are decoded on receipt, on the connection that carries it now."""
         self.counts_headers: Final = profile.octets != "body"
