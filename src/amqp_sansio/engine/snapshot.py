@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.config import Profile
-from amqp_sansio.engine.credit import Credit, Flow
+from amqp_sansio.engine.credit import CREDIT_MODE, Credit, Flow
 from amqp_sansio.engine.results import Owed
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import Delivery
