@@ -150,11 +150,11 @@ class Conversation:
     def reset(self, side: int, packet: int, time: int) -> None:
         """A side has reset the TCP connection."""
         self.packet, self.time = packet, time
-        self._over = True
         if self._witness is None and self.asked:
             self._recognise(final=False)
+        self.silence(time)
+        self._over = True
         if self._witness is not None:
-            self.silence(time)
             self._note(side, "tcp.reset", "the connection was reset (TCP RST)")
 
     def finish(self, packet: int, time: int) -> None:
@@ -237,7 +237,10 @@ class Conversation:
         """The lowest number of a packet in which something that is still under way may turn out to have ended."""
         witness = self._witness
         lowest = None
-        if witness is not None:
+        if witness is None:
+            may_speak = any(head.startswith(_NAME) or (head and _NAME.startswith(head)) for head in self._heads)
+            lowest = self._prelude[0][3] if may_speak and self._prelude else None
+        else:
             for side in (0, 1):
                 end = witness.unfinished(self._name(side))
                 if end is not None:
@@ -298,7 +301,7 @@ class Conversation:
 
     def silence(self, time: int) -> None:
         """Note who has said nothing for more than two heartbeat intervals at `time`, once for each silence."""
-        if not self._beat or self._closing:
+        if not self._beat or self._closing or self._over:
             return
         for side in (self.client, 1 - self.client):
             quiet = time - self._last[side]

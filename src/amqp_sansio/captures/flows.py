@@ -28,7 +28,8 @@ USED: Final = 65536
 WAITING_OCTETS: Final = 64 * 1024 * 1024
 """Octets that wait behind holes in all connections together."""
 LINGER_PACKETS: Final = 64
-"""Packets of the file during which a connection that was reset may still have segments swapped in the capture."""
+"""Packets of the file during which a connection that was reset may still have segments: swapped in the capture, or sent by the
+other side before it heard of the reset."""
 
 Key: TypeAlias = tuple[bytes, int, bytes, int]
 
@@ -234,11 +235,8 @@ class Listener:
             self._unfinished.pop(key, None)
         if talk.sides[0].ended and talk.sides[1].ended:
             self._close(talk)
-        elif talk.reset_by is not None and not talk.closed:
-            if talk.settled:
-                self._close(talk)
-            elif not any(each is talk for _, each in self._reset):
-                self._reset.append((self._packet + LINGER_PACKETS, talk))
+        elif talk.reset_by is not None and not talk.closed and not any(each is talk for _, each in self._reset):
+            self._reset.append((self._packet + LINGER_PACKETS, talk))
 
     def _adopt(self, talk: Talk) -> None:
         """From the strangers to the conversations."""

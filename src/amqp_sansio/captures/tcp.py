@@ -21,7 +21,7 @@ GRACE_SEGMENTS: Final = 64
 """Segments of a connection after which a hole that the receiver has acknowledged counts as lost."""
 GRACE_NANOSECONDS: Final = 1_000_000_000
 """Time after which it does, if GRACE_FEW segments have come.  Captures from several queues swap packets by milliseconds."""
-GRACE_FEW: Final = 4
+GRACE_FEW: Final = 16
 PIECE_OCTETS: Final = 200
 """What keeping a segment costs beside its octets, as counted against REORDER_OCTETS."""
 
@@ -154,11 +154,6 @@ class Flow:
     def waiting(self) -> int:
         """What the segments that wait cost, in octets."""
         return self.sides[0].waiting + self.sides[1].waiting
-
-    @property
-    def settled(self) -> bool:
-        """Nothing waits and no hole is open."""
-        return all(not side.pieces and side.acked <= side.position for side in self.sides)
 
     def hear(
         self, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int, packet: int, time: int

@@ -10,7 +10,7 @@ from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import attachment
 from amqp_sansio.engine.carrier import CommandId, Role
 from amqp_sansio.engine.credit import Credit
-from amqp_sansio.engine.inbound import Inbound
+from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED, Inbound
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.results import Results
 from amqp_sansio.engine.subscription import Subscriber, Subscription
@@ -125,8 +125,10 @@ class Session:
         self.completes_on_hand_out: Final = profile.completion == "on_hand_out" or (
             profile.completion == "default" and role == "client"
         )
-        self.eager_headers = False
-        """Whether header structs are decoded on receipt, on the connection that carries it now."""
+        self.metered = False
+        """Whether any subscription was ever in credit mode: only then does a message completed at once cost credit."""
+        self.minds_headers = False
+        """Whether the connection that carries it now reads header structs on receipt, or otherwise than by default."""
         self.counts_headers: Final = profile.octets != "body"
         self.delivers: Final = role == "server"
 
@@ -396,16 +398,33 @@ class Session:
         self.check_open(said)
 
     def flush_pending(self) -> None:
-        """Writes what was gathered since the last time: completed, and known-completed where it was asked for."""
+        """Writes what was gathered since the last time: completed, and what was asked for by flush or a timely-reply."""
         self._touched = False
         if self.state not in ("attached", "resuming") or self.channel is None:
             return
-        if self.inbound.due:
-            self.inbound.due = False
-            self.write_completed(self.inbound.wants_timely())
+        inbound = self.inbound
+        self.answer_flush(inbound.asked)
+        inbound.asked = inbound.answered = 0
+        if inbound.due:
+            inbound.due = False
+            self.write_completed(inbound.wants_timely())
         if self.outbound.known_due:
             for part in self.parts(self.outbound.take_known()):
                 self.channel.say(controls.KnownCompleted(part))
+
+    def answer_flush(self, asked: int) -> None:
+        """Says what a flush of the other side asks for: see `Inbound.asked`."""
+        assert self.channel is not None
+        inbound = self.inbound
+        if asked & ASKED_EXPECTED:
+            # One control only.  Where it is too small for all holes the first ones are said: the greatest id stands for
+            # everything after it, so that we get some commands again which we then discard.
+            self.channel.say(controls.Expected(self.parts(inbound.expected(new=self.attachments <= 1))[0]))
+        if asked & ASKED_CONFIRMED:
+            self.write_confirmed()
+        if asked & ASKED_COMPLETED:
+            inbound.due = False
+            self.write_completed(timely=bool(inbound.completed))
 
     def write_completed(self, timely: bool) -> None:
         """Says all completions that the other side does not know of, the empty set too."""
