@@ -232,7 +232,7 @@ class SegmentReader:
         every check.  Real headers hold one or two structs; others are left to `next` and `walk_headers`.
         """
         assembler = self.assembler
-        if assembler.open or assembler.queue or self._searching:
+        if assembler.open or assembler.queue:
             return None
         buffer = self.buffer
         at = self.position
@@ -252,7 +252,7 @@ class SegmentReader:
             self._needed = header_at - at
             return None
         begins, size, place = frame_begin(buffer, command_end)
-        if place != found.place or size < FRAME_HEADER_SIZE or size > self.max_frame_size:
+        if place != found.place or size < FRAME_HEADER_SIZE + 8 or size > self.max_frame_size:
             return None
         end = header_end = command_end + size
         if begins == _WHOLE_HEADER:
@@ -275,8 +275,6 @@ class SegmentReader:
             body = b""
         else:
             return None
-        if header_end - header_at < 8:
-            return None
         walked = header_at + 4 + u32(buffer, header_at)[0]
         if walked != header_end and (
             walked < header_at + 6 or header_end - walked < 8 or walked + 4 + u32(buffer, walked)[0] != header_end
@@ -287,6 +285,7 @@ class SegmentReader:
         return found, buffer[header_at:header_end], body, self._base + at
 
     def _die(self, breach: Malformed) -> None:
+        self.assembler.break_off_all()
         self.assembler.queue.append(breach)
         self.dead = True
         self._base += self.position
@@ -341,6 +340,12 @@ class SegmentReader:
         self._needed = FRAME_HEADER_SIZE
         self.assembler.heard = set()
         self._searching = True
+
+    def break_off(self) -> bool:
+        """What is under way goes no further: `next` hands it out, incomplete (to an observer).  False when nothing is."""
+        under_way = bool(self.assembler.open)
+        self.assembler.break_off_all()
+        return under_way
 
     def finish(self) -> None:
         """The stream has ended: what is still open is handed out, incomplete, by `next` (to an observer)."""
