@@ -9,7 +9,6 @@ from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Secure, SecureOk, StartOk
 
-
 SECRET_VERBS: Final = frozenset([control.VERB for control in (StartOk, Secure, SecureOk)])
 """Controls whose octets hold what nobody should see."""
 
