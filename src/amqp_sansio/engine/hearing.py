@@ -158,8 +158,8 @@ def _hear_command(
     if note is not None:
         wrong = note(session, id, command)
         if wrong is not None:
-            code, text = wrong
-            violate(session, command.VERB, command.VERB, (), code, offset, text, id, codes)
+            code, text, rule = wrong
+            violate(session, rule or command.VERB, command.VERB, (), code, offset, text, id, codes)
             return
     session.emit_command(CommandReceived(session.name, id, command, sync, header, body))
     available = session.producer.available if session.producer is not None else INFINITE
@@ -208,28 +208,37 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
     session.cause = f"the other side refused it with {error_code}: {description}".rstrip(": ")
 
 
-# What the other side's commands about credit mean to us; an error code and a sentence when they mean nothing.
+# What the other side's commands about subscriptions and credit mean to us; when they break a rule or mean nothing: an error
+# code, a sentence and the path of the rule ("": the command's name).
 
-_Wrong = tuple[int, str] | None
+_Wrong = tuple[int, str, str] | None
+
+
+_UNIQUE: Final = "message.subscribe.destination.unique-subscriber-destination"
+_NOT_FOUND: Final = "message.cancel.destination.subscription-not-found"
 
 
 def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Subscribe)
     destination = command.destination or ""
     if destination in session.subscribers:
-        return None  # the application refuses it, or not
+        if not destination:
+            return None  # qpidd lets several have no name: the application refuses it, or not
+        return ErrorCode.NOT_ALLOWED, f"{destination!r} is subscribed already", _UNIQUE
     if len(session.subscribers) >= session.limits.subscriptions:
-        return ErrorCode.RESOURCE_LIMIT_EXCEEDED, f"limit subscriptions is {session.limits.subscriptions}"
+        return ErrorCode.RESOURCE_LIMIT_EXCEEDED, f"limit subscriptions is {session.limits.subscriptions}", ""
     accept_mode, acquire_mode = command.accept_mode or 0, command.acquire_mode or 0
     if accept_mode > 1 or acquire_mode > 1:
-        return ErrorCode.ILLEGAL_ARGUMENT, "no such mode"
+        return ErrorCode.ILLEGAL_ARGUMENT, "no such mode", ""
     session.subscribers[destination] = Subscriber(command.queue or "", destination, accept_mode, acquire_mode)
     return None
 
 
 def _note_cancel(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Cancel)
-    session.subscribers.pop(command.destination or "", None)
+    destination = command.destination or ""
+    if session.subscribers.pop(destination, None) is None and destination:
+        return ErrorCode.NOT_FOUND, f"nothing is subscribed as {destination!r}", _NOT_FOUND
     return None
 
 
@@ -256,7 +265,7 @@ def _note_flow(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Flow)
     unit = command.unit or 0
     if unit not in (MESSAGE, OCTET):
-        return ErrorCode.ILLEGAL_ARGUMENT, "no such unit"
+        return ErrorCode.ILLEGAL_ARGUMENT, "no such unit", ""
     value = INFINITE if command.value is None else command.value
     subscriber = session.subscribers.get(command.destination or "")
     if subscriber is not None:
@@ -270,7 +279,7 @@ def _note_set_flow_mode(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.SetFlowMode)
     mode = command.flow_mode or 0
     if mode not in (CREDIT_MODE, WINDOW_MODE):
-        return ErrorCode.ILLEGAL_ARGUMENT, "no such flow mode"
+        return ErrorCode.ILLEGAL_ARGUMENT, "no such flow mode", ""
     subscriber = session.subscribers.get(command.destination or "")
     if subscriber is not None and subscriber.flow.mode != mode:
         subscriber.flow.set_mode(mode)
