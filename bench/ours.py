@@ -140,7 +140,22 @@ def publish(sent: list[Message]) -> Fresh:
         def timed() -> int:
             count = 0
             for message in sent:
-                session.publish(EXCHANGE, *_properties(message), body=message.body)
+                session.publish(
+                    EXCHANGE,
+                    body=message.body,
+                    exchange=EXCHANGE,
+                    routing_key=message.routing_key,
+                    delivery_mode=message.delivery_mode,
+                    priority=message.priority,
+                    timestamp=message.timestamp,
+                    content_length=len(message.body),
+                    message_id=message.message_id,
+                    correlation_id=message.correlation_id.encode(),
+                    reply_to=ReplyTo("", message.reply_to),
+                    content_type=message.content_type,
+                    content_encoding=message.content_encoding,
+                    application_headers=message.application_headers,
+                )
                 count += 1
                 if not count % 20:
                     client.data_to_send()

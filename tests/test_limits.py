@@ -1,14 +1,389 @@
-"""Every limit has a name and a default that is at work; each has its own test beside the code that keeps it."""
+"""Every limit, from the outside: what is at it is let pass, what is one beyond is answered as a violation that names it.
+
+One row each, tried at the limit less one, at the limit and at the limit plus one.  The rooms that keep a limit test its edges
+besides.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
 
 import attrs
 import pytest
 
+from amqp_sansio import (
+    ClientConfig,
+    ClientConnection,
+    Connection,
+    LimitError,
+    Profile,
+    RangeSet,
+    ServerConfig,
+    ServerConnection,
+    Session,
+)
+from amqp_sansio.config import Accepted, Challenge, ClientMechanism
+from amqp_sansio.events import ConnectionClosed, Event, Origin, SessionDetached, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
+from amqp_sansio.spec import execution, message, queue
+from amqp_sansio.spec.connection import Open, OpenOk, Secure, SecureOk, Start, StartOk, Tune, TuneOk
+from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, RequestTimeout
+from amqp_sansio.testing.scripted import ScriptedPeer, Word
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command
+
+HEADER: Final = b"AMQP\x01\x01\x00\x0a"
+ONE: Final = 1  # channel
+EXPLICIT: Final = message.Transfer("d", 0, 0)
 
 
-@pytest.mark.parametrize("name", [field.name for field in attrs.fields(Limits)])
+def at_client(limits: Limits, *said: Word) -> ScriptedPeer:
+    peer = ScriptedPeer(ClientConnection(ClientConfig(limits=limits)))
+    peer.say(HEADER, Start({}, ("ANONYMOUS",), ("en_US",)), Tune(65535, 65535, 0, 0), OpenOk(()))
+    peer.connection.data_to_send()
+    return peer
+
+
+def at_server(limits: Limits, profile: Profile | None = None) -> ScriptedPeer:
+    peer = ScriptedPeer(ServerConnection(ServerConfig(limits=limits, profile=profile or Profile())))
+    peer.say(HEADER, StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 0, 0), Open(""))
+    peer.connection.data_to_send()
+    return peer
+
+
+def attached(limits: Limits, profile: Profile | None = None) -> ScriptedPeer:
+    """A server with a session on channel 1, its first command-point said."""
+    peer = at_server(limits, profile)
+    peer.say(Attach(b"s"), RequestTimeout(None), CommandPoint(0, 0), channel=ONE)
+    peer.connection.data_to_send()
+    return peer
+
+
+def client_session(limits: Limits, timeout: int | None = 0) -> tuple[ScriptedPeer, Session]:
+    peer = at_client(limits)
+    session = peer.connection.session(b"s", timeout=timeout)
+    peer.say(Attached(b"s"), channel=ONE)
+    return peer, session
+
+
+def violations(events: list[Event]) -> list[Violation]:
+    found = []
+    for event in events:
+        if isinstance(event, SessionDetached | ConnectionClosed):
+            assert event.origin is Origin.VIOLATION, event
+            assert event.violation is not None
+            found.append(event.violation)
+    return found
+
+
+def judged(name: str, events: list[Event]) -> bool:
+    """Whether it was let pass; when not, the limit must have been named."""
+    found = violations(events)
+    assert {violation.rule for violation in found} <= {f"limits.{name}"}, found
+    for violation in found:
+        assert violation.text
+        assert violation.legal
+        assert violation.offset > 0
+    return not found
+
+
+def refused(name: str, call: Callable[[], object]) -> bool:
+    """The same for what a caller asks for."""
+    error: LimitError | None = None
+    try:
+        call()
+    except LimitError as raised:
+        error = raised
+    assert error is None or (error.limit, error.asked) == (name, error.value + 1)
+    return error is None
+
+
+# --- one function each: does it let `amount` pass under this limit? -------------------------------------------------------
+
+
+def inbox_octets(limits: Limits, amount: int) -> bool:
+    peer = at_server(limits)
+    peer.connection.receive_data(bytes([15, 0, 255, 255]) + bytes(amount - 4))
+    return peer.connection.wants_data
+
+
+def body_frames(sizes: list[int], channel: int = ONE, last: bool = True, kind: int = 3) -> bytes:
+    """A transfer whose command is 9 octets, and the body frames of so many octets."""
+    octets = bytearray(frame_command(channel, LAYOUT.encode_command(EXPLICIT, False), None, b"x")[0])
+    for at, size in enumerate(sizes):
+        flags = (2 if at == 0 else 0) | (5 if last and at == len(sizes) - 1 else 4)
+        octets += bytes([flags, kind]) + (12 + size).to_bytes(2) + b"\0\1" + channel.to_bytes(2) + bytes(4) + bytes(size)
+    return bytes(octets)
+
+
+COMMAND: Final = len(LAYOUT.encode_command(EXPLICIT, False))
+
+
+def assembly_octets(limits: Limits, amount: int) -> bool:
+    body = amount - COMMAND
+    return judged("assembly_octets", attached(limits).say(body_frames([body // 2, body - body // 2])))
+
+
+def buffered_octets(limits: Limits, amount: int) -> bool:
+    peer = attached(limits)
+    peer.say(Attach(b"t"), channel=2)
+    peer.say(CommandPoint(0, 0), channel=2)
+    first, second = amount // 2 - COMMAND, amount - amount // 2 - COMMAND
+    return judged("buffered_octets", peer.say(body_frames([first], 1, last=False), body_frames([second], 2, last=False)))
+
+
+def header_octets(limits: Limits, amount: int) -> bool:
+    struct = (amount - 4).to_bytes(4) + b"\x00\x63" + bytes(amount - 6)  # of a class that nobody knows
+    frames = frame_command(ONE, LAYOUT.encode_command(EXPLICIT, False), struct, b"x")
+    return judged("header_octets", attached(limits).say(b"".join(frames)))
+
+
+def header_structs(limits: Limits, amount: int) -> bool:
+    frames = frame_command(ONE, LAYOUT.encode_command(EXPLICIT, False), b"\0\0\0\2\0\x63" * amount, b"x")
+    return judged("header_structs", attached(limits).say(b"".join(frames)))
+
+
+def empty_frames(limits: Limits, amount: int) -> bool:
+    return judged("empty_frames", attached(limits).say(body_frames([0] * amount + [3])))
+
+
+def nesting(limits: Limits, amount: int) -> bool:
+    octets = bytes(4)
+    for _ in range(amount - 1):
+        octets = b"\0\0\0\1\1k\xa8" + len(octets).to_bytes(4) + octets
+    declare = b"\x08\x01\x01\x00\x40\x00" + len(octets).to_bytes(4) + octets
+    return judged("nesting", attached(limits).say(b"".join(frame_command(ONE, declare, None, None))))
+
+
+def zero_width_elements(limits: Limits, amount: int) -> bool:
+    octets = b"\0\0\0\1\1k\xaa\0\0\0\5\xf0" + amount.to_bytes(4)
+    declare = b"\x08\x01\x01\x00\x40\x00" + len(octets).to_bytes(4) + octets
+    return judged("zero_width_elements", attached(limits).say(b"".join(frame_command(ONE, declare, None, None))))
+
+
+def every_other(amount: int) -> RangeSet:
+    return RangeSet.of(*range(0, 2 * amount, 2))
+
+
+def ranges(limits: Limits, amount: int) -> bool:
+    return judged("ranges", attached(limits).say(message.Release(every_other(amount)), channel=ONE))
+
+
+def ranges_kept(limits: Limits, amount: int) -> bool:
+    """Holes in what came."""
+    points = [CommandPoint(2 * at, 0) for at in range(1, amount + 1)]
+    said: list[Word] = [word for point in points for word in (point, execution.Sync())]
+    return judged("ranges", attached(limits).say(*said, channel=ONE))
+
+
+def ranges_known(limits: Limits, amount: int) -> bool:
+    """What the other side says is complete, and we have not said that we know."""
+    peer, session = client_session(limits)
+    for _ in range(100):
+        session.sync()
+    completed = [Completed(RangeSet.of(2 * at)) for at in range(amount)]
+    return judged("ranges", peer.say(*completed, channel=ONE))
+
+
+def replay_octets(limits: Limits, amount: int) -> bool:
+    _, session = client_session(limits, timeout=None)
+    return refused("replay_octets", lambda: session.send(message.Transfer("d", 1, 0), body=bytes(amount - COMMAND)))
+
+
+def replay_commands(limits: Limits, amount: int) -> bool:
+    _, session = client_session(limits, timeout=None)
+    for _ in range(amount - 1):
+        session.sync()
+    return refused("replay_commands", session.sync)
+
+
+class Endless:
+    """A mechanism of as many rounds as the client likes."""
+
+    name = "ENDLESS"
+    security_layer = False
+    done = True
+
+    def __init__(self, rounds: int = 0) -> None:
+        self.rounds = rounds
+
+    def start(self) -> Endless:
+        return self
+
+    def initial(self) -> bytes | None:
+        return b""
+
+    def step(self, response: bytes | None) -> Any:  # the server's half and the client's answer differently
+        self.rounds -= 1
+        return Challenge(b"?") if self.rounds >= 0 else Accepted("me")
+
+
+class EndlessClient(Endless):
+    def step(self, response: bytes | None) -> Any:
+        return b"!"
+
+
+def sasl_rounds(limits: Limits, amount: int) -> bool:
+    peer = ScriptedPeer(ServerConnection(ServerConfig(mechanisms=(Endless(amount),), limits=limits)))
+    said: list[Word] = [HEADER, StartOk({}, "ENDLESS", b"", "en_US"), *([SecureOk(b"!")] * amount)]
+    return judged("sasl_rounds", peer.say(*said))
+
+
+def sasl_rounds_at_the_client(limits: Limits, amount: int) -> bool:
+    mechanisms: tuple[ClientMechanism, ...] = (EndlessClient(),)
+    peer = ScriptedPeer(ClientConnection(ClientConfig(mechanisms=mechanisms, limits=limits)))
+    said: list[Word] = [HEADER, Start({}, ("ENDLESS",), ("en_US",)), *([Secure(b"?")] * amount)]
+    return judged("sasl_rounds", peer.say(*said))
+
+
+def sasl_octets(limits: Limits, amount: int) -> bool:
+    peer = ScriptedPeer(ServerConnection(ServerConfig(limits=limits)))
+    return judged("sasl_octets", peer.say(HEADER, StartOk({}, "ANONYMOUS", bytes(amount), "en_US")))
+
+
+def sasl_octets_at_the_client(limits: Limits, amount: int) -> bool:
+    mechanisms: tuple[ClientMechanism, ...] = (EndlessClient(),)
+    peer = ScriptedPeer(ClientConnection(ClientConfig(mechanisms=mechanisms, limits=limits)))
+    return judged("sasl_octets", peer.say(HEADER, Start({}, ("ENDLESS",), ("en_US",)), Secure(bytes(amount))))
+
+
+def channels(limits: Limits, amount: int) -> bool:
+    peer = at_client(limits)
+    for at in range(amount - 1):
+        peer.connection.session(b"%d" % at)
+    return refused("channels", lambda: peer.connection.session(b"last"))
+
+
+def channels_agreed_on(limits: Limits, amount: int) -> bool:
+    """The other side may not use more than we agreed to, and is told so by the rule of the specification."""
+    peer = at_server(limits)
+    found = violations(peer.say(Attach(b"s"), channel=amount - 1))
+    assert [each.rule for each in found] in ([], ["connection.tune-ok.channel-max.available-channels"])
+    return not found
+
+
+def sessions(limits: Limits, amount: int) -> bool:
+    peer = at_client(limits)
+    for at in range(amount - 1):
+        peer.connection.session(b"%d" % at)
+    return refused("sessions", lambda: peer.connection.session(b"last"))
+
+
+def sessions_of_the_other_side(limits: Limits, amount: int) -> bool:
+    peer = at_server(limits)
+    events: list[Event] = []
+    for at in range(amount):
+        events += [event for event in peer.say(Attach(b"%d" % at), channel=at) if isinstance(event, ConnectionClosed)]
+    return judged("sessions", events)
+
+
+def incomplete_transfers(limits: Limits, amount: int) -> bool:
+    return judged("incomplete_commands", attached(limits).say(*[EXPLICIT] * amount, channel=ONE))
+
+
+def incomplete_commands(limits: Limits, amount: int) -> bool:
+    return judged("incomplete_commands", attached(limits).say(*[queue.Declare("q")] * amount, channel=ONE))
+
+
+def incomplete_syncs(limits: Limits, amount: int) -> bool:
+    said: list[Word] = [queue.Declare("q"), *[execution.Sync()] * amount]
+    return judged("incomplete_commands", attached(limits).say(*said, channel=ONE))
+
+
+def lasts(conn: Connection, seconds: float) -> bool:
+    """Whether it lives so many seconds after its first tick; and `tick` has told when it will not any more."""
+    due = conn.tick(1000.0)
+    conn.tick(1000.0 + seconds)
+    events = list(conn.events())
+    if events:
+        (event,) = events
+        assert isinstance(event, ConnectionClosed)
+        assert event.origin is Origin.TIMEOUT
+        assert due is not None
+        assert due <= 1000.0 + seconds
+    return not events
+
+
+def handshake_seconds(limits: Limits, amount: int) -> bool:
+    return lasts(ClientConnection(ClientConfig(limits=limits)), amount) and lasts(
+        ServerConnection(ServerConfig(limits=limits)), amount
+    )
+
+
+def close_seconds(limits: Limits, amount: int) -> bool:
+    conn = at_client(limits).connection
+    conn.close()
+    return lasts(conn, amount)
+
+
+def cached_commands(limits: Limits, amount: int) -> bool:
+    """Whether every transfer command that came is remembered."""
+    peer = attached(limits)
+    for at in range(amount):
+        command = LAYOUT.encode_command(message.Transfer(f"d{at}", 1, 0), False)
+        peer.say(b"".join(frame_command(ONE, command, b"\0\0\0\4\4\1\0\0", b"x")))
+    reader = vars(peer.connection)["_reader"]
+    assert len(reader.known) <= limits.cached_commands
+    return len(reader.known) == amount
+
+
+def subscriptions(limits: Limits, amount: int) -> bool:
+    _, session = client_session(limits)
+    for at in range(amount - 1):
+        session.subscribe("q", f"d{at}")
+    return refused("subscriptions", lambda: session.subscribe("q", "last"))
+
+
+def subscriptions_of_the_other_side(limits: Limits, amount: int) -> bool:
+    said = [message.Subscribe("q", f"d{at}", 0, 0) for at in range(amount)]
+    return judged("subscriptions", attached(limits).say(*said, channel=ONE))
+
+
+Room = Callable[[Limits, int], bool]
+BELOW_AND_AT: Final = (True, True, False)
+BELOW: Final = (True, False, False)
+"""An inbox that holds as much as its limit is full; when a deadline is there, it is over."""
+
+LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] = {
+    "inbox_octets": (1000, BELOW, (inbox_octets,)),
+    "assembly_octets": (1000, BELOW_AND_AT, (assembly_octets,)),
+    "buffered_octets": (1000, BELOW_AND_AT, (buffered_octets,)),
+    "header_octets": (100, BELOW_AND_AT, (header_octets,)),
+    "header_structs": (4, BELOW_AND_AT, (header_structs,)),
+    "empty_frames": (4, BELOW_AND_AT, (empty_frames,)),
+    "nesting": (4, BELOW_AND_AT, (nesting,)),
+    "zero_width_elements": (4, BELOW_AND_AT, (zero_width_elements,)),
+    "ranges": (4, BELOW_AND_AT, (ranges, ranges_kept, ranges_known)),
+    "replay_octets": (100, BELOW_AND_AT, (replay_octets,)),
+    "replay_commands": (4, BELOW_AND_AT, (replay_commands,)),
+    "sasl_rounds": (4, BELOW_AND_AT, (sasl_rounds, sasl_rounds_at_the_client)),
+    "sasl_octets": (100, BELOW_AND_AT, (sasl_octets, sasl_octets_at_the_client)),
+    "channels": (4, BELOW_AND_AT, (channels, channels_agreed_on)),
+    "sessions": (4, BELOW_AND_AT, (sessions, sessions_of_the_other_side)),
+    "incomplete_commands": (4, BELOW_AND_AT, (incomplete_transfers, incomplete_commands, incomplete_syncs)),
+    "handshake_seconds": (5, BELOW, (handshake_seconds,)),
+    "close_seconds": (5, BELOW, (close_seconds,)),
+    "cached_commands": (4, BELOW_AND_AT, (cached_commands,)),
+    "subscriptions": (4, BELOW_AND_AT, (subscriptions, subscriptions_of_the_other_side)),
+}
+
+ROOMS: Final = [(name, room) for name, (_, _, rooms) in LIMITS.items() for room in rooms]
+NAMES: Final = [field.name for field in attrs.fields(Limits)]
+
+
+@pytest.mark.parametrize(("name", "room"), ROOMS, ids=[room.__name__ for _, room in ROOMS])
+def test_below_at_and_beyond_the_limit(name: str, room: Room) -> None:
+    value, expected, _ = LIMITS[name]
+    limits = attrs.evolve(DEFAULT_LIMITS, **{name: value})
+    assert tuple([room(limits, amount) for amount in (value - 1, value, value + 1)]) == expected
+
+
+def test_every_limit_has_its_row() -> None:
+    assert set(NAMES) == set(LIMITS)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_default_is_positive_and_can_be_replaced(name: str) -> None:
     default = getattr(DEFAULT_LIMITS, name)
     assert default > 0

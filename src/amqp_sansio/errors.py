@@ -46,6 +46,11 @@ class DecodeError(AmqpError, ValueError):
         self.rule: Final = rule
         self.code: Final = code
 
+    @property
+    def limit(self) -> str | None:
+        """The name of the one of our limits that stands in the way; None when the octets are wrong in themselves."""
+        return self.rule.split()[1] if self.rule.startswith("limit ") else None
+
     def __reduce__(self) -> tuple[type[DecodeError], tuple[str, int, str, int]]:
         return type(self), (self.what, self.octet, self.rule, self.code)
 

@@ -28,7 +28,7 @@ class Limits:
     """What one connection may cost us.  Octets, counts and seconds; all positive."""
 
     inbox_octets: int = 16 * _MIB
-    """Octets stored by `receive_data` and not yet decoded, above which `wants_data` is False."""
+    """Octets stored by `receive_data` and not yet decoded, from which on `wants_data` is False."""
     assembly_octets: int = 64 * _MIB
     """Octets of one assembly (command, header and body together)."""
     buffered_octets: int = 256 * _MIB
@@ -44,7 +44,7 @@ class Limits:
     zero_width_elements: int = 256
     """Elements of an array whose type takes no octets (void, bit)."""
     ranges: int = 8191
-    """Ranges in a set of ids, received or kept."""
+    """Ranges in a set of ids that came, and in each of the sets that a session keeps of them."""
     replay_octets: int = 64 * _MIB
     """Octets of commands kept for replay, per session."""
     replay_commands: int = 65536
@@ -55,8 +55,11 @@ class Limits:
     """Octets of one challenge or response."""
     channels: int = MAX_CHANNELS
     """Channels that we agree to."""
-    sessions: int = MAX_CHANNELS
-    """Sessions attached on one connection."""
+    sessions: int = 8192
+    """Sessions attached on one connection.  Each costs some 5 KiB before anything is said on it."""
+    incomplete_commands: int = 1024 * 1024
+    """Transfers that the other side sent and that are not settled and completed, per session; and its other commands that
+    are under way, which count apart."""
     handshake_seconds: float = 30.0
     """Seconds from the first tick to an open connection."""
     close_seconds: float = 10.0

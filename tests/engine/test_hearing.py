@@ -7,6 +7,7 @@ import pytest
 from amqp_sansio.config import STRICT_PROFILE, CompletionPolicy, Profile
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.errors import HeaderError
 from amqp_sansio.events import (
     CommandReceived,
     ExceptionReceived,
@@ -18,8 +19,9 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.limits import Limits
-from amqp_sansio.spec import execution, message, queue
+from amqp_sansio.spec import execution, file, message, queue
 from amqp_sansio.spec import session as c
+from amqp_sansio.spec.values import Map
 from amqp_sansio.testing.carriers import BareCarrier, attached_session
 from amqp_sansio.wire.segments import frame_command
 
@@ -280,3 +282,53 @@ def test_fragments_are_handed_out_as_they_are() -> None:
     (event,) = carrier.happened()
     assert isinstance(event, TransferReceived)
     assert event.fragment_properties == struct
+
+
+def nested(depth: int) -> Map:
+    value: Map = Map({})
+    for _ in range(depth - 1):
+        value = Map({"k": value})
+    return value
+
+
+def test_the_limits_of_the_connection_hold_for_what_is_decoded() -> None:
+    limits = Limits(nesting=3, ranges=2)
+    for command, rule in (
+        (queue.Declare("q", arguments=nested(4)), "limits.nesting"),
+        (message.Release(RangeSet.of(1, 3, 5)), "limits.ranges"),
+    ):
+        carrier, session = attached_session("server", limits=limits)
+        carrier.hear(command)
+        (event,) = carrier.happened()
+        assert isinstance(event, SessionDetached)
+        assert event.violation is not None
+        assert (event.violation.rule, event.violation.code) == (rule, 506)
+        assert session.state == "ended"
+
+
+def test_header_structs_are_read_under_the_limits_of_the_connection_whenever_they_are_read() -> None:
+    for limits, depth, good in ((Limits(nesting=3), 4, False), (Limits(nesting=40), 39, True), (Limits(), 33, False)):
+        carrier, _ = attached_session("client", limits=limits)
+        octets = bytes(4)
+        for _ in range(depth - 1):  # we do not write them so deep
+            octets = b"\x00\x00\x00\x01\x01k\xa8" + len(octets).to_bytes(4) + octets
+        header = b"\x04\x03\x00\x01" + len(octets).to_bytes(4) + octets
+        header = len(header).to_bytes(4) + header
+        carrier.hear(NO_ACCEPT, header=header, body=b"x")
+        (event,) = carrier.happened()
+        assert isinstance(event, TransferReceived)
+        if good:
+            assert event.message_properties is not None
+            assert event.message_properties.application_headers == nested(depth)
+        else:
+            with pytest.raises(HeaderError, match="nesting"):
+                _ = event.headers
+
+
+def test_eager_reading_looks_into_the_headers_of_every_command_that_has_them() -> None:
+    bad = b"\x00\x00\x00\x06\x09\x01\x01\x00\x05k"  # a content-type of five octets, of which one came
+    for eager in (False, True):
+        carrier, _ = attached_session("server", eager_headers=eager)
+        carrier.hear(file.Stage(), header=bad, body=b"x")
+        (event,) = carrier.happened()
+        assert isinstance(event, SessionDetached if eager else CommandReceived)

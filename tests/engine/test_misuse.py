@@ -68,8 +68,8 @@ def fingerprint(conn: Connection) -> tuple[object, ...]:
     """All that matters of a connection."""
     inside = vars(conn)
     channels = {
-        number: (channel.session, channel.requested, channel.free)
-        for number, channel in inside["_channels"].items()
+        channel.number: (channel.session, channel.requested, channel.free)
+        for channel in inside["_channels"].all()
         if not channel.free
     }
     keys = ("closed_cause", "_open", "_ended", "_lingering", "_closing", "_unanswered", "_eof", "channel_max", "max_frame_size")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.config import Profile
+from amqp_sansio.engine.subscription import Subscriber
 from amqp_sansio.engine.transmit import octets_of
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec import message, queue
@@ -78,3 +79,39 @@ def test_commands_without_content_are_one_frame() -> None:
     session.send(queue.Declare("q"), sync=True)
     octets = carrier.take()[28:]
     assert (octets[0], octets[1], octets[15]) == (0x0F, 1, 1)
+
+
+def test_properties_one_by_one_are_those_in_structs() -> None:
+    """The same properties make the same octets whether they are given one by one or in structs, by a client or a server."""
+    for role in ("client", "server"):
+        said = []
+        for one_by_one in (False, True):
+            carrier, session = attached_session(role)
+            session.subscribers["d"] = Subscriber("q", "d", 1, 0)
+            session.subscribers["d"].flow.grant(0, 9)
+            session.subscribers["d"].flow.grant(1, 999)
+            if one_by_one:
+                session.publish("d", body=b"x", routing_key="k", application_headers={"a": 1})
+            else:
+                session.publish(
+                    "d",
+                    message.DeliveryProperties(routing_key="k"),
+                    message.MessageProperties(application_headers={"a": 1}),
+                    body=b"x",
+                )
+            said.append(carrier.take())
+        assert said[0] == said[1]
+
+
+def test_properties_come_one_way_only() -> None:
+    """Properties given both ways, or such as cannot be written, are refused before anything is said."""
+    carrier, session = attached_session("client")
+    carrier.take()
+    with pytest.raises(EncodeError, match="not both"):
+        session.publish("a", message.DeliveryProperties(priority=1), body=b"x", routing_key="k")
+    with pytest.raises(EncodeError, match="priority"):
+        session.publish("a", body=b"x", priority=256)
+    with pytest.raises(EncodeError, match="frame"):
+        session.publish("a", body=b"x", user_id=bytes(65535), app_id=bytes(65535))
+    assert carrier.take() == b""
+    assert session.publish("a", body=b"x", routing_key="k") == 0

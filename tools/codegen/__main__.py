@@ -8,6 +8,7 @@ from pathlib import Path
 from tools.codegen.codes import codes_module, rules_module
 from tools.codegen.layouts import errata_module, fields_module, final_module, structs_module
 from tools.codegen.model import load
+from tools.codegen.properties import properties_module
 from tools.codegen.vocabulary import module
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,6 +22,7 @@ def generate() -> dict[str, str]:
     files["spec/codes.py"] = codes_module(model)
     files["spec/rules.py"] = rules_module(model)
     files["wire/layouts/structs.py"] = structs_module(model)
+    files["wire/layouts/properties.py"] = properties_module(model)
     files["wire/layouts/fields.py"] = fields_module(model)
     files["wire/layouts/v0_10.py"] = errata_module(model)
     files["wire/layouts/v0_10_final.py"] = final_module(model)

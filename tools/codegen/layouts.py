@@ -250,7 +250,7 @@ _REMEMBERED = {"message_reply_to"}
 _SHARED = {"exchange", "destination", "content-type", "content-encoding", "queue"}
 
 
-def _write(field: Field, name: str, kind: str) -> tuple[list[str], list[str]]:
+def pieces_of(field: Field, name: str, kind: str) -> tuple[list[str], list[str]]:
     """Statements that come first, and the pieces to append."""
     if kind == "uint8":
         return [], [f"OCTET_OF[{name}]"]
@@ -304,7 +304,7 @@ def writer(model: Model, owner: str, thing: Verb | StructType, head: str, given:
             lines += [f"    if {attribute}:", f"        flags |= 0x{mask(index):04X}"]
             continue
         name = _local(field)
-        first, pieces = _write(field, name, kind)
+        first, pieces = pieces_of(field, name, kind)
         lines += [
             f"    {name} = {attribute}",
             f"    if {name} is not None:",
@@ -335,9 +335,10 @@ def writer(model: Model, owner: str, thing: Verb | StructType, head: str, given:
 # --- modules ---------------------------------------------------------------------------------------
 
 
-def _module(
+def assembled(
     about: str, body: list[str], vocabulary: list[str], more: dict[str, set[str]] | None = None, fills: bool = False
 ) -> str:
+    """A module of these lines under its docstring and the imports that they need; `fills`: it writes Final attributes."""
     text = "\n".join(body).strip("\n")
     words = set("".join(c if c.isalnum() or c == "_" else " " for c in text).split())
     groups: dict[str, set[str]] = {k: set(v) for k, v in (more or {}).items()}
@@ -349,7 +350,7 @@ def _module(
     head = [*docstring(about, 0, [HEAD]), "", "from __future__ import annotations", "", *import_lines(groups)]
     # Attributes are Final for everyone but those who make the object.
     first = ['# mypy: disable-error-code="misc"'] if fills else []
-    return "\n".join([*first, *head, *([""] if text.startswith("def ") else []), text, ""])
+    return "\n".join([*first, *head, *([""] if text.startswith(("def ", "class ")) else []), text, ""])
 
 
 def _table(name: str, kind: str, rows: list[str], pre: str = "") -> list[str]:
@@ -387,7 +388,7 @@ def structs_module(model: Model) -> str:
     body.append('"""By class and code as one number."""')
     body += _table("WRITERS", "dict[type[Struct], Callable[..., bytes]]", writers)
     body += ["", "STRUCT_READERS.update(DECODERS)", "STRUCT_WRITERS.update(WRITERS)"]
-    return _module("The structs of AMQP 0-10, with the coded xid of the errata.", body, names, fills=True)
+    return assembled("The structs of AMQP 0-10, with the coded xid of the errata.", body, names, fills=True)
 
 
 def _all_fields(amqp: AmqpClass) -> list[Field]:
@@ -444,7 +445,7 @@ def fields_module(model: Model) -> str:
     body.append('"""Structs that are fields: class, fields, the octets of their size, their code where they have one."""')
     body += _table("STRUCTS", "dict[int, type[Struct]]", structs)
     body.append('"""Coded structs by class and code as one number."""')
-    return _module("The fields of every control, command and struct as tables.", body, [c.name for c in model.classes])
+    return assembled("The fields of every control, command and struct as tables.", body, [c.name for c in model.classes])
 
 
 def _row(key: str, items: list[str]) -> list[str]:
@@ -489,7 +490,7 @@ def errata_module(model: Model) -> str:
     body += _layout("0-10 errata", "WRITERS", "SHAPES", "COMMAND_READERS", "COMMAND_WRITERS", "CODES")
     more = {"amqp_sansio.wire.layouts.structs": {"field_dtx_xid", "write_dtx_xid", "WRITERS"}}
     about = "AMQP 0-10 as the errata has it, which is what is spoken: readers and writers of all controls and commands."
-    return _module(about, body, [c.name for c in model.classes], more)
+    return assembled(about, body, [c.name for c in model.classes], more)
 
 
 def final_module(model: Model) -> str:
@@ -522,7 +523,7 @@ def final_module(model: Model) -> str:
         },
     }
     about = "AMQP 0-10 as first published: dtx.xid has no code and a size of two octets.  All else is shared with v0_10."
-    return _module(about, body, ["dtx"], more)
+    return assembled(about, body, ["dtx"], more)
 
 
 def _layout(name: str, writers: str, shapes: str, readers: str, command_writers: str, codes: str) -> list[str]:

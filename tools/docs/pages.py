@@ -79,8 +79,8 @@ def conformance_page() -> str:
             where = known.not_ours.get(path) or known.not_yet[path]
         rows.append((f"`{path}`", _cell(rule.text), error, state, _cell(where)))
     head = (
-        "# Conformance\n\nThe named rules and exceptions of AMQP 0-10, in our own words, with the error that goes with a breach,\n"
-        "and the tests that carry the path; where there is none, why.\n\n"
+        "# Conformance\n\nThe named rules and exceptions of AMQP 0-10, in our own words, with the error that goes with a\n"
+        "breach, and the tests that carry the path; where there is none, why.\n\n"
         f"Of {len(rows)} paths {len(known.tested)} are tested, {len(known.not_ours)} are not ours to keep or to break, and "
         f"{len(known.not_yet)} are not done yet.\n\n"
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import Origin, SessionAttached, SessionDetached, Violation
 from amqp_sansio.spec import session as controls
+from amqp_sansio.wire.reading import DEFAULT_READING
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.channel import Channel
@@ -91,7 +92,8 @@ def take(session: Session, channel: Channel) -> None:
     """The channel is this session's."""
     session.channel = channel
     channel.session = session
-    session.eager_headers = channel.carrier.eager_headers
+    carrier = channel.carrier
+    session.minds_headers = carrier.eager_headers or carrier.reading != DEFAULT_READING
     session.command_cache.clear()
 
 

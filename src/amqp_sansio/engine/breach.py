@@ -58,9 +58,19 @@ def unpointed(session: Session, said: str, offset: int) -> None:
     violate(session, RULE_UNPOINTED, said, ("session.command-point",), code, offset, "command data before any command-point")
 
 
-def undecodable(session: Session, id: int, codes: tuple[int, int], error: DecodeError, offset: int) -> None:
-    """A command that cannot be read."""
+def rule_of(what: str, error: DecodeError) -> str:
+    """The rule that octets break: a limit of ours, or that a control, command or header ("what") can be read at all."""
+    return f"limits.{error.limit}" if error.limit is not None else f"{what}.undecodable"
+
+
+def legal_of(error: DecodeError) -> tuple[str, ...]:
+    """What would have been let pass: as much as the limit; nothing that can be listed where the octets are wrong."""
+    return (error.rule.partition(";")[0],) if error.limit is not None else ()
+
+
+def undecodable(session: Session, id: int, what: str, codes: tuple[int, int], error: DecodeError, offset: int) -> None:
+    """A command that cannot be read, or ("what") its header."""
     session.inbound.incomplete.add(id)
     said = session.carrier.layout.verb_of("command", *codes)
     code = error.code if error.code in _ERROR_CODES else ErrorCode.COMMAND_INVALID
-    violate(session, error.rule, said, (), code, offset, str(error), id, codes)
+    violate(session, rule_of(what, error), said, legal_of(error), code, offset, str(error), id, codes)

@@ -12,6 +12,7 @@ from amqp_sansio.events import Event, Violation
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.layouts.layout import Layout
+from amqp_sansio.wire.reading import Reading
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
@@ -48,6 +49,11 @@ class Carrier(Protocol):
     @property
     def eager_headers(self) -> bool:
         """True when a header field that cannot be read is a violation on receipt."""
+        ...
+
+    @property
+    def reading(self) -> Reading:
+        """What decoding may cost and lets pass: the limits and the profile, as the layout takes them."""
         ...
 
     @property

@@ -9,7 +9,7 @@ from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.controls import hear_control
 from amqp_sansio.engine.hearing import hear_assembly
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
-from amqp_sansio.events import AttachRequested, Origin
+from amqp_sansio.events import AttachRequested, Origin, Violation
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
@@ -45,6 +45,11 @@ class Channel:
     def free(self) -> bool:
         """Whether no session is on it and no answer is awaited: its number may be used again."""
         return self.session is None and self.requested is None and self.dialogue.state(self.own) in ("detached", "cut")
+
+    @property
+    def pristine(self) -> bool:
+        """Whether it is as good as one that was never used."""
+        return self.session is None and self.requested is None and self.dialogue.pristine
 
     def can_say(self, verb: str) -> bool:
         """Whether we may say attach, attached, detach or detached now."""
@@ -224,11 +229,12 @@ class Channel:
             text = "taken to another transport"
             attachment.leave(session, Origin.PEER, DetachCode.SESSION_BUSY, text, keep=True)
 
-    def lost(self, origin: Origin, text: str) -> None:
+    def lost(self, origin: Origin, text: str, violation: Violation | None = None) -> None:
         """The connection ended: the session, if any, is detached (event SessionDetached) and may live on by itself."""
         self.requested = None
         if self.session is not None:
-            attachment.leave(self.session, origin, None, text, ended=self.session.state == "refused")
+            ended = self.session.state == "refused"
+            attachment.leave(self.session, origin, None, text, ended=ended, violation=violation)
 
     def __repr__(self) -> str:
         return f"<Channel {self.number}>"

@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.channel import Channel
+from amqp_sansio.engine.channels import Channels
 from amqp_sansio.engine.hearing import hear_transfer
 from amqp_sansio.engine.lifecycle import Lifecycle
 from amqp_sansio.engine.session import Session
@@ -49,11 +51,10 @@ class Connection(Lifecycle):
         """Channels agreed on (before tune: wanted): numbers 0 to channel_max - 1."""
         self._config: Final = config
         self._our_header: Final = config.dialect.header
-        self._inbox_early = b""
+        self._inbox_early = bytearray()  # what came before the protocol header was whole and looked at
         self._reader: SegmentReader | None = None
         self._eof = False
-        self._channels: dict[int, Channel] = {}
-        self._named: dict[bytes, Channel] = {}
+        self._channels: Final = Channels(self)
         self._unanswered = False  # the application was asked something: if it does not answer, the policy does
         self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
 
@@ -94,7 +95,7 @@ class Connection(Lifecycle):
                     and (cut := reader.cut_transfer()) is not None
                 ):  # the fast path: a message in one header and at most one body frame, behind a command that came before
                     known, header, body, offset = cut
-                    session = self._channel(known.channel).session
+                    session = self._channels.at(known.channel).session
                     if session is not None and session.speaks:
                         event = hear_transfer(session, known.transfer, header, body, known.sync, offset)
                         if event is not None:
@@ -102,7 +103,9 @@ class Connection(Lifecycle):
                     else:
                         number = known.channel
                         assembly = Assembly(number, 1, COMMAND, known.payload, header, body, offset, reader.offset)
-                        self._channel(number).receive_command(assembly)
+                        channel = self._channels.at(number)
+                        channel.receive_command(assembly)
+                        self._channels.sweep(channel)
                 elif not self._step():
                     self._undecoded = False
                     return None
@@ -146,7 +149,7 @@ class Connection(Lifecycle):
     @property
     def sessions(self) -> tuple[Session, ...]:
         """The sessions on this connection, by channel."""
-        return tuple([channel.session for _, channel in sorted(self._channels.items()) if channel.session is not None])
+        return tuple([channel.session for channel in self._channels.all() if channel.session is not None])
 
     # --- what the caller may say ------------------------------------------------------------------------------------------
 
@@ -170,7 +173,7 @@ class Connection(Lifecycle):
             raise LocalProtocolError(
                 f"session.attach of {name!r}", "attached on this connection", ("session.detach",), "one attachment per session"
             )
-        if len(self._channels) >= self.limits.sessions and len(self.sessions) >= self.limits.sessions:
+        if self._channels.sessions >= self.limits.sessions:
             raise LimitError("sessions", self.limits.sessions, self.limits.sessions + 1)
 
     def resume(self, session: Session | Mapping[str, object], *, force: bool = False) -> Session:
@@ -184,24 +187,15 @@ class Connection(Lifecycle):
         return self._attach(session, force)
 
     def _attach(self, session: Session, force: bool) -> Session:
-        channel = self._free_channel()
+        channel = self._channels.free(self.channel_max)
         session.bind(channel)
         try:
             session.attach(force)
         except AmqpError:  # a name too long for a frame: nothing has changed
             session.channel = channel.session = None
             raise
-        self._named[session.name] = channel
+        self._channels.name(channel)
         return session
-
-    def _free_channel(self) -> Channel:
-        # From 1 on, as C++ clients do: channel 0 stays readable for the connection's own controls as long as it can.
-        for number in range(1, self.channel_max):
-            if number not in self._channels or self._channels[number].free:
-                return self._channel(number)
-        if 0 not in self._channels or self._channels[0].free:
-            return self._channel(0)
-        raise LimitError("channels", self.channel_max, self.channel_max + 1)
 
     # --- one thing at a time ----------------------------------------------------------------------------------------------
 
@@ -222,7 +216,10 @@ class Connection(Lifecycle):
             self._hear_malformed(thing)
         elif thing.kind == COMMAND:
             if self._may_carry_session(thing):
-                self._channel(thing.channel).receive_command(thing)
+                channel = self._channels.at(thing.channel)
+                channel.receive_command(thing)
+                if channel.session is None:
+                    self._channels.sweep(channel)
         elif thing.payload[:1] == b"\x01":
             self._hear_control(thing)
         elif self._may_carry_session(thing):
@@ -240,8 +237,9 @@ class Connection(Lifecycle):
     def _step_header(self) -> bool:
         if len(self._inbox_early) < SIZE:
             return self._eof and self._octets_ended()
-        header = ProtocolHeader(self._inbox_early[:SIZE])
-        rest, self._inbox_early = self._inbox_early[SIZE:], b""
+        early = bytes(self._inbox_early)
+        self._inbox_early.clear()
+        header, rest = ProtocolHeader(early[:SIZE]), early[SIZE:]
         first = MIN_MAX_FRAME_SIZE if self.profile.strict else self._config.max_frame_size
         self._reader = self._new_reader(first, SIZE)
         self._hear_header(header)
@@ -264,14 +262,14 @@ class Connection(Lifecycle):
 
     def _decode(self, assembly: Assembly) -> Control | None:
         try:
-            return self.layout.decode_control(assembly.payload, 0, len(assembly.payload))
+            return self.layout.decode_control(assembly.payload, 0, len(assembly.payload), self.reading)
         except DecodeError as error:
             payload = assembly.payload
             said = self.layout.verb_of("control", payload[0], payload[1]) if len(payload) > 1 else "a control without a code"
             self.fail(
                 Violation(
-                    self.peer, "control", said, (), CloseCode.FRAMING_ERROR, assembly.channel, assembly.start,
-                    f"{error.what}: {error.rule}",
+                    self.peer, rule_of("control", error), said, legal_of(error), CloseCode.FRAMING_ERROR, assembly.channel,
+                    assembly.start, str(error),
                 )
             )  # fmt: skip
             return None
@@ -321,19 +319,18 @@ class Connection(Lifecycle):
         control = self._decode(assembly)
         if control is None:
             return
-        channel = self._channel(assembly.channel)
-        if type(control) is Attach and channel.session is None and len(self._named) >= self.limits.sessions:
-            sessions = len(self.sessions)
-            if sessions >= self.limits.sessions:
-                self.fail(
-                    Violation(
-                        self.peer, "limits.sessions", control.VERB, (f"at most {self.limits.sessions} sessions",),
-                        CloseCode.CONNECTION_FORCED, assembly.channel, assembly.start, "more sessions than our limit",
-                    )
-                )  # fmt: skip
-                return
+        channel = self._channels.at(assembly.channel)
+        if type(control) is Attach and channel.session is None and self._channels.sessions >= self.limits.sessions:
+            self.fail(
+                Violation(
+                    self.peer, "limits.sessions", control.VERB, (f"at most {self.limits.sessions} sessions",),
+                    CloseCode.CONNECTION_FORCED, assembly.channel, assembly.start, "more sessions than our limit",
+                )
+            )  # fmt: skip
+            return
         channel.receive_control(control, assembly.start)
         self._after_control(channel)
+        self._channels.sweep(channel)
 
     def _hear_malformed(self, malformed: Malformed) -> None:
         violation = Violation(
@@ -345,7 +342,7 @@ class Connection(Lifecycle):
             if malformed.fatal:
                 self._lingering = False  # no close-ok can be read any more
         else:
-            self._channel(malformed.channel).receive_breach(
+            self._channels.at(malformed.channel).receive_breach(
                 malformed.rule, malformed.text, malformed.code, malformed.said, malformed.legal, malformed.offset
             )
 
@@ -358,7 +355,7 @@ class Connection(Lifecycle):
         if thing.kind == COMMAND or thing.payload[:1] != b"\x01":
             return
         try:
-            control = self.layout.decode_control(thing.payload, 0, len(thing.payload))
+            control = self.layout.decode_control(thing.payload, 0, len(thing.payload), self.reading)
         except DecodeError:
             return
         if type(control) not in (Close, CloseOk) or self._dialogue.said(self.peer, control.VERB) is not None:
@@ -377,31 +374,24 @@ class Connection(Lifecycle):
             if self._reader.buffered:
                 text += f", {self._reader.buffered} octets into a frame"
         elif self._inbox_early:
-            text += f", after {self._inbox_early.hex(' ')} for a protocol header: {ProtocolHeader(self._inbox_early).name}"
+            early = ProtocolHeader(bytes(self._inbox_early))
+            text += f", after {early.octets.hex(' ')} for a protocol header: {early.name}"
         self._end(Origin.EOF, None, text)
         return True
 
-    def _channel(self, number: int) -> Channel:
-        channel = self._channels.get(number)
-        if channel is None:
-            channel = self._channels[number] = Channel(number, self)
-        return channel
-
     def forget(self, channel: int) -> None:
-        """Drops what is under way on track 1 of a channel."""
+        """No session is on the channel any more: drops its name, and what is under way on track 1."""
+        self._channels.unname(channel)
         if self._reader is not None:
             self._reader.forget(channel)
 
     def session_named(self, name: bytes) -> Session | None:
         """The session of that name on this connection, None when there is none."""
-        channel = self._named.get(name)
-        if channel is None or channel.session is None or channel.session.name != name:
-            return None
-        return channel.session
+        return self._channels.session(name)
 
-    def _lose_sessions(self, origin: Origin, text: str) -> None:
-        for _, channel in sorted(self._channels.items()):
-            channel.lost(origin, text)
+    def _lose_sessions(self, origin: Origin, text: str, violation: Violation | None) -> None:
+        for channel in self._channels.all():
+            channel.lost(origin, text, violation)
 
     # --- what the roles do -------------------------------------------------------------------------------------------------
 
@@ -416,9 +406,7 @@ class Connection(Lifecycle):
         """Answers what the application was asked and did not answer."""
 
     def _after_control(self, channel: Channel) -> None:
-        session = channel.session
-        if session is not None:
-            self._named[session.name] = channel
+        self._channels.name(channel)
 
     def _layer_started(self, direction: str, offset: int) -> None:
         if direction == "inbound":

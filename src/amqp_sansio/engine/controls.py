@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.engine import attachment
 from amqp_sansio.engine.breach import violate
+from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, TimeoutGranted
 from amqp_sansio.kernel.serials import EMPTY, RangeSet, pick, serial_lt
 from amqp_sansio.spec import session as controls
@@ -65,7 +66,8 @@ def _command_point(session: Session, control: Control, offset: int) -> None:
 
 def _check_ranges(session: Session, said: str, offset: int) -> None:
     most = session.limits.ranges
-    if session.inbound.ranges > most:
+    ranges = max(session.inbound.ranges, session.outbound.known.range_count)
+    if ranges > most:
         violate(
             session,
             "limits.ranges",
@@ -73,7 +75,7 @@ def _check_ranges(session: Session, said: str, offset: int) -> None:
             (f"at most {most} ranges",),
             ErrorCode.RESOURCE_LIMIT_EXCEEDED,
             offset,
-            f"what was received falls into {session.inbound.ranges} ranges",
+            f"what is kept of it falls into {ranges} ranges",
         )
 
 
@@ -183,6 +185,9 @@ def _completed(session: Session, control: Control, offset: int) -> None:
     if _beyond(session, control.VERB, ids, session.outbound.beyond(ids), offset):
         return
     news = session.outbound.completed(ids, control.timely_reply)
+    _check_ranges(session, control.VERB, offset)
+    if session.channel is None:
+        return
     if control.timely_reply:
         session.touch()
     if not news:
@@ -212,18 +217,13 @@ def _known_completed(session: Session, control: Control, offset: int) -> None:
 
 def _flush(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.Flush)
-    assert session.channel is not None
     inbound = session.inbound
-    if control.expected:
-        # One control only.  Where it is too small for all holes the first ones are said: the greatest id stands for
-        # everything after it, so that we get some commands again which we then discard.
-        expected = session.parts(inbound.expected(new=session.attachments <= 1))[0]
-        session.channel.say(controls.Expected(expected))
-    if control.confirmed:
-        session.write_confirmed()
-    if control.completed:
-        inbound.due = False
-        session.write_completed(timely=bool(inbound.completed))
+    asked = ASKED_EXPECTED * control.expected | ASKED_CONFIRMED * control.confirmed | ASKED_COMPLETED * control.completed
+    # Said again before our octets are taken, it is answered once more in the end: the answer may be 4000 times as long.
+    inbound.asked |= asked & inbound.answered
+    session.answer_flush(asked & ~inbound.answered)
+    inbound.answered |= asked
+    session.touch()
 
 
 def _gap(session: Session, control: Control, offset: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
@@ -31,15 +31,19 @@ _new: Final = tuple.__new__  # what a NamedTuple does, for a third of the time
 def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> None:
     """A command arrived, as octets."""
     carrier = session.carrier
+    what = "command"
     try:
-        command, sync = carrier.layout.decode_command(payload, 0, len(payload))
+        command, sync = carrier.layout.decode_command(payload, 0, len(payload), carrier.reading)
         if header:
+            what = "header"
             carrier.layout.walk_headers(header, 0, len(header), carrier.limits)
+            if carrier.eager_headers and not isinstance(command, message.Transfer):
+                carrier.layout.decode_headers(header, 0, len(header), carrier.reading)
     except DecodeError as error:
         codes = codes_of(payload)
         id = _take(session, carrier.layout.verb_of("command", *codes), offset)
         if id >= 0:
-            undecodable(session, id, codes, error, offset)
+            undecodable(session, id, what, codes, error, offset)
         return
     if isinstance(command, message.Transfer):
         if header is not None and session.channel is not None:
@@ -84,17 +88,24 @@ def hear_transfer(
         return None
     accept_mode = transfer.accept_mode
     event = TransferReceived(session.name, id, transfer, header, body, sync)
-    if session.eager_headers and header:
+    if session.minds_headers and header:
+        event.read_as(session.carrier.reading)
         try:
-            _ = event.headers
+            if session.carrier.eager_headers:
+                _ = event.headers
         except DecodeError as error:
-            undecodable(session, id, (4, 1), error, offset)
+            undecodable(session, id, "header", (4, 1), error, offset)
             return None
     if accept_mode == NONE and session.completes_on_hand_out:
-        subscription = session.subscriptions.get(transfer.destination or "")
-        if subscription is not None and subscription.flow.mode == CREDIT_MODE:  # a window is given back at once
-            subscription.flow.transfer(len(header) + len(body) if session.counts_headers else len(body))
-        inbound.completed.add(id)
+        if session.metered:  # a window is given back at once
+            subscription = session.subscriptions.get(transfer.destination or "")
+            if subscription is not None and subscription.flow.mode == CREDIT_MODE:
+                subscription.flow.transfer(len(header) + len(body) if session.counts_headers else len(body))
+        highs = inbound.completed.highs
+        if highs and id and highs[-1] == id - 1:  # `add` without the call
+            highs[-1] = id
+        else:
+            inbound.completed.add(id)
         if inbound.syncs:
             inbound.settle_syncs()
         if not inbound.due:
@@ -116,7 +127,11 @@ def hear_transfer(
         subscription.flow.transfer(octets)
     if not accept_mode or subscription is not None:
         state = _NOT_ACQUIRED if acquire_mode else _ACQUIRED
-        session.transfers.deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False))
+        deliveries = session.transfers.deliveries
+        deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False))
+        if len(deliveries) > session.limits.incomplete_commands:
+            _too_many(session, id, transfer.VERB, (4, 1), offset)
+            return None
     if session.profile.completion == "on_hand_out":
         session.complete_now(RangeSet.of(id))
     return event
@@ -144,6 +159,9 @@ def _hear_command(
     if isinstance(command, execution.Sync):
         inbound.syncs.append(id)
         inbound.settle_syncs()
+        if len(inbound.syncs) > session.limits.incomplete_commands:
+            _too_many(session, id, command.VERB, codes, offset)
+            return
         session.touch()
         session.emit_command(CommandReceived(session.name, id, command, sync))
         return
@@ -153,13 +171,15 @@ def _hear_command(
         violate(session, command.VERB, command.VERB, (), ErrorCode.NOT_IMPLEMENTED, offset, text, id, codes)
         return
     session.results.owed[id] = Owed(codes[0], codes[1], command.RESULT)
+    if len(session.results.owed) > session.limits.incomplete_commands:
+        _too_many(session, id, command.VERB, codes, offset)
+        return
     note = _NOTES.get(command.VERB)
     throttled = session.producer.available if session.producer is not None else INFINITE
     if note is not None:
         wrong = note(session, id, command)
         if wrong is not None:
-            code, text, rule = wrong
-            violate(session, rule or command.VERB, command.VERB, (), code, offset, text, id, codes)
+            violate(session, wrong.rule, wrong.said, wrong.legal, wrong.code, offset, wrong.text, id, codes)
             return
     session.emit_command(CommandReceived(session.name, id, command, sync, header, body))
     available = session.producer.available if session.producer is not None else INFINITE
@@ -167,6 +187,13 @@ def _hear_command(
         session.emit(ProducerCreditChanged(session.name, None if available == INFINITE else available))
     if session.completes_on_hand_out and not command.RESULT:
         session.complete_now(RangeSet.of(id))
+
+
+def _too_many(session: Session, id: int, said: str, codes: tuple[int, int], offset: int) -> None:
+    most = session.limits.incomplete_commands
+    legal = (f"at most {most} commands under way",)
+    text = f"more than {most} commands are neither settled nor complete"
+    violate(session, "limits.incomplete_commands", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text, id, codes)
 
 
 def _done(session: Session, id: int) -> None:
@@ -208,14 +235,28 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
     session.cause = f"the other side refused it with {error_code}: {description}".rstrip(": ")
 
 
-# What the other side's commands about subscriptions and credit mean to us; when they break a rule or mean nothing: an error
-# code, a sentence and the path of the rule ("": the command's name).
+# What the other side's commands about credit mean to us; an error code and a sentence when they mean nothing.
 
-_Wrong = tuple[int, str, str] | None
+
+class _Breach(NamedTuple):
+    rule: str
+    said: str
+    legal: tuple[str, ...]
+    code: int
+    text: str
+
+
+_Wrong = _Breach | None
 
 
 _UNIQUE: Final = "message.subscribe.destination.unique-subscriber-destination"
 _NOT_FOUND: Final = "message.cancel.destination.subscription-not-found"
+
+
+def _no_such(what: str, said: str, value: int) -> _Breach:
+    """A number that the domain does not have."""
+    text = f"no such {what.partition('.')[2]}"
+    return _Breach(what, f"{said} with {value}", ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, text)
 
 
 def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
@@ -224,12 +265,18 @@ def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
     if destination in session.subscribers:
         if not destination:
             return None  # qpidd lets several have no name: the application refuses it, or not
-        return ErrorCode.NOT_ALLOWED, f"{destination!r} is subscribed already", _UNIQUE
+        said, text = f"{command.VERB} {destination!r}", "subscribed already"
+        return _Breach(_UNIQUE, said, (f"message.cancel {destination!r}",), ErrorCode.NOT_ALLOWED, text)
     if len(session.subscribers) >= session.limits.subscriptions:
-        return ErrorCode.RESOURCE_LIMIT_EXCEEDED, f"limit subscriptions is {session.limits.subscriptions}", ""
+        most = session.limits.subscriptions
+        text = f"more than {most} subscriptions"
+        legal = (f"at most {most} subscriptions",)
+        return _Breach("limits.subscriptions", command.VERB, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text)
     accept_mode, acquire_mode = command.accept_mode or 0, command.acquire_mode or 0
-    if accept_mode > 1 or acquire_mode > 1:
-        return ErrorCode.ILLEGAL_ARGUMENT, "no such mode", ""
+    if accept_mode > 1:
+        return _no_such("message.accept-mode", command.VERB, accept_mode)
+    if acquire_mode > 1:
+        return _no_such("message.acquire-mode", command.VERB, acquire_mode)
     session.subscribers[destination] = Subscriber(command.queue or "", destination, accept_mode, acquire_mode)
     return None
 
@@ -238,7 +285,11 @@ def _note_cancel(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Cancel)
     destination = command.destination or ""
     if session.subscribers.pop(destination, None) is None and destination:
-        return ErrorCode.NOT_FOUND, f"nothing is subscribed as {destination!r}", _NOT_FOUND
+        said, legal = (
+            f"{command.VERB} {destination!r}",
+            tuple([f"{command.VERB} {name!r}" for name in list(session.subscribers)[:8]]),
+        )
+        return _Breach(_NOT_FOUND, said, legal, ErrorCode.NOT_FOUND, "no such subscription")
     return None
 
 
@@ -265,7 +316,7 @@ def _note_flow(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Flow)
     unit = command.unit or 0
     if unit not in (MESSAGE, OCTET):
-        return ErrorCode.ILLEGAL_ARGUMENT, "no such unit", ""
+        return _no_such("message.credit-unit", command.VERB, unit)
     value = INFINITE if command.value is None else command.value
     subscriber = session.subscribers.get(command.destination or "")
     if subscriber is not None:
@@ -279,7 +330,7 @@ def _note_set_flow_mode(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.SetFlowMode)
     mode = command.flow_mode or 0
     if mode not in (CREDIT_MODE, WINDOW_MODE):
-        return ErrorCode.ILLEGAL_ARGUMENT, "no such flow mode", ""
+        return _no_such("message.flow-mode", command.VERB, mode)
     subscriber = session.subscribers.get(command.destination or "")
     if subscriber is not None and subscriber.flow.mode != mode:
         subscriber.flow.set_mode(mode)

@@ -11,6 +11,10 @@ TIMELY_IDS: Final = 256
 """By how many ids the set of completed commands that the sender does not know of may grow before we ask for its reply."""
 TIMELY_RANGES: Final = 16
 
+ASKED_EXPECTED: Final = 1
+ASKED_CONFIRMED: Final = 2
+ASKED_COMPLETED: Final = 4
+
 DUPLICATE: Final = -1
 """Not an id: the command was received before."""
 
@@ -29,6 +33,8 @@ class Inbound:
         "completed",
         "confirmed",
         "cursor",
+        "answered",
+        "asked",
         "due",
         "gapped",
         "holes",
@@ -51,6 +57,10 @@ class Inbound:
         self.confirmed: MutableRangeSet = MutableRangeSet()
         self.due = False
         """There are completions that the sender has not been told of on this attachment."""
+        self.asked = 0
+        """What a flush of the other side asked for and was not told yet: ASKED_EXPECTED | ASKED_CONFIRMED | ASKED_COMPLETED."""
+        self.answered = 0
+        """What was told at once since octets were last taken."""
         self.timely_at = 0
 
     def begin_attachment(self) -> None:
@@ -58,6 +68,7 @@ class Inbound:
         self.pointed = False
         self.timely_at = 0
         self.due = False
+        self.asked = self.answered = 0
 
     def point(self, id: int) -> None:
         """session.command-point with offset 0: the next command has this id.

@@ -18,6 +18,7 @@ from amqp_sansio.spec.connection import Close
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import frame_control
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Lifecycle:
         self.limits: Final[Limits] = config.limits
         self.profile: Final[Profile] = config.profile
         self.eager_headers: Final = config.headers == "eager"
+        self.reading: Final = Reading.of(config.limits, distinct_keys=config.profile.strict)
         self.layout: Final[Layout] = config.dialect.layout
         self.now: float | None = None
         """The moment of the last tick; None before the first."""
@@ -191,7 +193,7 @@ class Lifecycle:
             return
         if self.closed_cause is None:
             self.closed_cause = f"{origin}: {'' if code is None else code} {text}".rstrip()
-        self._lose_sessions(origin, self.closed_cause)
+        self._lose_sessions(origin, self.closed_cause, violation)
         self._touched.clear()
         self._events.append(ConnectionClosed(origin, code, text, violation))
         self._ended = True
@@ -205,7 +207,7 @@ class Lifecycle:
         self._end(origin, close.reply_code, close.reply_text or "")
         return True
 
-    def _lose_sessions(self, origin: Origin, text: str) -> None:
+    def _lose_sessions(self, origin: Origin, text: str, violation: Violation | None) -> None:
         """The connection ends: its sessions hear of it before ConnectionClosed is queued."""
         raise NotImplementedError
 

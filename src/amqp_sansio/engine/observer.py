@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
+from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observer_snapshot import dump, load
 from amqp_sansio.engine.witness import Witness
@@ -18,6 +19,7 @@ from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, TuneOk
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import CommandPoint, Detach, Detached
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader, mismatch
+from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import CONTROL, Assembly, Malformed
 
 Speaker: TypeAlias = Literal["C", "S"]
@@ -59,6 +61,7 @@ class Observer:
         """The dialect given, or recognised by now."""
         self.strict: Final = strict
         self.limits: Final = limits
+        self._reading: Final = Reading.of(limits, distinct_keys=strict)
         carries = _carries(dialect or AMQP_0_10)
         self._ears: Final[dict[Speaker, Ear]] = {who: Ear(limits, carries, dialect is not None) for who in _SPEAKERS}
         self._witness = Witness(strict, limits)
@@ -255,7 +258,7 @@ class Observer:
         error: DecodeError | None = None
         if assembly.complete:
             try:
-                control = dialect.layout.decode_control(payload, 0, len(payload))
+                control = dialect.layout.decode_control(payload, 0, len(payload), self._reading)
             except DecodeError as caught:
                 error = caught
         if isinstance(control, _CONCLUDING) and ear.reader is not None:
@@ -271,7 +274,7 @@ class Observer:
         findings = self._witness.findings
         findings.channel = assembly.channel
         if error is not None:
-            findings.breach("control.undecodable", verb, str(error), (), error.code)
+            findings.breach(rule_of("control", error), verb, str(error), legal_of(error), error.code)
         if control is None:
             return
         self._exact(verb, payload, control, False)
@@ -306,7 +309,7 @@ class Observer:
             command, sync = cached
         else:
             try:
-                command, sync = dialect.layout.decode_command(payload, 0, len(payload))
+                command, sync = dialect.layout.decode_command(payload, 0, len(payload), self._reading)
             except DecodeError as caught:
                 error = caught
         header, body = assembly.header, assembly.body
@@ -323,7 +326,7 @@ class Observer:
         findings = self._witness.findings
         findings.channel = assembly.channel
         if error is not None:
-            findings.breach("command.undecodable", verb, str(error), (), error.code)
+            findings.breach(rule_of("command", error), verb, str(error), legal_of(error), error.code)
         elif command is not None and cached is None:
             self._exact(verb, payload, command, sync)
             if isinstance(command, Transfer):
@@ -352,9 +355,9 @@ class Observer:
     def _headers(self, dialect: Dialect, verb: str, header: bytes) -> None:
         try:
             dialect.layout.walk_headers(header, 0, len(header), self.limits)
-            dialect.layout.decode_headers(header, 0, len(header))
+            dialect.layout.decode_headers(header, 0, len(header), self._reading)
         except DecodeError as error:
-            self._witness.findings.breach("header.undecodable", verb, str(error), (), error.code)
+            self._witness.findings.breach(rule_of("header", error), verb, str(error), legal_of(error), error.code)
 
     # Plain values.
 

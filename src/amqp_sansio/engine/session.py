@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import attachment
 from amqp_sansio.engine.carrier import CommandId, Role
 from amqp_sansio.engine.credit import Credit
-from amqp_sansio.engine.inbound import Inbound
+from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED, Inbound
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.results import Results
 from amqp_sansio.engine.subscription import Subscriber, Subscription
@@ -28,6 +29,7 @@ from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.values import Value
+from amqp_sansio.wire.layouts.properties import write_properties
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import Carrier
@@ -123,8 +125,10 @@ class Session:
         self.completes_on_hand_out: Final = profile.completion == "on_hand_out" or (
             profile.completion == "default" and role == "client"
         )
-        self.eager_headers = False
-        """Whether header structs are decoded on receipt, on the connection that carries it now."""
+        self.metered = False
+        """Whether any subscription was ever in credit mode: only then does a message completed at once cost credit."""
+        self.minds_headers = False
+        """Whether the connection that carries it now reads header structs on receipt, or otherwise than by default."""
         self.counts_headers: Final = profile.octets != "body"
         self.delivers: Final = role == "server"
 
@@ -223,15 +227,46 @@ class Session:
         accept_mode: int = 1,
         acquire_mode: int = 0,
         sync: bool = False,
+        discard_unroutable: bool = False,
+        immediate: bool = False,
+        redelivered: bool = False,
+        priority: int | None = None,
+        delivery_mode: int | None = None,
+        ttl: int | None = None,
+        timestamp: int | None = None,
+        expiration: int | None = None,
+        exchange: str | None = None,
+        routing_key: str | None = None,
+        resume_id: str | None = None,
+        resume_ttl: int | None = None,
+        content_length: int | None = None,
+        message_id: UUID | None = None,
+        correlation_id: bytes | None = None,
+        reply_to: message.ReplyTo | None = None,
+        content_type: str | None = None,
+        content_encoding: str | None = None,
+        user_id: bytes | None = None,
+        app_id: bytes | None = None,
+        application_headers: Mapping[str, Value] | None = None,
     ) -> CommandId:
         """Transfers a message to an exchange ("" is the default exchange), or as a server to a subscriber's destination.
+
+        Its properties are given one by one, as the fields of delivery-properties and message-properties, or else in `headers`:
+        structs, or octets of encoded ones, such as the header of a message that was received.
 
         Accept-mode 1 (none): completion tells that it arrived; 0 (explicit) asks for accept or reject as well, which not every
         broker says.  NoCredit when the other side throttles us, or the subscriber has no credit.
         """
-        if self.role == "server":
-            return self.deliver(destination, *headers, body=body, sync=sync)
-        return transfer(self, destination, accept_mode, acquire_mode, headers, body, sync)
+        header = write_properties(
+            discard_unroutable, immediate, redelivered, priority, delivery_mode, ttl, timestamp, expiration, exchange,
+            routing_key, resume_id, resume_ttl, content_length, message_id, correlation_id, reply_to, content_type,
+            content_encoding, user_id, app_id, application_headers,
+        )  # fmt: skip
+        if header and headers:
+            raise EncodeError("message.transfer", "properties are given one by one or in headers, not both")
+        if self.delivers:
+            return self.deliver(destination, *((header,) if header else headers), body=body, sync=sync)
+        return transfer(self, destination, accept_mode, acquire_mode, headers, body, sync, header)
 
     def deliver(self, destination: str, *headers: Struct | bytes, body: bytes = b"", sync: bool = False) -> CommandId:
         """Transfers a message to a subscriber, in the modes that it subscribed with.  NoCredit without its credit."""
@@ -363,16 +398,33 @@ class Session:
         self.check_open(said)
 
     def flush_pending(self) -> None:
-        """Writes what was gathered since the last time: completed, and known-completed where it was asked for."""
+        """Writes what was gathered since the last time: completed, and what was asked for by flush or a timely-reply."""
         self._touched = False
         if self.state not in ("attached", "resuming") or self.channel is None:
             return
-        if self.inbound.due:
-            self.inbound.due = False
-            self.write_completed(self.inbound.wants_timely())
+        inbound = self.inbound
+        self.answer_flush(inbound.asked)
+        inbound.asked = inbound.answered = 0
+        if inbound.due:
+            inbound.due = False
+            self.write_completed(inbound.wants_timely())
         if self.outbound.known_due:
             for part in self.parts(self.outbound.take_known()):
                 self.channel.say(controls.KnownCompleted(part))
+
+    def answer_flush(self, asked: int) -> None:
+        """Says what a flush of the other side asks for: see `Inbound.asked`."""
+        assert self.channel is not None
+        inbound = self.inbound
+        if asked & ASKED_EXPECTED:
+            # One control only.  Where it is too small for all holes the first ones are said: the greatest id stands for
+            # everything after it, so that we get some commands again which we then discard.
+            self.channel.say(controls.Expected(self.parts(inbound.expected(new=self.attachments <= 1))[0]))
+        if asked & ASKED_CONFIRMED:
+            self.write_confirmed()
+        if asked & ASKED_COMPLETED:
+            inbound.due = False
+            self.write_completed(timely=bool(inbound.completed))
 
     def write_completed(self, timely: bool) -> None:
         """Says all completions that the other side does not know of, the empty set too."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.config import Profile
-from amqp_sansio.engine.credit import Credit, Flow
+from amqp_sansio.engine.credit import CREDIT_MODE, Credit, Flow
 from amqp_sansio.engine.results import Owed
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import Delivery
@@ -150,6 +150,7 @@ def restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> Se
     session.results.asked.update(snapshot["asked"])
     session.results.owed.update({id: Owed(*owed) for id, owed in snapshot["owed"]})
     session.results.stray = snapshot["stray"]
+    session.metered = any(each.mode == CREDIT_MODE for each in subscriptions)
     session.subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
     for id, state, accept_mode, at, octets, completed in snapshot["deliveries"]:
         whose = None if at is None else subscriptions[at]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from amqp_sansio.engine.credit import INFINITE, MESSAGE, OCTET, Credit
+from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, Credit
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
@@ -156,7 +156,12 @@ def _set_flow_mode(session: Session, command: Command) -> Effect | None:
         return None
     subscription = _known(session, "message.set-flow-mode", destination, "message.set-flow-mode.destination")
     subscription.check_mode(mode)
-    return lambda _: subscription.flow.set_mode(mode)
+
+    def effect(_: int) -> None:
+        subscription.flow.set_mode(mode)
+        session.metered = session.metered or mode == CREDIT_MODE
+
+    return effect
 
 
 def _settle(session: Session, command: Command) -> Effect | None:

@@ -12,7 +12,7 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.wire.explain import UNWRITABLE
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_begun
 from amqp_sansio.wire.headers import HEADER_WRITERS
-from amqp_sansio.wire.octets import put_frame_header
+from amqp_sansio.wire.octets import put_frame_begin
 from amqp_sansio.wire.segments import BODY, HEADER, frame_command
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 _CACHED: Final = 256
 """Command segments of transfers that one session remembers."""
+
+# The first two octets (flags, segment type) of a header frame with a body behind it, and of the one frame of a body.
+_HEADER: Final = 0x03 << 8 | HEADER
+_BODY: Final = 0x07 << 8 | BODY
 
 Prepared: TypeAlias = tuple[bytes, bytes | None, bytes | None, list[bytes], Effect | None]
 """A command that was checked: its segments, its frames, and what happens once it is written."""
@@ -95,8 +99,12 @@ def transfer(
     headers: tuple[Struct | bytes, ...],
     body: bytes,
     sync: bool,
+    header: bytes = b"",
 ) -> CommandId:
-    """The one way a message goes out.  Nothing changes before everything was checked and encoded."""
+    """The one way a message goes out.  Nothing changes before everything was checked and encoded.
+
+    Either `headers` or `header`, a header segment that is known to be right.
+    """
     channel = session.channel
     if not session.speaks or channel is None or channel.carrier.closed_cause is not None:
         session.check_speak("message.transfer")
@@ -107,22 +115,28 @@ def transfer(
         command = encode_transfer(session, channel, destination, accept_mode, acquire_mode, sync)
     payload, frame = command
     content = body if type(body) is bytes else octets_of(body)
-    header = b""
-    try:
-        for struct in headers:
-            header += HEADER_WRITERS[type(struct)](struct)
-    except UNWRITABLE:  # other structs, octets, values that cannot be written: the slow way does it or says why not
-        header = encode_headers(session, headers) or b""
+    if headers:
+        try:
+            if len(headers) == 2:  # nearly always
+                first, second = headers
+                header = HEADER_WRITERS[type(first)](first) + HEADER_WRITERS[type(second)](second)
+            else:
+                header = b"".join([HEADER_WRITERS[type(struct)](struct) for struct in headers])
+        except UNWRITABLE:  # other structs, octets, values that cannot be written: the slow way does it or says why not
+            header = encode_headers(session, headers) or b""
     header_octets = len(header)
     body_octets = len(content)
-    room = carrier.max_frame_size - FRAME_HEADER_SIZE
+    largest = carrier.max_frame_size
+    header_size = header_octets + FRAME_HEADER_SIZE
+    body_size = body_octets + FRAME_HEADER_SIZE
     number = channel.number
-    if 0 < header_octets <= room and 0 < body_octets <= room:
-        header_frame = put_frame_header(0x03, HEADER, header_octets + FRAME_HEADER_SIZE, 0, 1, number, 0)
-        body_frame = put_frame_header(0x07, BODY, body_octets + FRAME_HEADER_SIZE, 0, 1, number, 0)
-        octets = b"".join((frame, header_frame, header, body_frame, content))
+    if header and content and header_size <= largest and body_size <= largest:
+        place = 1 << 16 | number
+        octets = b"".join(
+            (frame, put_frame_begin(_HEADER, header_size, place), header, put_frame_begin(_BODY, body_size, place), content)
+        )
     else:
-        octets = b"".join(frame_command(number, payload, header or None, content or None, carrier.max_frame_size))
+        octets = b"".join(frame_command(number, payload, header or None, content or None, largest))
     producer = session.producer
     if producer is not None and not producer.allows(1):
         raise NoCredit("", "message", 1, 0)

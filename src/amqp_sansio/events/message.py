@@ -8,6 +8,7 @@ from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, MessageProperties, Transfer
 from amqp_sansio.wire.headers import decode_headers
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 
 class TransferReceived(Value):
@@ -15,8 +16,11 @@ class TransferReceived(Value):
 
     `id` is the command's id in the other side's half of the session, the name by which it is accepted, rejected, released
     or completed; `transfer` holds destination and modes.  `header` is the raw header segment (empty when there was none):
-    its structs were walked on receipt, so that their sizes and codes are right, and are decoded when asked for; forwarding
-    it costs nothing.  `body` is the content.
+    its structs were walked on receipt, so that their number, sizes and codes are right, and are decoded when asked for;
+    forwarding it costs nothing.  `body` is the content.
+
+    Decoding them keeps the limits of the connection (nesting, zero_width_elements, ranges): what goes beyond is a
+    `HeaderError`.  A copy, by pickle or by hand, does not know the connection and keeps the default limits.
     """
 
     __slots__ = ("_memo", "body", "header", "id", "session", "sync", "transfer")
@@ -38,22 +42,26 @@ class TransferReceived(Value):
         self.header: Final = header
         self.body: Final = body
         self.sync: Final = sync
-        self._memo: tuple[Struct, ...] | None = None
+        self._memo: tuple[Struct, ...] | Reading | None = None  # the structs, once read; before, how to read them
 
     @property
     def headers(self) -> tuple[Struct, ...]:
         """All header structs in the order in which they were sent.  Raises `HeaderError` for a field that cannot be read."""
-        structs = self._memo
-        if structs is None:
-            structs = self._memo = decode_headers(self.header, 0, len(self.header))
-        return structs
+        memo = self._memo
+        if memo is None or isinstance(memo, Reading):
+            self._memo = memo = decode_headers(self.header, 0, len(self.header), memo or DEFAULT_READING)
+        return memo
+
+    def read_as(self, reading: Reading) -> None:
+        """For the engine: how the header structs are read when somebody asks."""
+        self._memo = reading
 
     @property
     def delivery_properties(self) -> DeliveryProperties | None:
         """The first delivery-properties, None when there are none.  Raises `HeaderError`."""
         structs = self._memo
-        if structs is None:
-            structs = self._memo = decode_headers(self.header, 0, len(self.header))
+        if not isinstance(structs, tuple):  # the call to the other property is dear
+            structs = self.headers
         for struct in structs:
             if type(struct) is DeliveryProperties:
                 return struct
@@ -63,8 +71,8 @@ class TransferReceived(Value):
     def message_properties(self) -> MessageProperties | None:
         """The first message-properties, None when there are none.  Raises `HeaderError`."""
         structs = self._memo
-        if structs is None:
-            structs = self._memo = decode_headers(self.header, 0, len(self.header))
+        if not isinstance(structs, tuple):  # the call to the other property is dear
+            structs = self.headers
         for struct in structs:
             if type(struct) is MessageProperties:
                 return struct
@@ -74,8 +82,8 @@ class TransferReceived(Value):
     def fragment_properties(self) -> FragmentProperties | None:
         """The first fragment-properties, None when the message is whole.  Raises `HeaderError`."""
         structs = self._memo
-        if structs is None:
-            structs = self._memo = decode_headers(self.header, 0, len(self.header))
+        if not isinstance(structs, tuple):  # the call to the other property is dear
+            structs = self.headers
         for struct in structs:
             if type(struct) is FragmentProperties:
                 return struct

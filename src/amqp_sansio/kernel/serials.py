@@ -253,15 +253,16 @@ class MutableRangeSet:
     ranges.  How many ranges it may hold is the caller's to limit (`range_count`).
     """
 
-    __slots__ = ("_highs", "_lows")
+    __slots__ = ("highs", "_lows")
 
     def __init__(self, ranges: RangeSet = EMPTY) -> None:
         self._lows: list[int] = [low for low, _ in ranges._line]
-        self._highs: list[int] = [high for _, high in ranges._line]
+        self.highs: list[int] = [high for _, high in ranges._line]
+        """The last id of each range.  Whoever has no time for a call to `add` may raise the very last one by 1, below TOP."""
 
     def add(self, id: int) -> None:
         """Adds one id."""
-        highs = self._highs
+        highs = self.highs
         if highs and id == highs[-1] + 1 and id <= TOP:
             highs[-1] = id
             return
@@ -288,29 +289,29 @@ class MutableRangeSet:
     def discard(self, ids: RangeSet) -> None:
         """Takes away all ids of a set that are in this one."""
         if ids._line and self._lows:
-            self._replace(_subtract(tuple(zip(self._lows, self._highs, strict=True)), ids._line))
+            self._replace(_subtract(tuple(zip(self._lows, self.highs, strict=True)), ids._line))
 
     def discard_id(self, id: int) -> None:
         """Takes one id away when it is there."""
         at = bisect_right(self._lows, id) - 1
-        if at < 0 or id > self._highs[at]:
+        if at < 0 or id > self.highs[at]:
             return
-        low, high = self._lows[at], self._highs[at]
+        low, high = self._lows[at], self.highs[at]
         if low == high:
             del self._lows[at]
-            del self._highs[at]
+            del self.highs[at]
         elif id == low:
             self._lows[at] = id + 1
         elif id == high:
-            self._highs[at] = id - 1
+            self.highs[at] = id - 1
         else:
-            self._highs[at] = id - 1
+            self.highs[at] = id - 1
             self._lows.insert(at + 1, id + 1)
-            self._highs.insert(at + 1, high)
+            self.highs.insert(at + 1, high)
 
     def missing(self, ids: RangeSet) -> RangeSet:
         """Those of the ids that are not in this set.  Costs the ranges of `ids` and those of this set that they meet."""
-        lows, highs = self._lows, self._highs
+        lows, highs = self._lows, self.highs
         left: list[Range] = []
         for low, high in ids._line:
             at = bisect_left(highs, low)
@@ -326,11 +327,11 @@ class MutableRangeSet:
     def clear(self) -> None:
         """Takes everything away."""
         self._lows.clear()
-        self._highs.clear()
+        self.highs.clear()
 
     def freeze(self) -> RangeSet:
         """The set as it is now."""
-        return RangeSet._of_line(tuple(zip(self._lows, self._highs, strict=True)))
+        return RangeSet._of_line(tuple(zip(self._lows, self.highs, strict=True)))
 
     @property
     def range_count(self) -> int:
@@ -341,13 +342,13 @@ class MutableRangeSet:
         return bool(self._lows)
 
     def __len__(self) -> int:
-        return sum(self._highs) - sum(self._lows) + len(self._lows)
+        return sum(self.highs) - sum(self._lows) + len(self._lows)
 
     def __contains__(self, id: object) -> bool:
         if not isinstance(id, int):
             return False
         at = bisect_right(self._lows, id) - 1
-        return at >= 0 and id <= self._highs[at]
+        return at >= 0 and id <= self.highs[at]
 
     def __repr__(self) -> str:
         return f"Mutable{self.freeze()!r}"
@@ -358,10 +359,10 @@ class MutableRangeSet:
 
     def _replace(self, line: tuple[Range, ...]) -> None:
         self._lows = [low for low, _ in line]
-        self._highs = [high for _, high in line]
+        self.highs = [high for _, high in line]
 
     def _add_line(self, low: int, high: int) -> None:
-        lows, highs = self._lows, self._highs
+        lows, highs = self._lows, self.highs
         # The ranges that touch or overlap the new one: those that end at low - 1 or later and begin at high + 1 or earlier.
         start = bisect_left(highs, low - 1)
         stop = bisect_right(lows, high + 1)

@@ -97,6 +97,11 @@ class AttachmentDialogue:
         """Whether `speaker` may say `verb` now."""
         return self.machines[speaker].can(speaker, verb)
 
+    @property
+    def pristine(self) -> bool:
+        """Whether both directions stand where they begin."""
+        return all(machine.states == (machine.table.initial,) for machine in self.machines.values())
+
     def state(self, speaker: str) -> str:
         """Where `speaker`'s words stand."""
         return self.machines[speaker].state

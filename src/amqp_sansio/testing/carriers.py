@@ -18,6 +18,7 @@ from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import CONTROL, Assembly, SegmentReader, frame_command, frame_control
 
 
@@ -38,6 +39,7 @@ class BareCarrier:
         self.limits: Final = limits
         self.profile: Final = profile
         self.eager_headers: Final = eager_headers
+        self.reading: Final = Reading.of(limits, distinct_keys=profile.strict)
         self.max_frame_size: Final = max_frame_size
         self.now: float | None = None
         self.closed_cause: str | None = None
@@ -96,7 +98,7 @@ class BareCarrier:
                 else:
                     self.fail(Violation("", unit.rule, unit.said, unit.legal, unit.code, unit.channel, unit.offset, unit.text))
             elif unit.kind == CONTROL:
-                control = self.layout.decode_control(unit.payload, 0, len(unit.payload))
+                control = self.layout.decode_control(unit.payload, 0, len(unit.payload), self.reading)
                 self.channel(unit.channel).receive_control(control, unit.start)
             else:
                 self.channel(unit.channel).receive_command(unit)

@@ -37,6 +37,8 @@ frame_header: Final = FRAME_HEADER.unpack_from
 frame_begin: Final = Struct(">HHI").unpack_from
 """The same as three numbers: flags and type, size, and the place: reserved octet, track and channel."""
 put_frame_header: Final = FRAME_HEADER.pack
+put_frame_begin: Final = Struct(">HHI4x").pack
+"""A frame header from the same three numbers."""
 
 blank: Final = object.__new__
 """An object of a class without its constructor having been called: whoever takes one fills all its slots."""

@@ -232,7 +232,7 @@ class SegmentReader:
         every check.  Real headers hold one or two structs; others are left to `next` and `walk_headers`.
         """
         assembler = self.assembler
-        if assembler.open or assembler.queue or self._searching:
+        if assembler.open or assembler.queue:
             return None
         buffer = self.buffer
         at = self.position
@@ -252,7 +252,7 @@ class SegmentReader:
             self._needed = header_at - at
             return None
         begins, size, place = frame_begin(buffer, command_end)
-        if place != found.place or size < FRAME_HEADER_SIZE or size > self.max_frame_size:
+        if place != found.place or size < FRAME_HEADER_SIZE + 8 or size > self.max_frame_size:
             return None
         end = header_end = command_end + size
         if begins == _WHOLE_HEADER:
@@ -274,8 +274,6 @@ class SegmentReader:
                 return None
             body = b""
         else:
-            return None
-        if header_end - header_at < 8:
             return None
         walked = header_at + 4 + u32(buffer, header_at)[0]
         if walked != header_end and (

@@ -403,6 +403,9 @@ def put_short(text: str) -> bytes:
     return octets
 
 
+_PLAIN_MAPS: Final = (dict, Map)  # nearly all: asking an abstract base class what it is takes longer than an entry
+
+
 def encode_map(value: Mapping[str, Value], depth: int = 0) -> bytes:
     """A map with its size in front.  EncodeError names the key."""
     entries = value._entries if type(value) is Map else value
@@ -427,7 +430,7 @@ def encode_map(value: Mapping[str, Value], depth: int = 0) -> bytes:
         raise EncodeError(f"map[{key!a}]: {why.what}", why.rule) from None
     except (struct.error, IndexError, UnicodeEncodeError, AttributeError):
         return _put_map_slowly(value, depth)
-    if type(value) is not Map and isinstance(value, Map):
+    if type(value) not in _PLAIN_MAPS and isinstance(value, Map):
         if value.null:
             return b"\0\0\0\0"
         if value.octets is not None:

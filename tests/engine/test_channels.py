@@ -1,0 +1,57 @@
+"""Channels by number, by name and by whether they are free."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.engine.channels import Channels
+from amqp_sansio.engine.session import Session
+from amqp_sansio.errors import LimitError
+from amqp_sansio.spec.session import Attached, Detached
+from amqp_sansio.testing.carriers import BareCarrier
+
+
+def attached(channels: Channels, number: int, name: bytes) -> Session:
+    session = Session(name, "client")
+    channel = channels.at(number)
+    session.bind(channel)
+    session.attach()
+    channel.receive_control(Attached(name), 0)
+    channels.name(channel)
+    return session
+
+
+def test_the_lowest_free_one_from_1_on_and_0_at_last() -> None:
+    channels = Channels(BareCarrier("client"))
+    for number in (1, 2, 3):
+        assert channels.free(4).number == number
+        attached(channels, number, b"%d" % number)
+    assert channels.free(4).number == 0
+    attached(channels, 0, b"0")
+    with pytest.raises(LimitError) as caught:
+        channels.free(4)
+    assert (caught.value.limit, caught.value.asked) == ("channels", 5)
+
+
+def test_a_channel_is_free_again_when_its_session_is_detached() -> None:
+    carrier = BareCarrier("client")
+    channels = Channels(carrier)
+    session = attached(channels, 1, b"a")
+    attached(channels, 2, b"b")
+    assert channels.free(5).number == 3
+    assert (channels.session(b"a"), channels.sessions) == (session, 2)
+    session.detach()
+    channels.at(1).receive_control(Detached(b"a", 0), 0)
+    channels.unname(1)
+    channels.sweep(channels.at(1))
+    assert (channels.session(b"a"), channels.sessions) == (None, 1)
+    assert channels.free(5).number == 1
+
+
+def test_an_unused_one_is_forgotten_and_a_used_one_is_not() -> None:
+    channels = Channels(BareCarrier("client"))
+    channels.at(7)
+    attached(channels, 8, b"a")
+    channels.sweep(channels.at(7))
+    channels.sweep(channels.at(8))
+    assert [channel.number for channel in channels.all()] == [8]
