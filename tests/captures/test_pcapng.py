@@ -7,6 +7,7 @@ import pytest
 from tests.captures import build
 from tests.captures.test_pcap import PACKETS, fault, read
 
+from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.pcapng import MAX_BLOCK_OCTETS
 
 
@@ -71,7 +72,10 @@ def test_cut_at_every_octet(tmp_path: Path) -> None:
     blocks = [build.enhanced(each) for each in PACKETS]
     whole = head + b"".join(blocks)
     ends = [len(head) + sum(map(len, blocks[:count])) for count in range(6)]
-    for cut in range(4, len(whole)):
+    for cut in range(4, len(build.section())):
+        with pytest.raises(CaptureError, match="inside its first section header"):
+            read(tmp_path, whole[:cut])
+    for cut in range(len(build.section()), len(whole)):
         packets, warnings = read(tmp_path, whole[:cut])
         assert len(packets) == sum(end <= cut for end in ends[1:])
         assert len(warnings) == (cut not in [len(build.section()), *ends])

@@ -96,6 +96,8 @@ class Ear:
     @property
     def unfinished(self) -> int | None:
         """Where the earliest thing under way ends so far: what is told of it later ends there or behind.  None: nothing is."""
+        if self.unread and self.heard:
+            return self.received
         if self.state == FRAMES:
             return None if self.reader is None else self.reader.unfinished
         return self.received if self.opaque or self._head else None
@@ -122,6 +124,8 @@ class Ear:
             if reader.wary:
                 plausible = reader.plausible()
                 if plausible is False or (plausible is None and self.ended and reader.buffered):
+                    if reader.break_off():
+                        return self.next()
                     self.be_opaque(self.doubt, reader.offset)
             return None
         self.found = True

@@ -285,6 +285,7 @@ class SegmentReader:
         return found, buffer[header_at:header_end], body, self._base + at
 
     def _die(self, breach: Malformed) -> None:
+        self.assembler.break_off_all()
         self.assembler.queue.append(breach)
         self.dead = True
         self._base += self.position
@@ -338,6 +339,12 @@ class SegmentReader:
         self._needed = FRAME_HEADER_SIZE
         self.assembler.heard = set()
         self._searching = True
+
+    def break_off(self) -> bool:
+        """What is under way goes no further: `next` hands it out, incomplete (to an observer).  False when nothing is."""
+        under_way = bool(self.assembler.open)
+        self.assembler.break_off_all()
+        return under_way
 
     def finish(self) -> None:
         """The stream has ended: what is still open is handed out, incomplete, by `next` (to an observer)."""
