@@ -15,20 +15,21 @@ if TYPE_CHECKING:
 class Channels:
     """Remembers those on which something was said: the other side may name 65536 of them, and any number of sessions."""
 
-    __slots__ = ("_carrier", "_lowest", "_named", "_names", "_used")
+    __slots__ = ("_carrier", "_lowest", "_named", "_names", "used")
 
     def __init__(self, carrier: Carrier) -> None:
         self._carrier: Final = carrier
-        self._used: Final[dict[int, Channel]] = {}
+        self.used: Final[dict[int, Channel]] = {}
+        """By number, those of which something is remembered."""
         self._named: Final[dict[bytes, Channel]] = {}
         self._names: Final[dict[int, bytes]] = {}
         self._lowest = 1  # from channel 1 up to here none is free
 
     def at(self, number: int) -> Channel:
         """The channel of this number."""
-        channel = self._used.get(number)
+        channel = self.used.get(number)
         if channel is None:
-            channel = self._used[number] = Channel(number, self._carrier)
+            channel = self.used[number] = Channel(number, self._carrier)
         return channel
 
     def free(self, channel_max: int) -> Channel:
@@ -37,17 +38,17 @@ class Channels:
         From 1 on, as C++ clients do: channel 0 stays readable for the connection's own controls as long as it can.
         """
         for number in range(self._lowest, channel_max):
-            if number not in self._used or self._used[number].free:
+            if number not in self.used or self.used[number].free:
                 self._lowest = number
                 return self.at(number)
         self._lowest = max(1, channel_max)
-        if 0 not in self._used or self._used[0].free:
+        if 0 not in self.used or self.used[0].free:
             return self.at(0)
         raise LimitError("channels", channel_max, channel_max + 1)
 
     def all(self) -> list[Channel]:
         """Those that are remembered, by number."""
-        return [channel for _, channel in sorted(self._used.items())]
+        return [channel for _, channel in sorted(self.used.items())]
 
     def session(self, name: bytes) -> Session | None:
         """The session of that name, None when there is none."""
@@ -82,4 +83,4 @@ class Channels:
         if channel.free:
             self._lowest = max(1, min(self._lowest, channel.number))
         if channel.pristine:
-            self._used.pop(channel.number, None)
+            self.used.pop(channel.number, None)

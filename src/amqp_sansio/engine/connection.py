@@ -95,7 +95,8 @@ class Connection(Lifecycle):
                     and (cut := reader.cut_transfer()) is not None
                 ):  # the fast path: a message in one header and at most one body frame, behind a command that came before
                     known, header, body, offset = cut
-                    session = self._channels.at(known.channel).session
+                    channel = self._channels.used.get(known.channel)
+                    session = None if channel is None else channel.session
                     if session is not None and session.speaks:
                         event = hear_transfer(session, known.transfer, header, body, known.sync, offset)
                         if event is not None:

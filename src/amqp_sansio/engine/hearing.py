@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
@@ -19,6 +19,7 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import transfer as rows
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
+from amqp_sansio.wire.octets import blank
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
@@ -87,7 +88,15 @@ def hear_transfer(
     elif (id := _take(session, transfer.VERB, offset)) < 0:
         return None
     accept_mode = transfer.accept_mode
-    event = TransferReceived(session.name, id, transfer, header, body, sync)
+    made: Any = blank(TransferReceived)  # slot by slot: half the cost of its constructor
+    made.session = session.name
+    made.id = id
+    made.transfer = transfer
+    made.header = header
+    made.body = body
+    made.sync = sync
+    made._memo = None
+    event: TransferReceived = made
     if session.minds_headers and header:
         event.read_as(session.carrier.reading)
         try:

@@ -400,10 +400,11 @@ class Session:
     def flush_pending(self) -> None:
         """Writes what was gathered since the last time: completed, and what was asked for by flush or a timely-reply."""
         self._touched = False
-        if self.state not in ("attached", "resuming") or self.channel is None:
+        if self._state not in ("attached", "resuming") or self.channel is None:
             return
         inbound = self.inbound
-        self.answer_flush(inbound.asked)
+        if inbound.asked:
+            self.answer_flush(inbound.asked)
         inbound.asked = inbound.answered = 0
         if inbound.due:
             inbound.due = False

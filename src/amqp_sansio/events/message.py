@@ -60,7 +60,9 @@ class TransferReceived(Value):
     def delivery_properties(self) -> DeliveryProperties | None:
         """The first delivery-properties, None when there are none.  Raises `HeaderError`."""
         structs = self._memo
-        if not isinstance(structs, tuple):  # the call to the other property is dear
+        if structs is None:  # the call to the other property is dear
+            structs = self._memo = decode_headers(self.header, 0, len(self.header))
+        elif isinstance(structs, Reading):
             structs = self.headers
         for struct in structs:
             if type(struct) is DeliveryProperties:
@@ -71,7 +73,9 @@ class TransferReceived(Value):
     def message_properties(self) -> MessageProperties | None:
         """The first message-properties, None when there are none.  Raises `HeaderError`."""
         structs = self._memo
-        if not isinstance(structs, tuple):  # the call to the other property is dear
+        if structs is None:  # the call to the other property is dear
+            structs = self._memo = decode_headers(self.header, 0, len(self.header))
+        elif isinstance(structs, Reading):
             structs = self.headers
         for struct in structs:
             if type(struct) is MessageProperties:
@@ -82,7 +86,9 @@ class TransferReceived(Value):
     def fragment_properties(self) -> FragmentProperties | None:
         """The first fragment-properties, None when the message is whole.  Raises `HeaderError`."""
         structs = self._memo
-        if not isinstance(structs, tuple):  # the call to the other property is dear
+        if structs is None:  # the call to the other property is dear
+            structs = self._memo = decode_headers(self.header, 0, len(self.header))
+        elif isinstance(structs, Reading):
             structs = self.headers
         for struct in structs:
             if type(struct) is FragmentProperties:

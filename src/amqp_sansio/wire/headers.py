@@ -48,8 +48,6 @@ def decode_headers(b: bytes, start: int, end: int, reading: Reading = DEFAULT_RE
 
     HeaderError (503) for a field that cannot be read, and for what `walk_headers` would have refused.
     """
-    if end - start < 8:
-        return _slowly(b, start, end, reading)
     try:  # nearly always one or two structs that are known; their readers refuse sizes that are too small
         size, key, flags = struct_head(b, start)
         middle = start + 4 + size
