@@ -108,7 +108,7 @@ class Conversation:
         self._offsets = [0, 0]
         self._marks = (_Marks(), _Marks())
         self._ended = [False, False]
-        self._over = False  # nothing more can come, of either side
+        self._over: tuple[int, int] | None = None  # the packet of a reset, and its time
         self._closing = False
         self._beat = 0  # ns between heartbeats
         self._last = [0, 0]
@@ -153,7 +153,7 @@ class Conversation:
         if self._witness is None and self.asked:
             self._recognise(final=False)
         self.silence(time)
-        self._over = True
+        self._over = packet, time
         if self._witness is not None:
             self._note(side, "tcp.reset", "the connection was reset (TCP RST)")
 
@@ -167,7 +167,8 @@ class Conversation:
             self._prelude.clear()
             return
         self.silence(time)
-        if self._over:
+        if self._over is not None:
+            self.packet, self.time = self._over
             self._end(self.client)
             self._end(1 - self.client)
         else:

@@ -152,8 +152,8 @@ class _Reader:
 def read_pcapng(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
     """The packets of the file whose first four octets were `magic`; blocks of other kinds are stepped over.
 
-    A last block that is cut short is left out with a warning.  CaptureError for a first section header that is not whole, blocks
-    whose lengths contradict one another or pass MAX_BLOCK_OCTETS, a packet longer than its block, an unknown interface, or
-    another major version than 1.
+    A last block that is cut short is left out with a warning.  CaptureError for a first section header that is not whole,
+    blocks whose lengths contradict one another or pass MAX_BLOCK_OCTETS, a packet longer than its block, an unknown interface,
+    or another major version than 1.
     """
     return _Reader(source, warn).packets(magic)
