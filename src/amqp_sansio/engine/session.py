@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
-from amqp_sansio.engine import attachment
+from amqp_sansio.engine import attachment, feedback
 from amqp_sansio.engine.carrier import CommandId, Role, check_seconds, name_of
 from amqp_sansio.engine.credit import Credit
-from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED, Inbound
+from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.results import Results
 from amqp_sansio.engine.subscription import Subscriber, Subscription
@@ -398,54 +398,8 @@ class Session:
     def flush_pending(self) -> None:
         """Writes what was gathered since the last time: completed, and what was asked for by flush or a timely-reply."""
         self._touched = False
-        if self._state not in ("attached", "resuming") or self.channel is None:
-            return
-        inbound = self.inbound
-        if inbound.asked:
-            self.answer_flush(inbound.asked)
-        inbound.asked = inbound.answered = 0
-        if inbound.due:
-            inbound.due = False
-            self.write_completed(inbound.wants_timely())
-        if self.outbound.known_due:
-            for part in self.parts(self.outbound.take_known()):
-                self.channel.say(controls.KnownCompleted(part))
-
-    def answer_flush(self, asked: int) -> None:
-        """Says what a flush of the other side asks for: see `Inbound.asked`."""
-        assert self.channel is not None
-        inbound = self.inbound
-        if asked & ASKED_EXPECTED:
-            # One control only.  Where it is too small for all holes the first ones are said: the greatest id stands for
-            # everything after it, so that we get some commands again which we then discard.
-            self.channel.say(controls.Expected(self.parts(inbound.expected(new=self.attachments <= 1))[0]))
-        if asked & ASKED_CONFIRMED:
-            self.write_confirmed()
-        if asked & ASKED_COMPLETED:
-            inbound.due = False
-            self.write_completed(timely=bool(inbound.completed))
-
-    def write_completed(self, timely: bool) -> None:
-        """Says all completions that the other side does not know of, the empty set too."""
-        assert self.channel is not None
-        for part in self.parts(self.inbound.completed.freeze()):
-            self.channel.say(controls.Completed(part, timely))
-
-    def write_confirmed(self) -> None:
-        """Says what is confirmed and not known to be: with us, all that is complete is."""
-        assert self.channel is not None
-        for part in self.parts(self.inbound.confirmed.freeze() | self.inbound.completed.freeze()):
-            self.channel.say(controls.Confirmed(part))
-
-    def parts(self, ids: RangeSet) -> list[RangeSet]:
-        """A set cut so that each part fits into one control."""
-        ranges = ids.ranges
-        if len(ranges) <= 1:
-            return [ids]
-        room = (self.carrier.max_frame_size - 18) // 8
-        if len(ranges) <= room:
-            return [ids]
-        return [RangeSet(ranges[at : at + room]) for at in range(0, len(ranges), room)]
+        if self._state in ("attached", "resuming") and self.channel is not None:
+            feedback.tell(self)
 
     def touch(self) -> None:
         """There is something to write before the next octets are taken."""
