@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import attrs
 import pytest
 
@@ -14,6 +17,11 @@ def test_everything_has_a_default() -> None:
     assert ServerConfig().channel_max == 65535
     assert Profile().completion == "default"
     assert STRICT_PROFILE.strict
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert project["version"] == ClientConfig().properties["version"] == ServerConfig().properties["version"]
 
 
 def test_settings_are_frozen() -> None:
@@ -48,17 +56,20 @@ def test_texts_that_the_wire_cannot_carry_are_told_at_once() -> None:
         ClientConfig(virtual_host="é" * 128)
 
 
+@pytest.mark.rule("connection.start.locales.required-support")
 def test_rule_connection_start_locales_required_support() -> None:
     with pytest.raises(EncodeError, match="required-support"):
         ServerConfig(locales=("de_DE",))
 
 
+@pytest.mark.rule("connection.tune.heartbeat-max.permitted-range")
 def test_rule_connection_tune_heartbeat_max_permitted_range() -> None:
     ServerConfig(heartbeat_min=5, heartbeat_max=5)
     with pytest.raises(EncodeError, match="permitted-range"):
         ServerConfig(heartbeat_min=5, heartbeat_max=4)
 
 
+@pytest.mark.rule("connection.tune.heartbeat-max.no-heartbeat-min")
 def test_rule_connection_tune_heartbeat_max_no_heartbeat_min() -> None:
     ServerConfig(heartbeat_min=None, heartbeat_max=None)
     with pytest.raises(EncodeError, match="no-heartbeat-min"):

@@ -182,8 +182,21 @@ def _map(entries: Mapping[str, Value]) -> Map:
     return entries if isinstance(entries, Map) else Map(entries)
 
 
+_VERSION: Final = "0.1.0"  # what pyproject.toml says
+
+
 def _product() -> Map:
-    return Map({"product": "amqp-sansio", "platform": "Python"})
+    """Who we are, as both sides should say it; a server adds its "host", which nobody knows below the sockets.
+
+    connection.start.server-properties.required-fields, connection.start-ok.client-properties.required-fields
+    """
+    return Map({
+        "product": "amqp-sansio",
+        "version": _VERSION,
+        "platform": "Python",
+        "copyright": "the amqp-sansio authors",
+        "information": "Apache License 2.0",
+    })  # fmt: skip
 
 
 @attrs.frozen(kw_only=True)

@@ -86,6 +86,7 @@ def test_the_opening_word_by_word() -> None:
         (b"\x15\x03\x01\x00\x02\x02\x46\x00", "TLS"),
     ],
 )
+@pytest.mark.rule("connection.start.client-support")
 def test_rule_connection_start_client_support(octets: bytes, name: str) -> None:
     peer = peer_of()
     violation = violation_of(peer.say(octets + b" and more"))
@@ -109,7 +110,7 @@ def test_a_tls_alert_is_too_short_for_a_header_and_named_all_the_same() -> None:
 def test_the_first_mechanism_of_ours_that_is_offered_is_used() -> None:
     peer = peer_of(ClientConfig(mechanisms=[CramMd5("a", "b"), Plain("ann", "hush"), Anonymous()]))
     events = peer.say(HEADER, START)
-    assert peer.hear() == [StartOk({"product": "amqp-sansio", "platform": "Python"}, "PLAIN", b"\0ann\0hush", "en_US")]
+    assert peer.hear() == [StartOk(ClientConfig().properties, "PLAIN", b"\0ann\0hush", "en_US")]
     assert "hush" not in repr(events) + repr(peer.connection) + repr(peer.connection.__dict__["_settings"])
 
 
@@ -246,6 +247,7 @@ def test_a_redirect_is_told_and_ends_it() -> None:
     assert dropped(peer)
 
 
+@pytest.mark.rule("connection.open.insist.behavior")
 def test_rule_connection_open_insist_behavior() -> None:
     peer = peer_of(ClientConfig(insist=True))
     violation = violation_of(peer.say(*OPENING[:3], Redirect("b:5672")))

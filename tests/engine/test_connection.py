@@ -78,6 +78,7 @@ def test_controls_of_the_connection_are_heard_on_any_channel() -> None:
     assert peer.say(Close(200, ""), channel=77) == [ConnectionClosed(Origin.PEER, 200, "")]
 
 
+@pytest.mark.rule("connection.tune-ok.channel-max.available-channels")
 @pytest.mark.parametrize(("channel", "good"), [(0, True), (8, True), (9, True), (10, False), (65535, False)])
 def test_rule_connection_tune_ok_channel_max_available_channels(channel: int, good: bool) -> None:
     peer = served(tune_ok=TuneOk(10, 0, 0))

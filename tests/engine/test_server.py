@@ -93,7 +93,7 @@ def dropped(peer: ScriptedPeer) -> bool:
 def test_the_opening_word_by_word() -> None:
     peer = peer_of()
     assert peer.say(HEADER) == []
-    assert peer.hear() == [Start({"product": "amqp-sansio", "platform": "Python"}, ("ANONYMOUS",), ("en_US",))]
+    assert peer.hear() == [Start(ServerConfig().properties, ("ANONYMOUS",), ("en_US",))]
     assert peer.header == HEADER
     assert peer.say(START_OK) == [Authenticated("ANONYMOUS", "", START_OK.client_properties or Map())]
     assert peer.hear() == [Tune(65535, 65535, 0, 120)]
@@ -126,6 +126,7 @@ def test_another_version_is_answered_with_our_header_and_the_end(octets: bytes, 
     assert not peer.connection.wants_data
 
 
+@pytest.mark.rule("connection.start-ok.mechanism.validity")
 def test_rule_connection_start_ok_mechanism_validity() -> None:
     peer = peer_of()
     violation = violation_of(peer.say(HEADER, StartOk({}, "PLAIN", b"", "en_US")))
@@ -249,6 +250,7 @@ def test_a_good_tune_ok_is_agreed(tune_ok: TuneOk, agreed: tuple[int, int, int])
     assert peer.say(tune_ok, Open(""))[-1] == ConnectionOpened("", *agreed)
 
 
+@pytest.mark.rule("connection.tune-ok.heartbeat.no-heartbeat-min")
 def test_rule_connection_tune_ok_heartbeat_no_heartbeat_min() -> None:
     peer = tuning(ServerConfig(heartbeat_min=None, heartbeat_max=None))
     assert violation_of(peer.say(TuneOk(0, 0, 5))).rule == "connection.tune-ok.heartbeat.no-heartbeat-min"
@@ -299,6 +301,7 @@ def test_redirect_ends_it() -> None:
     assert peer.connection.finished
 
 
+@pytest.mark.rule("connection.open.insist.behavior")
 def test_rule_connection_open_insist_behavior() -> None:
     peer = opening(insist=True)
     with pytest.raises(LocalProtocolError, match=r"insist\.behavior.*open-ok"):

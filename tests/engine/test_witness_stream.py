@@ -153,6 +153,7 @@ def test_a_jump_of_the_command_point_is_a_note() -> None:
     assert stream.next == 9
     stream.command_point(CommandPoint(0, 5))
     assert rules(findings) == ["session.command-point", "session.command-point.nonzero-offset", "session.command-point"]
+    assert stream.next == 1  # the rest of command 0 is announced: it takes no other id
 
 
 def test_a_gap_moves_the_stream_on() -> None:

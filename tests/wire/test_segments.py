@@ -333,6 +333,18 @@ def test_the_rest_of_a_command_after_a_command_point_with_an_offset_is_passed_ov
     assert summary(drain(reader)) == ["0301"]
 
 
+@pytest.mark.parametrize("tolerant", [False, True])
+@pytest.mark.parametrize("rest", [b"", frame(0x05, BODY, b"x"), frame(0x07, BODY, b"x"), frame(0x07, COMMAND, SYNC)])
+def test_a_command_that_begins_where_the_rest_of_another_was_announced(tolerant: bool, rest: bytes) -> None:
+    reader = SegmentReader(DEFAULT_LIMITS, tolerant=tolerant)
+    reader.expect_rest(1)
+    reader.receive(rest + NEXT)
+    found = drain(reader)
+    assert isinstance(found[-1], Assembly)
+    told = [(each.rule, each.code) for each in found if isinstance(each, Malformed)]
+    assert told == ([] if rest else [("session.command-point.nonzero-offset", 501)])
+
+
 def test_forgetting_a_channel_passes_over_the_rest_of_its_command() -> None:
     reader = SegmentReader(DEFAULT_LIMITS)
     reader.receive(BODY_OPEN)

@@ -123,6 +123,7 @@ def _filling(model: Model, owner: str, thing: Verb | StructType, made: str) -> l
         body.append(f"    if flags & 0x{sum(mask(i) for i, _ in bits):04X}:")
         body += [f"        {name} = flags & 0x{mask(i):04X} != 0" for name, (i, _) in zip(names, bits, strict=True)]
         body += ["    else:", f"        {' = '.join(names)} = False"]
+    seldom: list[tuple[int, str, list[str]]] = []
     for index, field in enumerate(thing.fields):
         name, kind = f"made.{field_name(field.name)}", wire(model, field, owner)
         if kind == "bit":
@@ -139,8 +140,15 @@ def _filling(model: Model, owner: str, thing: Verb | StructType, made: str) -> l
                 f"    {name} = {_local(field)}",
                 "    p = q",
             ]
-        body += [f"    if flags & 0x{mask(index):04X}:", *[f"        {s}" for s in statements]]
-        body += ["    else:", f"        {name} = None"]
+        lines = [f"if flags & 0x{mask(index):04X}:", *[f"    {s}" for s in statements], "else:", f"    {name} = None"]
+        if field.name not in _SELDOM:
+            body += [f"    {line}" for line in lines]
+            continue
+        seldom.append((mask(index), name, lines))
+        if len(seldom) == len(_SELDOM & {f.name for f in thing.fields}):
+            body.append(f"    if flags & 0x{sum(bit for bit, _, _ in seldom):04X}:")
+            body += [f"        {line}" for _, _, lines in seldom for line in lines]
+            body += ["    else:", f"        {' = '.join(name for _, name, _ in seldom)} = None"]
     return [*body, "    if p > end:", "        raise IndexError", "    return made"]
 
 
@@ -242,6 +250,9 @@ def field_reader(model: Model, struct: StructType, size: int, code: int | None) 
 
 # Structs that nearly every message carries: their readers fill the slots of a blank one, at half the cost of a constructor.
 _FILLED = {"message_delivery_properties", "message_message_properties"}
+
+# Fields of those, side by side, that are absent together nearly always: one look for both.
+_SELDOM = {"resume-id", "resume-ttl", "user-id", "app-id"}
 
 # Structs that many messages share.
 _REMEMBERED = {"message_reply_to"}

@@ -17,6 +17,7 @@ from amqp_sansio import errors, limits
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.spec import rules
 from amqp_sansio.spec.base import Command, Control, Struct
+from tools.docs import conformance
 from tools.docs.diagrams import svg
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -63,28 +64,27 @@ def diagrams() -> str:
     return "".join(parts)
 
 
-def _test_texts() -> dict[str, str]:
-    return {
-        path.relative_to(ROOT / "tests").as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
-    }
-
-
-def rules_page() -> str:
-    """Every named rule and exception of the specification, with the tests that carry its path."""
-    texts = _test_texts()
+def conformance_page() -> str:
+    """Every named rule and exception of the specification: where it is tested, or why not."""
+    known = conformance.gather()
     rows: list[tuple[str, ...]] = []
-    tested = 0
     for path, rule in rules.RULES.items():
-        carriers = [f"`{name}`" for name, text in texts.items() if f'"{path}"' in text or f"`{path}`" in text]
-        tested += bool(carriers)
         error = "" if rule.error is None else f"{rule.error.value} {rule.error.name.lower().replace('_', '-')}"
-        rows.append((f"`{path}`", _cell(rule.text), error, ", ".join(carriers[:3])))
+        carriers = known.tested.get(path)
+        if carriers:
+            state = "tested"
+            where = "; ".join([f"`{each.file}`: {each.test.removeprefix('test_').replace('_', ' ')}" for each in carriers])
+        else:
+            state = "not ours" if path in known.not_ours else "not yet"
+            where = known.not_ours.get(path) or known.not_yet[path]
+        rows.append((f"`{path}`", _cell(rule.text), error, state, _cell(where)))
     head = (
-        "# Rules\n\nThe named rules and exceptions of AMQP 0-10, in our own words, with the error that goes with a breach\n"
-        f"and the tests that carry the path. {tested} of {len(rows)} paths are carried by a test so far.\n\n"
+        "# Conformance\n\nThe named rules and exceptions of AMQP 0-10, in our own words, with the error that goes with a\n"
+        "breach, and the tests that carry the path; where there is none, why.\n\n"
+        f"Of {len(rows)} paths {len(known.tested)} are tested, {len(known.not_ours)} are not ours to keep or to break, and "
+        f"{len(known.not_yet)} are not done yet.\n\n"
     )
-    return head + _table(("path", "what it says", "error", "tests"), rows)
+    return head + _table(("path", "what it says", "error", "", "where, or why not"), rows)
 
 
 def _documented_fields(cls: type) -> Iterator[tuple[str, str, str]]:
@@ -166,7 +166,7 @@ def protocol_page() -> str:
 
 PAGES: Final = {
     "reference/states.md": diagrams,
-    "reference/rules.md": rules_page,
+    "reference/conformance.md": conformance_page,
     "reference/limits.md": limits_page,
     "reference/events.md": events_page,
     "reference/errors.md": errors_page,

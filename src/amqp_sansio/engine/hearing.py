@@ -258,6 +258,10 @@ class _Breach(NamedTuple):
 _Wrong = _Breach | None
 
 
+_UNIQUE: Final = "message.subscribe.destination.unique-subscriber-destination"
+_NOT_FOUND: Final = "message.cancel.destination.subscription-not-found"
+
+
 def _no_such(what: str, said: str, value: int) -> _Breach:
     """A number that the domain does not have."""
     text = f"no such {what.partition('.')[2]}"
@@ -268,7 +272,10 @@ def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Subscribe)
     destination = command.destination or ""
     if destination in session.subscribers:
-        return None  # the application refuses it, or not
+        if not destination:
+            return None  # qpidd lets several have no name: the application refuses it, or not
+        said, text = f"{command.VERB} {destination!r}", "subscribed already"
+        return _Breach(_UNIQUE, said, (f"message.cancel {destination!r}",), ErrorCode.NOT_ALLOWED, text)
     if len(session.subscribers) >= session.limits.subscriptions:
         most = session.limits.subscriptions
         text = f"more than {most} subscriptions"
@@ -285,7 +292,13 @@ def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
 
 def _note_cancel(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Cancel)
-    session.subscribers.pop(command.destination or "", None)
+    destination = command.destination or ""
+    if session.subscribers.pop(destination, None) is None and destination:
+        said, legal = (
+            f"{command.VERB} {destination!r}",
+            tuple([f"{command.VERB} {name!r}" for name in list(session.subscribers)[:8]]),
+        )
+        return _Breach(_NOT_FOUND, said, legal, ErrorCode.NOT_FOUND, "no such subscription")
     return None
 
 

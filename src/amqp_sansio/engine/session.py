@@ -441,8 +441,10 @@ class Session:
 
     def parts(self, ids: RangeSet) -> list[RangeSet]:
         """A set cut so that each part fits into one control."""
-        room = (self.carrier.max_frame_size - 18) // 8
         ranges = ids.ranges
+        if len(ranges) <= 1:
+            return [ids]
+        room = (self.carrier.max_frame_size - 18) // 8
         if len(ranges) <= room:
             return [ids]
         return [RangeSet(ranges[at : at + room]) for at in range(0, len(ranges), room)]

@@ -86,7 +86,7 @@ class StreamWitness:
             if serial_lt(id, self._floor):
                 self._floor = id
             self._results.clear()
-        self.next = id
+        self.next = serial_add(id, 1) if control.command_offset else id  # its rest takes no other id
 
     def gap(self, control: Gap) -> None:
         """The sender will never send these ids."""

@@ -223,8 +223,14 @@ class Assembler:
     def _skip(self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
         partial = self.open[key]
         begins = flags & _FIRST == _FIRST or (self.tolerant and (flags & FIRST_FRAME or kind != partial.segment))
+        rest, partial.rest = partial.rest, False
         if kind <= COMMAND and begins:
             del self.open[key]
+            if rest and flags & _FIRST == _FIRST:
+                self._report(
+                    "session.command-point.nonzero-offset", "the rest of a command was announced", 501, channel, start,
+                    describe(flags, kind), ("a frame without B or without b",),
+                )  # fmt: skip
             return self._begin(key, flags, kind, track, channel, start, payload)
         if flags & LAST_FRAME:
             partial.segment = -1
@@ -251,6 +257,14 @@ class Assembler:
         partial = self.open[key] = Partial(channel, track, COMMAND, start)
         partial.state = SKIPPING
         partial.segment = segment
+
+    def expect_rest(self, channel: int, start: int) -> None:
+        """What comes next on track 1 of the channel is the rest of a command: it is passed over."""
+        key = channel << 4 | 1
+        if key not in self.open:
+            self.pass_over(key, 0, 1, channel, start)
+        if key in self.open and self.open[key].state == SKIPPING:
+            self.open[key].rest = True
 
     def drop(self, key: int, partial: Partial) -> None:
         """An assembly is over, whole or not."""

@@ -22,7 +22,7 @@ class Partial:
 
     __slots__ = (
         "channel", "track", "kind", "start", "end", "state", "segment", "edges", "octets", "segment_octets", "empties", "sound",
-        "_payload", "_header", "_body", "_parts", "_small",
+        "rest", "_payload", "_header", "_body", "_parts", "_small",
     )  # fmt: skip
 
     def __init__(self, channel: int, track: int, kind: int, start: int) -> None:
@@ -43,6 +43,8 @@ class Partial:
         """Frames without payload in a row."""
         self.sound = True
         """False when its first frame was at fault already."""
+        self.rest = False
+        """Skipping begins with the next frame, which by command-point must not begin a command."""
         self._payload: bytes | None = None
         self._header: bytes | None = None
         self._body: bytes | None = None

@@ -306,8 +306,7 @@ class SegmentReader:
 
     def expect_rest(self, channel: int) -> None:
         """What comes next on track 1 of the channel is the rest of a command (command-point with an offset): skip it."""
-        if channel << 4 | 1 not in self.assembler.open:
-            self.assembler.pass_over(channel << 4 | 1, 0, 1, channel, self.offset)
+        self.assembler.expect_rest(channel, self.offset)
 
     def take(self) -> bytes:
         """Takes the octets that were received and not yet read out again: they are behind a security layer."""

@@ -47,11 +47,13 @@ def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
 def encode_set(ids: RangeSet) -> bytes:
     """A sequence-set.  EncodeError beyond 8191 ranges, and for a range that spans half of all serial numbers or more."""
     ranges = ids.ranges
+    if len(ranges) == 1:  # nearly always
+        ((low, high),) = ranges
+        if (high - low) & 0x80000000 == 0:
+            return put_set_of_one(8, low, high)
     for low, high in ranges:
         if not serial_le(low, high):
             raise EncodeError("sequence-set", f"the range {low} to {high} spans half of all numbers or more")
-    if len(ranges) == 1:
-        return put_set_of_one(8, *ranges[0])
     if len(ranges) > 8191:
         raise EncodeError("sequence-set", f"holds at most 8191 ranges; {len(ranges)} given")
     return put_u16(8 * len(ranges)) + b"".join([put_pair32(low, high) for low, high in ranges])

@@ -97,17 +97,20 @@ def read_message_delivery_properties(
         p = q
     else:
         made.routing_key = None
-    if flags & 0x0004:
-        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
-        made.resume_id = b[p + 2 : q].decode()
-        p = q
+    if flags & 0x000C:
+        if flags & 0x0004:
+            q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
+            made.resume_id = b[p + 2 : q].decode()
+            p = q
+        else:
+            made.resume_id = None
+        if flags & 0x0008:
+            made.resume_ttl = u64(b, p)[0]
+            p += 8
+        else:
+            made.resume_ttl = None
     else:
-        made.resume_id = None
-    if flags & 0x0008:
-        made.resume_ttl = u64(b, p)[0]
-        p += 8
-    else:
-        made.resume_ttl = None
+        made.resume_id = made.resume_ttl = None
     if p > end:
         raise IndexError
     return made
@@ -803,18 +806,21 @@ def read_message_message_properties(
         p = q
     else:
         made.content_encoding = None
-    if flags & 0x4000:
-        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
-        made.user_id = b[p + 2 : q]
-        p = q
+    if flags & 0xC000:
+        if flags & 0x4000:
+            q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
+            made.user_id = b[p + 2 : q]
+            p = q
+        else:
+            made.user_id = None
+        if flags & 0x8000:
+            q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
+            made.app_id = b[p + 2 : q]
+            p = q
+        else:
+            made.app_id = None
     else:
-        made.user_id = None
-    if flags & 0x8000:
-        q = p + 2 + (b[p + 1] if b[p] == 0 else u16(b, p)[0])
-        made.app_id = b[p + 2 : q]
-        p = q
-    else:
-        made.app_id = None
+        made.user_id = made.app_id = None
     if flags & 0x0001:
         made.application_headers, p = read_map(b, p, end, reading, depth)
     else:
