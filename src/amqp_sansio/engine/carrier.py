@@ -18,6 +18,7 @@ from amqp_sansio.wire.reading import Reading
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
+    from amqp_sansio.engine.standing import Standing
 
 Role: TypeAlias = Literal["client", "server"]
 
@@ -102,7 +103,7 @@ class Carrier(Protocol):
         """The peer broke a rule of the connection: close 501, and ConnectionClosed(VIOLATION) in the end."""
         ...
 
-    def touch(self, session: Session) -> None:
+    def touch(self, session: Standing) -> None:
         """`session.flush_pending()` wants to be called before the next octets are taken."""
         ...
 

@@ -9,10 +9,10 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.session import Completed, Confirmed, Expected, KnownCompleted
 
 if TYPE_CHECKING:
-    from amqp_sansio.engine.session import Session
+    from amqp_sansio.engine.standing import Standing
 
 
-def tell(session: Session) -> None:
+def tell(session: Standing) -> None:
     """Says what was gathered since the last time, on an attached session."""
     inbound, outbound = session.inbound, session.outbound
     if inbound.asked:
@@ -27,7 +27,7 @@ def tell(session: Session) -> None:
             session.channel.say(KnownCompleted(part))
 
 
-def answer_flush(session: Session, asked: int) -> None:
+def answer_flush(session: Standing, asked: int) -> None:
     """Says what a flush of the other side asks for: see `Inbound.asked`."""
     channel, inbound = session.channel, session.inbound
     assert channel is not None
@@ -43,14 +43,14 @@ def answer_flush(session: Session, asked: int) -> None:
         _completed(session, timely=bool(inbound.completed))
 
 
-def _completed(session: Session, timely: bool) -> None:
+def _completed(session: Standing, timely: bool) -> None:
     """Says all completions that the other side does not know of, the empty set too."""
     assert session.channel is not None
     for part in parts(session, session.inbound.completed.freeze()):
         session.channel.say(Completed(part, timely))
 
 
-def parts(session: Session, ids: RangeSet) -> list[RangeSet]:
+def parts(session: Standing, ids: RangeSet) -> list[RangeSet]:
     """A set cut so that each part fits into one control."""
     ranges = ids.ranges
     if len(ranges) <= 1:

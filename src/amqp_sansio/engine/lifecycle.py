@@ -22,7 +22,7 @@ from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import frame_control
 
 if TYPE_CHECKING:
-    from amqp_sansio.engine.session import Session
+    from amqp_sansio.engine.standing import Standing
     from amqp_sansio.wire.layouts.layout import Layout
 
 _CLOSE_CODES: Final = frozenset(int(code) for code in CloseCode)
@@ -61,7 +61,7 @@ class Lifecycle:
         self._outbox: list[bytes] = []
         self._outbox_octets = 0
         self._written = 0
-        self._touched: dict[Session, None] = {}
+        self._touched: dict[Standing, None] = {}
         self._closing: Close | None = None  # our close that waits for its close-ok
         self._close_until: float | None = None
         self._handshake_until: float | None = None
@@ -157,7 +157,7 @@ class Lifecycle:
         """Puts an event behind those that wait."""
         self._events.append(event)
 
-    def touch(self, session: Session) -> None:
+    def touch(self, session: Standing) -> None:
         """The session has something to write before the next octets are taken."""
         self._touched[session] = None
 

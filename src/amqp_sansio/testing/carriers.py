@@ -11,6 +11,7 @@ from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.session import Session
+from amqp_sansio.engine.standing import Standing
 from amqp_sansio.events import AttachRequested, Event, Origin, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
@@ -62,7 +63,7 @@ class BareCarrier:
         """See Carrier."""
         self.failed.append(violation)
 
-    def touch(self, session: Session) -> None:
+    def touch(self, session: Standing) -> None:
         """See Carrier."""
         self._touched[id(session)] = session
 

@@ -1,0 +1,215 @@
+"""Where a session stands: what it remembers of both halves, and what the engine asks of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from amqp_sansio.config import DEFAULT_PROFILE, Profile
+from amqp_sansio.engine import feedback
+from amqp_sansio.engine.carrier import Role, check_seconds, name_of
+from amqp_sansio.engine.credit import Credit
+from amqp_sansio.engine.inbound import Inbound
+from amqp_sansio.engine.outbound import Outbound
+from amqp_sansio.engine.results import Results
+from amqp_sansio.engine.subscription import Subscriber, Subscription
+from amqp_sansio.engine.transfers import Transfers
+from amqp_sansio.errors import (
+    ConnectionClosedError,
+    SessionDetachedError,
+)
+from amqp_sansio.events import Event
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.carrier import Carrier
+    from amqp_sansio.engine.channel import Channel
+
+State: TypeAlias = Literal["detached", "attaching", "resuming", "attached", "refused", "detaching", "ended"]
+"""Where a session stands.
+
+* detached: on no transport; may be attached (again).  attaching: we said attach.
+* resuming: attached again, and waiting for what the other side expects.  attached: may be spoken on.
+* refused: the other side sent an exception; its detach must follow.  detaching: we said detach.
+* ended: over for good.
+"""
+
+
+class Standing:
+    """What is under `Session`: its memory, without the verbs.
+
+    The rest of the engine reads and steps it; a caller has no business here but to look.
+    """
+
+    def __init__(
+        self,
+        name: bytes,
+        role: Role,
+        *,
+        timeout: int | None = 0,
+        max_timeout: int | None = 0,
+        profile: Profile = DEFAULT_PROFILE,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        """`timeout`: how long the session is to live while detached; a client asks the server for as much when it is not 0.
+        `max_timeout`: the most that we grant when the other side asks.  Seconds; None for ever, 0 not at all."""
+        name = name_of(name)
+        for seconds in (timeout, max_timeout):
+            check_seconds(seconds)
+        self.name: Final = name
+        self.role: Final[Role] = role
+        self.profile: Final = profile
+        self.limits: Final = limits
+        self.timeout = timeout
+        """How long it lives while detached: what we want until somebody grants something else."""
+        self.wanted = timeout
+        """How long we want it to live while detached: what the other side grants may be less."""
+        self.max_timeout = timeout if role == "client" and max_timeout == 0 else max_timeout
+        self._state: State = "detached"
+        self.hears = False
+        """Whether what the other side says on the channel counts."""
+        self.speaks = False
+        """Whether commands may be said, as far as the session is concerned."""
+        self.cause = "not attached yet"
+        self.channel: Channel | None = None
+        self.attachments = 0
+        """How often attach was said or accepted."""
+        self.established = False
+        """Whether it was ever attached: then the other side may have state of it."""
+        self.outbound: Final = Outbound(timeout != 0 or max_timeout != 0)
+        self.inbound: Final = Inbound()
+        self.results: Final = Results()
+        self.transfers: Final = Transfers()
+        self.subscriptions: Final[dict[str, Subscription]] = {}
+        self.subscribers: Final[dict[str, Subscriber]] = {}
+        self.cancels: Final[dict[int, Subscription]] = {}
+        self.flushes: Final[dict[int, Subscription]] = {}
+        self.subscriber_flushes: Final[dict[int, Subscriber]] = {}
+        self.windows: Final[dict[int, tuple[Subscriber, int]]] = {}
+        """Deliveries in window mode that are not completed: whose, and their octets."""
+        self.producer: Credit | None = None
+        """What the other side lets us publish, in messages; None as long as it never throttled us."""
+        self.throttle: Credit | None = None
+        """What we let the other side publish; None as long as we never throttled it."""
+        self.timeout_known = False
+        self.held: list[Event] = []
+        """Events of commands that came while the session was resuming."""
+        self._touched = False
+        self.detached_at: float | None = None
+        self.command_cache: dict[tuple[str, int, int, bool], tuple[bytes, bytes]] = {}
+        self.completes_on_hand_out: Final = profile.completion == "on_hand_out" or (
+            profile.completion == "default" and role == "client"
+        )
+        self.metered = False
+        """Whether any subscription was ever in credit mode: only then does a message completed at once cost credit."""
+        self.minds_headers = False
+        """Whether the connection that carries it now reads header structs on receipt, or otherwise than by default."""
+        self.counts_headers: Final = profile.octets != "body"
+        self.delivers: Final = role == "server"
+
+    @property
+    def in_doubt(self) -> RangeSet:
+        """Our commands that were sent and of which the other side has not said that they are complete."""
+        return self.outbound.outstanding.freeze()
+
+    @property
+    def resumable(self) -> bool:
+        """Whether it may be attached again after a loss of its transport."""
+        return self.state != "ended" and self.timeout != 0
+
+    @property
+    def has_state(self) -> bool:
+        """Whether anything was ever said in either half."""
+        return self.outbound.sent or self.inbound.received is not None
+
+    @property
+    def carrier(self) -> Carrier:
+        """The connection underneath; only while there is a channel."""
+        assert self.channel is not None
+        return self.channel.carrier
+
+    @property
+    def state(self) -> State:
+        """Where the session stands: see `State`."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = state
+        self.hears = state in ("attached", "resuming", "refused")
+        self.speaks = state == "attached"
+
+    def check_speak(self, said: str) -> None:
+        """SessionDetachedError or ConnectionClosedError unless commands may be said now."""
+        if self.state != "attached":
+            raise SessionDetachedError(said, self.name, self.cause)
+        self.check_open(said)
+
+    def flush_pending(self) -> None:
+        """Writes what was gathered since the last time: completed, and what was asked for by flush or a timely-reply."""
+        self._touched = False
+        if self._state in ("attached", "resuming") and self.channel is not None:
+            feedback.tell(self)
+
+    def touch(self) -> None:
+        """There is something to write before the next octets are taken."""
+        if not self._touched and self.channel is not None:
+            self._touched = True
+            self.channel.carrier.touch(self)
+
+    def untouch(self) -> None:
+        """There is nothing to write any more."""
+        self._touched = False
+
+    def complete_now(self, ids: RangeSet) -> None:
+        """Completes incomplete commands of the other side, and what hangs on them."""
+        self.inbound.complete(ids)
+        self.results.completed(ids)
+        self.transfers.complete(ids)
+        for id in [id for id in self.subscriber_flushes if id in ids]:
+            self.subscriber_flushes.pop(id).flow.end_flush(id)
+        self.touch()
+
+    def codes_of(self, id: int | None) -> tuple[int | None, int | None]:
+        """Class code and code of a command of the other side that is under way."""
+        if id is None:
+            return None, None
+        owed = self.results.owed.get(id)
+        if owed is not None:
+            return owed.class_code, owed.code
+        if id in self.inbound.incomplete:
+            return 4, 1
+        return None, None
+
+    def emit(self, event: Event) -> None:
+        """Hands an event to the connection."""
+        self.carrier.emit(event)
+
+    def emit_command(self, event: Event) -> None:
+        """Hands on what a command of the other side became: behind SessionAttached, for nothing can be answered before."""
+        if self.state == "resuming":
+            self.held.append(event)
+        else:
+            self.carrier.emit(event)
+
+    def emit_held(self) -> None:
+        """The commands that came while the session was resuming, in order."""
+        held, self.held = self.held, []
+        for event in held:
+            self.carrier.emit(event)
+
+    def check_open(self, said: str) -> None:
+        """ConnectionClosedError while the connection closes."""
+        assert self.channel is not None
+        cause = self.channel.carrier.closed_cause
+        if cause is not None:
+            raise ConnectionClosedError(said, cause)
+
+    @property
+    def legal(self) -> tuple[str, ...]:
+        """What a caller may say now."""
+        return {
+            "attaching": ("session.detach",),
+            "resuming": ("session.detach",),
+            "attached": ("session.detach", "any command"),
+        }.get(self.state, ())
