@@ -460,3 +460,19 @@ def test_random_frames_behind_a_legal_beginning(frames: list[tuple[Speaker, int,
     assert found == observe(said, piece=piece)
     firsts = [each for each in found if isinstance(each.event, ControlSeen | CommandSeen)]
     assert len(firsts) <= 10 + len(frames)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("rest", [b"", b"\x05en_US", b"\x05en_US and more", b"\x05en"])
+def test_no_secret_is_shown_however_it_is_said(strict: bool, rest: bytes) -> None:
+    watch = Observer(strict=strict)
+    header = b"AMQP\x01\x01\x00\x0a"
+    payload = b"\x01\x02\x0f\x00\x00\x00\x00\x04\x00\x00\x00\x00\x05PLAIN\x00\x00\x00\x06secret" + rest
+    watch.receive_data("C", header)
+    watch.receive_data("S", header)
+    watch.receive_data("C", frame_control(0, payload))
+    watch.finish()
+    shown = "\n".join([repr(observed) for observed in watch.events()])
+    assert "start-ok" in shown
+    assert "secret" not in shown
+    assert b"secret".hex() not in shown.replace(" ", "")

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from amqp_sansio.config import Profile
+from amqp_sansio.errors import EncodeError
 from amqp_sansio.events import Event, Violation
+from amqp_sansio.kernel.serials import TOP, whole
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.layouts.layout import Layout
@@ -21,6 +23,23 @@ Role: TypeAlias = Literal["client", "server"]
 
 CommandId: TypeAlias = int
 """The id of a command in one half of a session: 0 to 2**32 - 1, after which comes 0 again."""
+
+
+def name_of(name: object) -> bytes:
+    """The name of a session, which callers may have given anything for: octets, or text, which is UTF-8.  EncodeError."""
+    try:
+        octets = name.encode() if isinstance(name, str) else memoryview(name).tobytes()  # type: ignore[arg-type]  # or TypeError
+    except (TypeError, ValueError):
+        raise EncodeError("session.name", f"takes octets or text, not {type(name).__name__} {name!r:.40}") from None
+    if len(octets) > 0xFFFF:
+        raise EncodeError("session.name", f"at most 65535 octets, not {len(octets)}")
+    return octets
+
+
+def check_seconds(seconds: object) -> None:
+    """EncodeError for what is no lifetime of a detached session."""
+    if seconds is not None and not whole(seconds):
+        raise EncodeError("session.timeout", f"takes 0 to {TOP} seconds, or None for ever, not {seconds!r:.40}")
 
 
 class Carrier(Protocol):

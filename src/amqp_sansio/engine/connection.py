@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.breach import legal_of, rule_of
-from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.carrier import Role, name_of
 from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.channels import Channels
 from amqp_sansio.engine.hearing import hear_transfer
 from amqp_sansio.engine.lifecycle import Lifecycle
 from amqp_sansio.engine.session import Session
-from amqp_sansio.errors import AmqpError, DecodeError, LimitError, LocalProtocolError
+from amqp_sansio.errors import AmqpError, DecodeError, EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.machine import Refusal
 from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
@@ -64,13 +64,13 @@ class Connection(Lifecycle):
         """Stores octets that came from the other side.  Raises LocalProtocolError after `receive_eof`."""
         if self._eof:
             raise LocalProtocolError("receive_data", "the end of the octets", rule="nothing comes after receive_eof")
-        if not data:
+        octets = data if type(data) is bytes else memoryview(data).tobytes()  # bytes() would make octets of a number, too
+        if not octets:
             return
         self._stored = True
         if self._ended and not self._lingering:
             return
         self._undecoded = True
-        octets = bytes(data)
         if self._reader is not None:
             self._reader.receive(octets)
         else:
@@ -161,7 +161,7 @@ class Connection(Lifecycle):
         `force` takes it from wherever it is attached.  Raises LocalProtocolError before ConnectionOpened, LimitError when no
         channel is free, ConnectionClosedError.
         """
-        octets = name.encode() if isinstance(name, str) else bytes(name)
+        octets = name_of(name)
         self._may_attach(octets)
         session = Session(octets, self.role, timeout=timeout, max_timeout=timeout, profile=self.profile, limits=self.limits)
         return self._attach(session, force)
@@ -184,8 +184,17 @@ class Connection(Lifecycle):
         """
         if not isinstance(session, Session):
             session = Session.restore(session, profile=self.profile, limits=self.limits)
+        self._check_role("session.attach", session)
         self._may_attach(session.name)
         return self._attach(session, force)
+
+    def _check_role(self, said: str, session: object) -> None:
+        """Raises for what is no session, or one of the other side's role."""
+        if not isinstance(session, Session):
+            raise EncodeError("session", f"takes a Session, not {type(session).__name__}")
+        if session.role != self.role:
+            legal = (f"{said} of a session of role {self.role}",)
+            raise LocalProtocolError(f"{said} of a session of role {session.role}", self.state, legal, "one role, both halves")
 
     def _attach(self, session: Session, force: bool) -> Session:
         channel = self._channels.free(self.channel_max)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine import attachment
+from amqp_sansio.engine import attachment, feedback
 from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, TimeoutGranted
@@ -148,7 +148,7 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
             _give_up(session, Origin.LOCAL, f"command {id} does not fit into the frames of this connection")
             return
     if plan.gap:
-        for part in session.parts(plan.gap):
+        for part in feedback.parts(session, plan.gap):
             channel.say(controls.Gap(part))
     for id in plan.ids:
         payload, header, body = outbound.kept[id]
@@ -221,7 +221,7 @@ def _flush(session: Session, control: Control, offset: int) -> None:
     asked = ASKED_EXPECTED * control.expected | ASKED_CONFIRMED * control.confirmed | ASKED_COMPLETED * control.completed
     # Said again before our octets are taken, it is answered once more in the end: the answer may be 4000 times as long.
     inbound.asked |= asked & inbound.answered
-    session.answer_flush(asked & ~inbound.answered)
+    feedback.answer_flush(session, asked & ~inbound.answered)
     inbound.answered |= asked
     session.touch()
 

@@ -234,7 +234,7 @@ class Lifecycle:
 
         Answers when to call again, None when no time matters.  Nobody is given up while octets wait to be decoded.
         """
-        self.now = now
+        self.now = now = now + 0.0  # what is no number is refused before anything has changed
         heard = self._stored or self._undecoded
         self._stored = False
         if self._ended and not self._lingering:

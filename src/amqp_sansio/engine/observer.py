@@ -13,6 +13,7 @@ from amqp_sansio.engine.observer_snapshot import dump, load
 from amqp_sansio.engine.witness import Witness
 from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen, Violation
+from amqp_sansio.events.observed import SECRET_VERBS
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, TuneOk
@@ -79,7 +80,7 @@ class Observer:
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None:
         """Stores what `speaker` says.  ValueError for any other speaker than "C" and "S"."""
-        self._store(speaker, bytes(data), False)
+        self._store(speaker, memoryview(data).tobytes(), False)
 
     def receive_gap(self, speaker: Speaker, octets: int) -> None:
         """So many octets of `speaker` are missing here: nobody is accused of what depends on them."""
@@ -349,8 +350,11 @@ class Observer:
         else:
             if again == payload:
                 return
-            text = f"{len(payload)} octets where {len(again)} say the same: {again[:40].hex(' ')}"
-        self._witness.findings.divergence("encoding", f"{verb} as {payload[:40].hex(' ')}", text, about=verb)
+            text = f"{len(payload)} octets where {len(again)} say the same"
+            if verb not in SECRET_VERBS:
+                text += f": {again[:40].hex(' ')}"
+        said = verb if verb in SECRET_VERBS else f"{verb} as {payload[:40].hex(' ')}"
+        self._witness.findings.divergence("encoding", said, text, about=verb)
 
     def _headers(self, dialect: Dialect, verb: str, header: bytes) -> None:
         try:

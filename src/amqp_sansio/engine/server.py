@@ -232,6 +232,8 @@ class ServerConnection(Connection):
         Raises LocalProtocolError when no such request waits.
         """
         channel = self._must_be_requested("session.attached", name)
+        if resume is not None:
+            self._check_role("session.attached", resume)
         if resume is not None and resume.name != name:
             raise LocalProtocolError(
                 f"session.attached with session {resume.name!r}", self.state, (f"session {name!r}",), "one name, one session"

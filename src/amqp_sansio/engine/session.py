@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
-from amqp_sansio.engine import attachment
-from amqp_sansio.engine.carrier import CommandId, Role
+from amqp_sansio.engine import attachment, feedback
+from amqp_sansio.engine.carrier import CommandId, Role, check_seconds, name_of
 from amqp_sansio.engine.credit import Credit
-from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED, Inbound
+from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.results import Results
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import Transfers
-from amqp_sansio.engine.transmit import no_subscriber, prepare, say, say_exception, transfer
+from amqp_sansio.engine.transmit import octets_of, prepare, say, say_all, say_exception, subscriber_of, transfer
 from amqp_sansio.errors import (
     ConnectionClosedError,
     EncodeError,
@@ -23,7 +23,7 @@ from amqp_sansio.errors import (
     SessionDetachedError,
 )
 from amqp_sansio.events import Event
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.serials import RangeSet, whole
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
@@ -79,8 +79,9 @@ class Session:
     ) -> None:
         """`timeout`: how long the session is to live while detached; a client asks the server for as much when it is not 0.
         `max_timeout`: the most that we grant when the other side asks.  Seconds; None for ever, 0 not at all."""
-        if len(name) > 0xFFFF:
-            raise EncodeError("session.name", f"at most 65535 octets, not {len(name)}")
+        name = name_of(name)
+        for seconds in (timeout, max_timeout):
+            check_seconds(seconds)
         self.name: Final = name
         self.role: Final[Role] = role
         self.profile: Final = profile
@@ -159,6 +160,7 @@ class Session:
         None: for ever.  0: not at all; then nothing is kept for replay any more once that is granted.
         """
         self.check_speak("session.request-timeout")
+        check_seconds(seconds)
         assert self.channel is not None
         self.channel.say(controls.RequestTimeout(seconds))
         self.wanted = seconds
@@ -210,14 +212,13 @@ class Session:
             return transfer(
                 self, command.destination or "", command.accept_mode or 0, command.acquire_mode or 0, headers, body, sync
             )
-        if isinstance(command, execution.Exception_):
+        if isinstance(command, execution.Exception_) and not headers and not octets_of(body):
             return self._refuse(command)
         return say(self, [prepare(self, command, headers, body, sync)])[0]
 
     def send_all(self, commands: Sequence[Command]) -> list[CommandId]:
-        """Says several commands without content, all of them or none."""
-        self.check_speak(commands[0].VERB if commands else "nothing")
-        return say(self, [prepare(self, command, (), b"", False) for command in commands])
+        """Says several commands without content, all of them or none: those that do not decide about one another."""
+        return say_all(self, commands)
 
     def publish(
         self,
@@ -270,10 +271,7 @@ class Session:
 
     def deliver(self, destination: str, *headers: Struct | bytes, body: bytes = b"", sync: bool = False) -> CommandId:
         """Transfers a message to a subscriber, in the modes that it subscribed with.  NoCredit without its credit."""
-        subscriber = self.subscribers.get(destination)
-        if subscriber is None:
-            self.check_speak("message.transfer")
-            raise no_subscriber(self, destination)
+        subscriber = subscriber_of(self, destination)
         return transfer(self, destination, subscriber.accept_mode, subscriber.acquire_mode, headers, body, sync)
 
     def subscribe(
@@ -323,7 +321,7 @@ class Session:
         self.check_speak("session.flush")
         assert self.channel is not None
         self.channel.say(controls.Flush(expected, confirmed, completed))
-        self.outbound.expected_asked += expected
+        self.outbound.expected_asked += bool(expected)
 
     # --- answering the other side's commands ------------------------------------------------------------------------------
 
@@ -363,7 +361,7 @@ class Session:
         Says execution.exception and detach; what comes until detached is discarded, then `SessionDetached` follows.
         """
         self.check_speak("execution.exception")
-        if id is not None and not self.inbound.seen(id):
+        if id is not None and not (whole(id) and self.inbound.seen(id)):
             raise LocalProtocolError(
                 f"execution.exception for {id}", "no such command was received", ("execution.exception for None",)
             )
@@ -400,54 +398,8 @@ class Session:
     def flush_pending(self) -> None:
         """Writes what was gathered since the last time: completed, and what was asked for by flush or a timely-reply."""
         self._touched = False
-        if self._state not in ("attached", "resuming") or self.channel is None:
-            return
-        inbound = self.inbound
-        if inbound.asked:
-            self.answer_flush(inbound.asked)
-        inbound.asked = inbound.answered = 0
-        if inbound.due:
-            inbound.due = False
-            self.write_completed(inbound.wants_timely())
-        if self.outbound.known_due:
-            for part in self.parts(self.outbound.take_known()):
-                self.channel.say(controls.KnownCompleted(part))
-
-    def answer_flush(self, asked: int) -> None:
-        """Says what a flush of the other side asks for: see `Inbound.asked`."""
-        assert self.channel is not None
-        inbound = self.inbound
-        if asked & ASKED_EXPECTED:
-            # One control only.  Where it is too small for all holes the first ones are said: the greatest id stands for
-            # everything after it, so that we get some commands again which we then discard.
-            self.channel.say(controls.Expected(self.parts(inbound.expected(new=self.attachments <= 1))[0]))
-        if asked & ASKED_CONFIRMED:
-            self.write_confirmed()
-        if asked & ASKED_COMPLETED:
-            inbound.due = False
-            self.write_completed(timely=bool(inbound.completed))
-
-    def write_completed(self, timely: bool) -> None:
-        """Says all completions that the other side does not know of, the empty set too."""
-        assert self.channel is not None
-        for part in self.parts(self.inbound.completed.freeze()):
-            self.channel.say(controls.Completed(part, timely))
-
-    def write_confirmed(self) -> None:
-        """Says what is confirmed and not known to be: with us, all that is complete is."""
-        assert self.channel is not None
-        for part in self.parts(self.inbound.confirmed.freeze() | self.inbound.completed.freeze()):
-            self.channel.say(controls.Confirmed(part))
-
-    def parts(self, ids: RangeSet) -> list[RangeSet]:
-        """A set cut so that each part fits into one control."""
-        ranges = ids.ranges
-        if len(ranges) <= 1:
-            return [ids]
-        room = (self.carrier.max_frame_size - 18) // 8
-        if len(ranges) <= room:
-            return [ids]
-        return [RangeSet(ranges[at : at + room]) for at in range(0, len(ranges), room)]
+        if self._state in ("attached", "resuming") and self.channel is not None:
+            feedback.tell(self)
 
     def touch(self) -> None:
         """There is something to write before the next octets are taken."""

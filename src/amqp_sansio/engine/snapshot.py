@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.config import Profile
+from amqp_sansio.engine.carrier import check_seconds
 from amqp_sansio.engine.credit import CREDIT_MODE, Credit, Flow
 from amqp_sansio.engine.results import Owed
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import Delivery
+from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.limits import Limits
 
@@ -96,12 +98,43 @@ def take(session: Session) -> dict[str, object]:
     return state
 
 
-def restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> Session:
-    """A detached session in the state of a snapshot."""
+def restore(snapshot: Mapping[str, object], profile: Profile, limits: Limits) -> Session:
+    """A detached session in the state of a snapshot.  DecodeError for what `take` has not made."""
+    try:
+        return _restore(snapshot, profile, limits)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as why:
+        raise DecodeError("snapshot", 0, f"not a snapshot of a session: {type(why).__name__} {why}") from None
+
+
+def _typed(value: object, *kinds: type) -> None:
+    if type(value) not in kinds:
+        raise TypeError(f"{type(value).__name__} where {' or '.join([kind.__name__ for kind in kinds])} belongs")
+
+
+def _check(snapshot: Mapping[str, Any]) -> None:
+    """The plain parts: what is wrong with the others shows when they are put together."""
+    if snapshot.get("version") != VERSION:
+        raise ValueError(f"version {snapshot.get('version')!r}: this library reads version {VERSION}")
+    if snapshot["role"] not in ("client", "server"):
+        raise ValueError(f"role {snapshot['role']!r}")
+    _typed(snapshot["name"], bytes)
+    for name in ("timeout_known", "ended", "established"):
+        _typed(snapshot[name], bool)
+    for name in ("attachments", "stray"):
+        _typed(snapshot[name], int)
+    _typed(snapshot["cause"], str)
+    check_seconds(snapshot["wanted"])
+    outbound, inbound = snapshot["outbound"], snapshot["inbound"]
+    RangeSet.of(outbound["next_id"], inbound["cursor"], 0 if inbound["received"] is None else inbound["received"])
+    RangeSet.of(*inbound["syncs"])
+    for name in ("sent", "retain"):
+        _typed(outbound[name], bool)
+
+
+def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> Session:
     from amqp_sansio.engine.session import Session
 
-    if snapshot.get("version") != VERSION:
-        raise ValueError(f"a snapshot of version {snapshot.get('version')!r}: this library reads version {VERSION}")
+    _check(snapshot)
     session = Session(
         snapshot["name"],
         snapshot["role"],

@@ -219,3 +219,6 @@ _CHECKS: Final[dict[str, Check]] = {
     "message.resume": _resume,
     "execution.result": _result,
 }
+
+ALONE: Final = frozenset(_CHECKS) - {"message.flow"} | {"message.transfer", "execution.exception"}
+"""Commands that change what may be said next, or that carry content."""

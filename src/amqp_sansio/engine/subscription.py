@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Flow
 from amqp_sansio.errors import EncodeError, LocalProtocolError
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.serials import RangeSet, whole
 from amqp_sansio.spec import message
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class Subscription:
         the last command said.  LocalProtocolError when nothing would be said.
         """
         for value in (messages, octets):
-            if not 0 <= value <= INFINITE:
-                raise EncodeError("message.flow.value", f"0 to {INFINITE}, not {value}")
+            if not whole(value, INFINITE):
+                raise EncodeError("message.flow.value", f"0 to {INFINITE}, not {value!r}")
         flows = [
             message.Flow(self.destination, unit, value)
             for unit, value, credit in ((MESSAGE, messages, self.flow.messages), (OCTET, octets, self.flow.octets))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from amqp_sansio.engine.speaking import Effect, check_command, check_fragments, check_modes
-from amqp_sansio.errors import EncodeError, LocalProtocolError, NoCredit
+from amqp_sansio.engine.speaking import ALONE, Effect, check_command, check_fragments, check_modes
+from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
@@ -36,13 +37,18 @@ def encode_headers(session: Session, headers: tuple[Struct | bytes, ...]) -> byt
     """The header segment; None without any."""
     if not headers:
         return None
-    if len(headers) == 1 and type(headers[0]) is bytes:
-        return headers[0]
     layout = session.carrier.layout
     parts: list[bytes] = []
     for struct in headers:
         if isinstance(struct, bytes):
+            try:
+                layout.walk_headers(struct, 0, len(struct), session.limits)
+            except DecodeError as error:
+                if error.limit is None:  # limits are for what others say
+                    raise EncodeError("header", f"takes octets of whole structs; {error}") from None
             parts.append(struct)
+        elif not isinstance(struct, Struct):
+            raise EncodeError("header", f"takes structs, or octets of encoded ones, not {type(struct).__name__}")
         else:
             if isinstance(struct, message.FragmentProperties):
                 check_fragments(session, "message.fragment-properties")
@@ -57,8 +63,8 @@ def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, .
     verb = command.VERB
     if (headers or body) and verb not in carrier.layout.segments:
         raise LocalProtocolError(f"{verb} with content", "a command without segments", (f"{verb} without content",))
-    effect = check_command(session, command)
     payload = carrier.layout.encode_command(command, sync)
+    effect = check_command(session, command)
     header = encode_headers(session, headers)
     content = octets_of(body) or None
     frames = frame_command(session.channel.number, payload, header, content, carrier.max_frame_size)
@@ -80,6 +86,17 @@ def say(session: Session, prepared: list[Prepared]) -> list[CommandId]:
         if effect is not None:
             effect(id)
     return ids
+
+
+def say_all(session: Session, commands: Sequence[Command]) -> list[CommandId]:
+    """Says several commands without content, all or none: such that what the one changes does not decide about the other."""
+    for command in commands:
+        if not isinstance(command, Command):
+            raise EncodeError("command", f"a command of spec, not {type(command).__name__}")
+        session.check_speak(command.VERB)
+        if command.VERB in ALONE:
+            raise LocalProtocolError(f"{command.VERB} with others", "send_all", ("send",))
+    return say(session, [prepare(session, command, (), b"", False) for command in commands])
 
 
 def write_point(session: Session) -> None:
@@ -110,7 +127,10 @@ def transfer(
         session.check_speak("message.transfer")
         raise AssertionError(session.state)
     carrier = channel.carrier
-    command = session.command_cache.get((destination, accept_mode, acquire_mode, sync))
+    try:
+        command = session.command_cache.get((destination, accept_mode, acquire_mode, sync))
+    except TypeError:  # something that cannot be hashed is no destination: the encoder says so
+        command = None
     if command is None:
         command = encode_transfer(session, channel, destination, accept_mode, acquire_mode, sync)
     payload, frame = command
@@ -174,11 +194,11 @@ def encode_transfer(
 ) -> tuple[bytes, bytes]:
     """The command segment of a transfer, and the frame with it where content follows; remembered."""
     check_modes(accept_mode, acquire_mode)
-    payload = channel.carrier.layout.encode_command(message.Transfer(destination, accept_mode, acquire_mode), sync)
+    payload = channel.carrier.layout.encode_command(message.Transfer(destination, accept_mode, acquire_mode), bool(sync))
     command = payload, frame_begun(channel.number, payload)
     if len(session.command_cache) >= _CACHED:
         session.command_cache.clear()
-    session.command_cache[destination, accept_mode, acquire_mode, sync] = command
+    session.command_cache[destination, accept_mode, acquire_mode, bool(sync)] = command
     return command
 
 
@@ -192,6 +212,15 @@ def find_subscriber(session: Session, destination: str, cost: int) -> Subscriber
         raise NoCredit(destination, "message", 1, flow.messages.available)
     if not flow.octets.allows(cost):
         raise NoCredit(destination, "byte", cost, flow.octets.available)
+    return subscriber
+
+
+def subscriber_of(session: Session, destination: object) -> Subscriber:
+    """The subscriber of a destination, which callers may have given anything for."""
+    subscriber = session.subscribers.get(destination) if isinstance(destination, str) else None
+    if subscriber is None:
+        session.check_speak("message.transfer")
+        raise no_subscriber(session, str(destination))
     return subscriber
 
 

@@ -7,6 +7,10 @@ from typing import ClassVar, Final, TypeAlias
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.spec.connection import Secure, SecureOk, StartOk
+
+SECRET_VERBS: Final = frozenset([control.VERB for control in (StartOk, Secure, SecureOk)])
+"""Controls whose octets hold what nobody should see."""
 
 
 class HeaderSeen(Value):
@@ -38,6 +42,11 @@ class ControlSeen(Value):
         self.control: Final = control
         self.payload: Final = payload
         self.complete: Final = complete
+
+    def _show(self, name: str) -> str:
+        if name == "payload" and self.verb in SECRET_VERBS:
+            return f"<{len(self.payload)} octets>"
+        return super()._show(name)
 
 
 class CommandSeen(Value):

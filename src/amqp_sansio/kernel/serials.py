@@ -43,8 +43,13 @@ def serial_le(a: int, b: int) -> bool:
     return ((b - a) & TOP) < HALF
 
 
+def whole(value: object, most: int = TOP) -> bool:
+    """Whether it is an int of 0 to `most`, which callers may have given anything for."""
+    return isinstance(value, int) and 0 <= value <= most
+
+
 def _check(number: int) -> int:
-    if not 0 <= number <= TOP:
+    if not whole(number):
         raise ValueError(f"{number} is not a serial number: 0 to {TOP}")
     return number
 

@@ -41,3 +41,10 @@ class Value:
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
         return type(self), self.values()
+
+
+def frozen(value: object) -> object:
+    """What can be hashed in the place of a value that may be a dict or a list, or hold some; equal for equal values."""
+    if isinstance(value, dict):
+        return frozenset([(key, frozen(item)) for key, item in value.items()])
+    return tuple([frozen(item) for item in value]) if isinstance(value, list) else value

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
 
+from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.value import Value
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Control(Value):
@@ -31,3 +36,11 @@ class Struct(Value):
     __slots__ = ()
     NAME: ClassVar[str] = ""
     """Its name in the specification's words, such as "message.delivery-properties"."""
+
+
+def made_of(make: Callable[[T], U], value: T, what: str) -> U:
+    """The value that a field keeps, made of what a caller gave.  EncodeError when it is not "what" can be made of that."""
+    try:
+        return make(value)
+    except (TypeError, ValueError):
+        raise EncodeError("field", f"takes {what}, not {type(value).__name__}") from None

@@ -19,7 +19,8 @@ from typing import ClassVar, Final, Self, TypeAlias
 from uuid import UUID
 
 from amqp_sansio.kernel.value import Value as _Fields
-from amqp_sansio.spec.base import Struct
+from amqp_sansio.kernel.value import frozen
+from amqp_sansio.spec.base import Struct, made_of
 
 Value: TypeAlias = "bool | int | float | str | bytes | Decimal | UUID | Map | List | Array | Struct | OpaqueValue | None"
 """Anything that a map or list can hold, as decoding gives it."""
@@ -422,7 +423,7 @@ class Map(Mapping[str, Value]):
         return self._entries == other if isinstance(other, Mapping) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(frozenset(self._entries.items()))
+        return hash(frozen(self._entries))
 
     def __repr__(self) -> str:
         return f"Map({self._entries!r})"
@@ -584,14 +585,14 @@ def as_map(value: Mapping[str, Value] | None) -> Map | None:
         made: Map = object.__new__(Map)
         made._entries = value.copy()
         return made
-    return value if value is None or isinstance(value, Map) else Map(value)
+    return value if value is None or isinstance(value, Map) else made_of(Map, value, "a mapping")
 
 
 def as_array(value: Iterable[Value] | None) -> Array | None:
     """What a field of type array keeps: an `Array`; other iterables of structs become an array of struct32 (ab)."""
-    return value if value is None or isinstance(value, Array) else Array(0xAB, value)
+    return value if value is None or isinstance(value, Array) else Array(0xAB, made_of(tuple, value, "values"))
 
 
 def as_texts(value: Iterable[str] | None) -> tuple[str, ...] | None:
     """What a field of type str16-array keeps: a tuple (a `TextArray` where it came with another element code)."""
-    return value if value is None or isinstance(value, tuple) else tuple(value)
+    return value if value is None or isinstance(value, tuple) else made_of(tuple, value, "texts")

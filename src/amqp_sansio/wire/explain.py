@@ -40,7 +40,7 @@ Shapes: TypeAlias = Mapping[str, Shape]
 
 T = TypeVar("T")
 
-UNWRITABLE: Final = (*BAD, UnicodeEncodeError, AttributeError, TypeError, ValueError, KeyError, OverflowError, RecursionError)
+UNWRITABLE: Final = (*BAD, UnicodeEncodeError, AttributeError, TypeError, ValueError, KeyError, ArithmeticError, RecursionError)
 """What quick writing may raise when a value is not what its type can hold."""
 
 _SCALARS: Final = {

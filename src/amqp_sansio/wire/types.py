@@ -18,8 +18,9 @@ from typing import Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.kernel.serials import whole
 from amqp_sansio.spec import values as v
-from amqp_sansio.spec.base import Struct
+from amqp_sansio.spec.base import Struct, made_of
 from amqp_sansio.spec.values import (
     Array,
     DoubledMap,
@@ -520,13 +521,19 @@ def encode_struct32(value: Struct) -> bytes:
         raise explain.unwritable_struct(value, why) from None
 
 
+def _octets(value: bytes) -> bytes:
+    return memoryview(value).tobytes()  # not bytes(), which makes octets of numbers, too
+
+
 def _put_other_struct(value: Struct) -> bytes:
     if isinstance(value, v.NullStruct):
         return b"\0\0\0\0"
     if isinstance(value, v.UnknownStruct):
-        if not (0 <= value.class_code <= 255 and 0 <= value.code <= 255):
-            raise EncodeError("unknown struct", f"class and code are octets, not {value.class_code} and {value.code}")
-        return put_u32(len(value.octets) + 2) + OCTET[value.class_code] + OCTET[value.code] + value.octets
+        for code in (value.class_code, value.code):
+            if not whole(code, 255):
+                raise EncodeError("unknown struct", f"class and code are octets, not {code!r}")
+        octets = made_of(_octets, value.octets, "octets")
+        return put_u32(len(octets) + 2) + OCTET[value.class_code] + OCTET[value.code] + octets
     raise EncodeError(value.NAME or type(value).__name__, "has no code: it stands only in the fields that are made for it")
 
 

@@ -1,0 +1,61 @@
+"""What a session tells the other side about its commands: expected, confirmed, completed, and known-completed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec.session import Completed, Confirmed, Expected, KnownCompleted
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.session import Session
+
+
+def tell(session: Session) -> None:
+    """Says what was gathered since the last time, on an attached session."""
+    inbound, outbound = session.inbound, session.outbound
+    if inbound.asked:
+        answer_flush(session, inbound.asked)
+    inbound.asked = inbound.answered = 0
+    if inbound.due:
+        inbound.due = False
+        _completed(session, inbound.wants_timely())
+    if outbound.known_due:
+        assert session.channel is not None
+        for part in parts(session, outbound.take_known()):
+            session.channel.say(KnownCompleted(part))
+
+
+def answer_flush(session: Session, asked: int) -> None:
+    """Says what a flush of the other side asks for: see `Inbound.asked`."""
+    channel, inbound = session.channel, session.inbound
+    assert channel is not None
+    if asked & ASKED_EXPECTED:
+        # One control only.  Where it is too small for all holes the first ones are said: the greatest id stands for
+        # everything after it, so that we get some commands again which we then discard.
+        channel.say(Expected(parts(session, inbound.expected(new=session.attachments <= 1))[0]))
+    if asked & ASKED_CONFIRMED:  # with us, all that is complete is confirmed
+        for part in parts(session, inbound.confirmed.freeze() | inbound.completed.freeze()):
+            channel.say(Confirmed(part))
+    if asked & ASKED_COMPLETED:
+        inbound.due = False
+        _completed(session, timely=bool(inbound.completed))
+
+
+def _completed(session: Session, timely: bool) -> None:
+    """Says all completions that the other side does not know of, the empty set too."""
+    assert session.channel is not None
+    for part in parts(session, session.inbound.completed.freeze()):
+        session.channel.say(Completed(part, timely))
+
+
+def parts(session: Session, ids: RangeSet) -> list[RangeSet]:
+    """A set cut so that each part fits into one control."""
+    ranges = ids.ranges
+    if len(ranges) <= 1:
+        return [ids]
+    room = (session.carrier.max_frame_size - 18) // 8
+    if len(ranges) <= room:
+        return [ids]
+    return [RangeSet(ranges[at : at + room]) for at in range(0, len(ranges), room)]
