@@ -42,12 +42,22 @@ def name(path: Path) -> str:
     return path.relative_to(SRC).as_posix()
 
 
+def mirror(source: str) -> Path:
+    """Where the tests of a source file live."""
+    return ROOT / "tests" / Path(source).parent / f"test_{Path(source).name}"
+
+
 @pytest.mark.parametrize("path", handwritten(), ids=name)
 def test_a_source_file_has_a_test_file_of_the_mirrored_name(path: Path) -> None:
     if path.name in ("__init__.py", "__main__.py"):
         return
-    mirrored = ROOT / "tests" / path.relative_to(SRC).parent / f"test_{path.name}"
-    assert mirrored.is_file() or name(path) in OWED, f"{name(path)} has no {mirrored.relative_to(ROOT)}"
+    assert mirror(name(path)).is_file() or name(path) in OWED, f"{name(path)} has no {mirror(name(path)).relative_to(ROOT)}"
+
+
+def test_what_is_owed_is_owed() -> None:
+    """A file that has its test, or that is no more, is not on the list."""
+    assert [each for each in sorted(OWED) if mirror(each).is_file()] == []
+    assert [each for each in sorted(OWED) if not (SRC / each).is_file()] == []
 
 
 @pytest.mark.parametrize("path", handwritten(), ids=name)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from amqp_sansio.events import Origin, Violation
 from amqp_sansio.kernel.value import Value
+from amqp_sansio.spec.codes import CloseCode
 
 
 def test_a_violation_is_a_plain_value(plain: Callable[[Value, Value], None]) -> None:
@@ -14,3 +15,7 @@ def test_a_violation_is_a_plain_value(plain: Callable[[Value, Value], None]) -> 
 
 def test_there_are_five_origins() -> None:
     assert [origin.value for origin in Origin] == ["peer", "local", "violation", "timeout", "eof"]
+
+
+def test_its_code_is_a_plain_number() -> None:
+    assert type(Violation("client", "r", "s", (), CloseCode.FRAMING_ERROR).code) is int

@@ -51,7 +51,7 @@ class Violation(Value):
         self.rule: Final = rule
         self.said: Final = said
         self.legal: Final = legal
-        self.code: Final = code
+        self.code: Final = int(code)  # a plain number, whichever enumeration it came from
         self.channel: Final = channel
         self.offset: Final = offset
         self.text: Final = text
