@@ -49,7 +49,7 @@ class BareCarrier:
         self.failed: list[Violation] = []
         self.channels: dict[int, Channel] = {}
         self.reader: Final = SegmentReader(limits, max_frame_size)
-        self._touched: dict[int, Session] = {}
+        self._touched: dict[int, Standing] = {}
 
     def write(self, octets: bytes) -> None:
         """See Carrier."""

@@ -1,0 +1,82 @@
+"""Where a session stands: its states, and what the engine asks of its memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.engine.standing import Standing, State
+from amqp_sansio.errors import ConnectionClosedError, SessionDetachedError
+from amqp_sansio.events import CommandReceived
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import queue
+from amqp_sansio.spec import session as c
+from amqp_sansio.testing.carriers import attached_session
+
+STATES: dict[State, tuple[bool, bool]] = {
+    "detached": (False, False),
+    "attaching": (False, False),
+    "resuming": (True, False),
+    "attached": (True, True),
+    "refused": (True, False),
+    "detaching": (False, False),
+    "ended": (False, False),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_state_tells_who_is_heard_and_who_speaks(state: State) -> None:
+    standing = Standing(b"s", "client")
+    standing.state = state
+    assert standing.state == state
+    assert (standing.hears, standing.speaks) == STATES[state]
+    assert bool(standing.legal) == (state in ("attaching", "resuming", "attached"))
+
+
+@pytest.mark.parametrize(
+    ("timeout", "state", "resumable"), [(0, "detached", False), (9, "detached", True), (None, "ended", False)]
+)
+def test_what_may_be_resumed(timeout: int | None, state: State, resumable: bool) -> None:
+    standing = Standing(b"s", "client", timeout=timeout)
+    standing.state = state
+    assert standing.resumable is resumable
+
+
+def test_the_codes_of_a_command_under_way() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(queue.Query("q"))
+    assert session.codes_of(0) == (8, 4)
+    assert session.codes_of(1) == session.codes_of(None) == (None, None)
+
+
+def test_touched_once_and_told_once() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(queue.Declare("q"), queue.Declare("r"))
+    session.complete_now(RangeSet.of(0))
+    session.complete_now(RangeSet.of(1))
+    assert [said for said in carrier.said() if isinstance(said, c.Completed)] == [c.Completed(RangeSet([(0, 1)]))]
+    assert carrier.said() == []
+
+
+def test_commands_wait_while_it_resumes_and_nothing_else_does() -> None:
+    carrier, session = attached_session("server")
+    event = CommandReceived(b"s", 0, queue.Declare("q"))
+    session.state = "resuming"
+    session.emit_command(event)
+    assert carrier.happened() == []
+    session.emit_held()
+    assert carrier.happened() == [event]
+    session.state = "attached"
+    session.emit_command(event)
+    assert carrier.happened() == [event]
+    assert session.held == []
+
+
+def test_it_may_be_spoken_on_only_while_attached_and_open() -> None:
+    carrier, session = attached_session("client")
+    session.check_speak("anything")
+    carrier.closed_cause = "gone"
+    with pytest.raises(ConnectionClosedError, match="gone"):
+        session.check_speak("anything")
+    session.state = "detaching"
+    with pytest.raises(SessionDetachedError):
+        session.check_speak("anything")
