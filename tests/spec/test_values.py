@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -26,17 +25,8 @@ def test_hash_and_pickle(value: Value) -> None:
 def test_equal_to_natives() -> None:
     """Typed values are equal to their native value and hash alike."""
     pairs: list[tuple[object, object]] = [
-        (v.Uint8(5), 5),
-        (v.Str8("a"), "a"),
-        (v.Vbin32(b"a"), b"a"),
-        (v.Float(1.5), 1.5),
-        (v.Double(1.5), 1.5),
-        (v.Dec32("1.5"), Decimal("1.5")),
-        (v.Datetime(7), 7),
-        (v.Str8Utf16("a", b"\0a"), "a"),
         (List([1]), (1,)),
         (Array(0x31, [1]), (1,)),
-        (v.Bit(), 1),
     ]
     for typed, native in pairs:
         assert typed == native
@@ -81,10 +71,3 @@ def test_null_forms() -> None:
         assert not empty.null
         assert null == empty
         assert pickle.loads(pickle.dumps(null)).null
-
-
-def test_datetime_guesses_seconds() -> None:
-    """Numbers of 10**11 and more are milliseconds."""
-    assert v.Datetime(1_700_000_000).seconds == 1_700_000_000
-    assert v.Datetime(1_700_000_000_123).seconds == 1_700_000_000.123
-    assert v.Datetime(-5).seconds == -5
