@@ -36,6 +36,16 @@ def test_rows_come_in_the_order_of_the_packets_that_brought_their_last_octet(tmp
     assert [row["body_octets"] for row in found if row["verb"] == "4.1"] == [1, 4000]
 
 
+def test_what_waits_to_be_recognised_keeps_its_place(tmp_path: Path) -> None:
+    """A header of which nobody knows yet whose it is comes before what other connections said after it."""
+    waits = build.conversation([b"x"]).segments[3:]  # without the SYN
+    other = build.conversation([b"y"], build.Segment(True, 0, client_port=41000)).segments
+    segments = [waits[0], *other, *waits[1:]]
+    found = rows(build.write(tmp_path / "x", build.pcap(build.records(segments))))
+    assert (found[0]["packet"], found[0]["verb"], found[0]["connection"][:14]) == (1, None, "10.0.0.1:40000")
+    assert [row["packet"] for row in found] == sorted(row["packet"] for row in found)
+
+
 @pytest.mark.parametrize(("limit", "value"), [("HELD_ROWS", 0), ("HELD_OCTETS", 0)])
 def test_a_limit_on_what_waits_loses_nothing(limit: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = two(tmp_path)
