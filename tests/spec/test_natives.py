@@ -36,7 +36,7 @@ def test_equal_to_their_natives_and_hashed_alike(typed: object, native: object) 
 
 def test_no_two_classes_have_one_code() -> None:
     classes = [each for each in vars(v).values() if isinstance(each, type) and "CODE" in vars(each)]
-    codes = [each.CODE for each in classes]
+    codes = [vars(each)["CODE"] for each in classes]
     assert len(codes) == len(set(codes)) == 36
 
 
