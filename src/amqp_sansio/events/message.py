@@ -62,7 +62,7 @@ class TransferReceived(Value):
         structs = self._memo
         if structs is None:  # the call to the other property is dear
             structs = self._memo = decode_headers(self.header, 0, len(self.header))
-        elif isinstance(structs, Reading):
+        elif type(structs) is Reading:
             structs = self.headers
         for struct in structs:
             if type(struct) is DeliveryProperties:
@@ -75,7 +75,7 @@ class TransferReceived(Value):
         structs = self._memo
         if structs is None:  # the call to the other property is dear
             structs = self._memo = decode_headers(self.header, 0, len(self.header))
-        elif isinstance(structs, Reading):
+        elif type(structs) is Reading:
             structs = self.headers
         for struct in structs:
             if type(struct) is MessageProperties:
@@ -88,7 +88,7 @@ class TransferReceived(Value):
         structs = self._memo
         if structs is None:  # the call to the other property is dear
             structs = self._memo = decode_headers(self.header, 0, len(self.header))
-        elif isinstance(structs, Reading):
+        elif type(structs) is Reading:
             structs = self.headers
         for struct in structs:
             if type(struct) is FragmentProperties:

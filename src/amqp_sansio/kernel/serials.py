@@ -157,8 +157,8 @@ class RangeSet:
 
     @classmethod
     def _of_line(cls, line: tuple[Range, ...]) -> RangeSet:
-        made = RangeSet.__new__(RangeSet)
-        object.__setattr__(made, "_line", line)
+        made: RangeSet = object.__new__(RangeSet)
+        _set_line(made, line)
         return made
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -170,7 +170,8 @@ class RangeSet:
     @property
     def ranges(self) -> tuple[Range, ...]:
         """The ranges, both ends included, ascending by RFC 1982; no two touch."""
-        return _circle(self._line)
+        line = self._line
+        return line if len(line) < 2 else _circle(line)
 
     def iter_ranges(self) -> Iterator[Range]:
         """The same, one after the other."""
@@ -248,6 +249,7 @@ class RangeSet:
         return RangeSet, (self.ranges,)
 
 
+_set_line: Final = RangeSet.__dict__["_line"].__set__  # what `__setattr__` keeps everybody else from
 EMPTY: Final = RangeSet()
 
 
@@ -336,7 +338,10 @@ class MutableRangeSet:
 
     def freeze(self) -> RangeSet:
         """The set as it is now."""
-        return RangeSet._of_line(tuple(zip(self._lows, self.highs, strict=True)))
+        lows = self._lows
+        if len(lows) == 1:  # nearly always
+            return RangeSet._of_line(((lows[0], self.highs[0]),))
+        return RangeSet._of_line(tuple(zip(lows, self.highs, strict=True)))
 
     @property
     def range_count(self) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, final
 
 import attrs
 
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 
 
+@final  # so that a look at its type is as good as isinstance, and quicker
 @attrs.frozen
 class Reading:
     """What decoding a value may cost, and what it lets pass.  The first three are the limits of the same name."""
