@@ -138,9 +138,14 @@ class Crossing:
         across = len(self._received) == len(self._quotes) and len(self._collected) == len(self._orders)
         return len(sides) == 2 and across and not any(each.in_doubt for each in sides)
 
-    def _broke(self, text: str) -> None:
-        if "into a frame" in text:
-            self._torn.add(self._link.connections)
+    def _at_either(self, event: Event) -> None:
+        match event:
+            case CommandsCompleted(ids=ids):
+                self._confirmed += len(ids)
+            case ConnectionClosed(text=text) if "into a frame" in text:
+                self._torn.add(self._link.connections)
+            case _:
+                pass
 
     # --- the client: subscribes under a window, accepts what comes, sends orders ---------------------------------------------
 
@@ -160,12 +165,8 @@ class Crossing:
                 self._received.append(body)
                 assert self._ours is not None
                 self._ours.accept(id)
-            case CommandsCompleted(ids=ids):
-                self._confirmed += len(ids)
-            case ConnectionClosed(text=text):
-                self._broke(text)
             case _:
-                pass
+                self._at_either(event)
 
     # --- the server: delivers as far as the credit goes, collects orders -----------------------------------------------------
 
@@ -182,12 +183,8 @@ class Crossing:
                 assert self._theirs is not None
                 if id in self._theirs.inbound.incomplete:
                     self._theirs.complete(id)
-            case CommandsCompleted(ids=ids):
-                self._confirmed += len(ids)
-            case ConnectionClosed(text=text):
-                self._broke(text)
             case _:
-                pass
+                self._at_either(event)
 
     def _say(self) -> None:
         ours, theirs = self._ours, self._theirs

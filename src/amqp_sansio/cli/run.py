@@ -10,7 +10,7 @@ from io import StringIO
 from random import Random
 from typing import Final
 
-from amqp_sansio.cli.crossing import Crossing, Outcome
+from amqp_sansio.cli.crossing import WINDOW, Crossing, Outcome
 
 _MESSAGES: Final = 24
 _BODY: Final = 500
@@ -79,7 +79,7 @@ def _verdict(crossing: Crossing, outcome: Outcome) -> int:
         ("server to client", _tally(outcome.received, down)),
         ("client to server", _tally(outcome.collected, up)),
         ("commands", f"{outcome.commands} said, {outcome.confirmed} told complete"),
-        ("credit", f"a window of 4 messages; unused in the end: {outcome.credit_left}"),
+        ("credit", f"a window of {WINDOW} messages; unused in the end: {outcome.credit_left}"),
         ("octets", f"{outcome.octets} written by both sides, replays included"),
         ("observer", f"{outcome.violations or 'no'} violations heard by a third person on the link"),
     )

@@ -14,40 +14,49 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
 
-class Subscription:
-    """What we subscribed to.  Messages come while there is credit in both units; it begins with none, in window mode.
+class Terms:
+    """What both sides know of a subscription: its queue and destination, its modes and its credit."""
 
-    The credit seen from here is an upper bound of what may still come: what the other side has sent and we have not read is
-    not subtracted yet.
-    """
+    __slots__ = ("accept_mode", "acquire_mode", "destination", "flow", "queue")
 
-    __slots__ = ("_session", "accept_mode", "acquire_mode", "cancelled", "destination", "flow", "queue")
-
-    def __init__(
-        self, session: Session, queue: str, destination: str, accept_mode: int, acquire_mode: int, flow: Flow | None = None
-    ) -> None:
-        self._session: Final = session
+    def __init__(self, queue: str, destination: str, accept_mode: int, acquire_mode: int, flow: Flow | None = None) -> None:
         self.queue: Final = queue
         self.destination: Final = destination
         self.accept_mode: Final = accept_mode
         self.acquire_mode: Final = acquire_mode
         self.flow: Final = flow or Flow()
-        self.cancelled = False
 
     @property
     def message_credit(self) -> int:
-        """How many more messages may come: 0 to 2**32 - 2, or INFINITE."""
+        """How many more messages may be transferred: 0 to 2**32 - 2, or INFINITE."""
         return self.flow.messages.available
 
     @property
     def octet_credit(self) -> int:
-        """How many more octets of header and body may come: 0 to 2**32 - 2, or INFINITE."""
+        """How many more octets of header and body may be transferred: 0 to 2**32 - 2, or INFINITE."""
         return self.flow.octets.available
 
     @property
     def mode(self) -> int:
         """0 credit, 1 window."""
         return self.flow.mode
+
+
+class Subscription(Terms):
+    """What we subscribed to.  Messages come while there is credit in both units; it begins with none, in window mode.
+
+    The credit seen from here is an upper bound of what may still come: what the other side has sent and we have not read is
+    not subtracted yet.
+    """
+
+    __slots__ = ("_session", "cancelled")
+
+    def __init__(
+        self, session: Session, queue: str, destination: str, accept_mode: int, acquire_mode: int, flow: Flow | None = None
+    ) -> None:
+        super().__init__(queue, destination, accept_mode, acquire_mode, flow)
+        self._session: Final = session
+        self.cancelled = False
 
     @property
     def unsettled(self) -> RangeSet:
@@ -111,32 +120,10 @@ class Subscription:
         return f"<Subscription {self.destination!r} to {self.queue!r}>"
 
 
-class Subscriber:
+class Subscriber(Terms):
     """Somebody at the other side who subscribed to us: where `Session.deliver` sends, and how much it may."""
 
-    __slots__ = ("accept_mode", "acquire_mode", "destination", "flow", "queue")
-
-    def __init__(self, queue: str, destination: str, accept_mode: int, acquire_mode: int, flow: Flow | None = None) -> None:
-        self.queue: Final = queue
-        self.destination: Final = destination
-        self.accept_mode: Final = accept_mode
-        self.acquire_mode: Final = acquire_mode
-        self.flow: Final = flow or Flow()
-
-    @property
-    def message_credit(self) -> int:
-        """How many more messages may be delivered: 0 to 2**32 - 2, or INFINITE."""
-        return self.flow.messages.available
-
-    @property
-    def octet_credit(self) -> int:
-        """How many more octets may be delivered: 0 to 2**32 - 2, or INFINITE."""
-        return self.flow.octets.available
-
-    @property
-    def mode(self) -> int:
-        """0 credit, 1 window."""
-        return self.flow.mode
+    __slots__ = ()
 
     def __repr__(self) -> str:
         return f"<Subscriber {self.destination!r} to {self.queue!r}>"
