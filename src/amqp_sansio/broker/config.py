@@ -15,9 +15,9 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
     return (values,) if isinstance(values, str) else tuple(values)
 
 
-def _host_names(instance: object, attribute: object, names: Iterable[object] | None) -> None:
+def _host_names(instance: object, attribute: object, names: tuple[str, ...] | None) -> None:
     for name in names or ():
-        if not isinstance(name, str) or len(name.encode("utf-8", "surrogatepass")) > 255:
+        if type(name) is not str or len(name.encode("utf-8", "surrogatepass")) > 255:
             raise EncodeError("BrokerConfig.virtual_hosts", f"names of at most 255 octets, not {name!r}")
 
 
