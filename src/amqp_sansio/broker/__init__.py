@@ -1,1 +1,1 @@
-"""A model broker without I/O: octets and calls in; octets, events, journal entries and one deadline out."""
+"""A broker without I/O, in memory: the model (queues, exchanges, bindings), and a server-role connection joined to it."""
