@@ -1,6 +1,6 @@
 """What a table is: columns with type, unit and text; their form in Spark's words.  `captures.tables` holds them all.
 
-Nothing is imported for it: `captures.arrow` makes Arrow schemas of the same definitions, `spark/` the schemas of data frames,
+Nothing is imported for it: `captures.columns` makes Arrow schemas of the same definitions, `spark/` the schemas of data frames,
 the docs a page.
 """
 

@@ -5,7 +5,7 @@ import datetime
 import pyarrow as pa
 import pytest
 
-from amqp_sansio.captures.arrow.tables import KIND, table_batch, table_schema, wide_batch, wide_schema
+from amqp_sansio.captures.columns.tables import KIND, table_batch, table_schema, wide_batch, wide_schema
 from amqp_sansio.captures.schema import Table
 from amqp_sansio.captures.tables import COMMON, DEFAULT_TABLES, TABLES
 
