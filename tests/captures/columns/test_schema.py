@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.captures.arrow.schema import PACKETS_ARROW, arrow_schema
+from amqp_sansio.captures.columns.schema import PACKETS_ARROW, arrow_schema
 from amqp_sansio.captures.packets_schema import NAMES, PACKETS, picked
 
 
