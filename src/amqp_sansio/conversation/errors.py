@@ -1,0 +1,112 @@
+"""What an adapter raises into its user's hands when the other side, or the way to it, failed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.errors import AmqpError
+from amqp_sansio.events import ConnectionClosed, ExceptionReceived, Origin
+from amqp_sansio.kernel.serials import EMPTY, RangeSet
+
+
+class ConnectFailed(AmqpError):
+    """No connection could be opened.  `endpoint` is where, `cause` what the other side, or the system, said."""
+
+    def __init__(self, endpoint: str, cause: str) -> None:
+        super().__init__(f"{endpoint}: {cause}")
+        self.endpoint: Final = endpoint
+        self.cause: Final = cause
+
+    def __reduce__(self) -> tuple[type[ConnectFailed], tuple[str, str]]:
+        return type(self), (self.endpoint, self.cause)
+
+
+class ConnectionLost(AmqpError):
+    """The connection ended, and nobody comes back to it.  `cause` tells who ended it and why."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(cause)
+        self.cause: Final = cause
+
+    def __reduce__(self) -> tuple[type[ConnectionLost], tuple[str]]:
+        return type(self), (self.cause,)
+
+
+class SessionFailed(AmqpError):
+    """The other side refused a command (execution.exception), which ends the session.
+
+    `code` is its error code, `command` what it refused when that is known, `text` what it says.
+    """
+
+    def __init__(self, session: bytes, code: int, text: str, command: str = "") -> None:
+        what = f" to {command}" if command else ""
+        super().__init__(f"session {session!r}: the other side answers {code}{what}: {text or 'no text'}")
+        self.session: Final = session
+        self.code: Final = code
+        self.text: Final = text
+        self.command: Final = command
+
+    def __reduce__(self) -> tuple[type[SessionFailed], tuple[bytes, int, str, str]]:
+        return type(self), (self.session, self.code, self.text, self.command)
+
+
+class SessionLost(AmqpError):
+    """The session is over and was not resumed.  What this error answers may have happened, or not.
+
+    `in_doubt` are the commands of ours that the other side never called complete; `cause` tells why.
+    """
+
+    def __init__(self, session: bytes, cause: str, in_doubt: RangeSet = EMPTY) -> None:
+        doubt = f"; in doubt: {in_doubt}" if in_doubt else ""
+        super().__init__(f"session {session!r} is lost: {cause}{doubt}")
+        self.session: Final = session
+        self.cause: Final = cause
+        self.in_doubt: Final = in_doubt
+
+    def __reduce__(self) -> tuple[type[SessionLost], tuple[bytes, str, RangeSet]]:
+        return type(self), (self.session, self.cause, self.in_doubt)
+
+
+class MessageReturned(AmqpError):
+    """The other side rejected a message that was published (message.reject): 1 unroutable, 2 nobody took it at once."""
+
+    def __init__(self, code: int, text: str) -> None:
+        why = {1: "unroutable", 2: "nobody could take it at once"}.get(code, "rejected")
+        super().__init__(f"{why}{f': {text}' if text else ''}")
+        self.code: Final = code
+        self.text: Final = text
+
+    def __reduce__(self) -> tuple[type[MessageReturned], tuple[int, str]]:
+        return type(self), (self.code, self.text)
+
+
+class TransactionFailed(AmqpError):
+    """A transaction was not committed: `outcome` is "rolled back", or "unknown" where the answer was lost."""
+
+    def __init__(self, outcome: str, text: str = "") -> None:
+        super().__init__(f"the transaction is {outcome}{f': {text}' if text else ''}")
+        self.outcome: Final = outcome
+        self.text: Final = text
+
+    def __reduce__(self) -> tuple[type[TransactionFailed], tuple[str, str]]:
+        return type(self), (self.outcome, self.text)
+
+
+def cause_of(closed: ConnectionClosed) -> str:
+    """One sentence about how a connection ended."""
+    who = {
+        Origin.PEER: "the other side closed it",
+        Origin.LOCAL: "it was closed here",
+        Origin.VIOLATION: "the other side broke the protocol",
+        Origin.TIMEOUT: "time ran out",
+        Origin.EOF: "the octets ended",
+    }[closed.origin]
+    code = f" ({closed.code})" if closed.code is not None else ""
+    violation = closed.violation
+    text = closed.text if violation is None else f"{violation.rule}: {violation.text or violation.said}"
+    return f"{who}{code}{f': {text}' if text else ''}"
+
+
+def failure_of(session: bytes, exception: ExceptionReceived, command: str) -> SessionFailed:
+    """The error for an exception of the other side."""
+    return SessionFailed(session, exception.error_code, exception.description, command)
