@@ -178,13 +178,15 @@ class MessageStored(Operation):
 class Enqueued(Operation):
     """A stored message stands on a durable queue, behind what stands there on its priority."""
 
-    __slots__ = ("number", "queue")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "queue", "number")
+    __slots__ = ("number", "queue", "redelivered")
+    FIELDS: ClassVar[tuple[str, ...]] = ("host", "queue", "number", "redelivered")
 
-    def __init__(self, host: str, queue: str, number: int) -> None:
+    def __init__(self, host: str, queue: str, number: int, redelivered: bool = False) -> None:
         super().__init__(host)
         self.queue: Final = queue
         self.number: Final = number
+        self.redelivered: Final = redelivered
+        """Whether it may have been delivered from there before."""
 
 
 class Dequeued(Operation):
