@@ -107,10 +107,10 @@ def _map(value: Value) -> object:
 
 
 _READERS: Final[dict[str, _Reader]] = {
-    **dict.fromkeys(("host", "queue", "exchange", "type", "alternate", "key", "routing_key"), _text),
-    **dict.fromkeys(("exclusive", "auto_delete", "persistent", "redelivered"), _flag),
-    **dict.fromkeys(("number", "priority", "timeout", "status"), _number),
-    **dict.fromkeys(("header", "body", "user_id"), _octets),
+    **dict.fromkeys(("host", "queue", "exchange", "type", "alternate", "key"), _text),
+    **dict.fromkeys(("exclusive", "auto_delete", "redelivered"), _flag),
+    **dict.fromkeys(("number", "timeout", "status"), _number),
+    **dict.fromkeys(("header", "body"), _octets),
     "expires": _typed(int, float, type(None)),
     "arguments": _map,
     "xid": _xid,
