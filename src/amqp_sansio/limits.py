@@ -73,3 +73,41 @@ class Limits:
 
 
 DEFAULT_LIMITS: Final = Limits()
+
+
+@attrs.frozen(kw_only=True)
+class BrokerLimits:
+    """What a broker may be made to keep and to do.  Octets and counts; all positive.
+
+    A client that goes beyond one is refused with 506 (resource-limit-exceeded), unless another answer is named.
+    """
+
+    virtual_hosts: int = 64
+    """Virtual hosts of one broker; opening one more is answered with close 320."""
+    exchanges: int = 65536
+    """Exchanges of one virtual host."""
+    queues: int = 65536
+    """Queues of one virtual host."""
+    bindings: int = 1024 * 1024
+    """Bindings of one virtual host."""
+    queue_messages: int = 1024 * 1024
+    """Messages in one queue, acquired ones included."""
+    queue_octets: int = 1024 * _MIB
+    """Octets of header and body of the messages in one queue."""
+    throttle_messages: int = 256 * 1024
+    """Messages in one queue from which on its publishers, if they understand it, are told to wait until half are gone."""
+    branches: int = 4096
+    """Branches of distributed transactions that one virtual host knows."""
+    transaction_messages: int = 256 * 1024
+    """Messages and accepts that one transaction holds back."""
+    transaction_octets: int = 256 * _MIB
+    """Octets of header and body that one transaction holds back."""
+    outbox_octets: int = 1 * _MIB
+    """Octets that wait to be taken from one connection, from which on it gets no more deliveries and is not read."""
+    unaccepted_transfers: int = 65536
+    """Transfers to one session that it has not settled; it gets no more until it does."""
+    kept_sessions: int = 4096
+    """Sessions of one identity that outlive their connection; the next one is granted a timeout of 0."""
+
+
+DEFAULT_BROKER_LIMITS: Final = BrokerLimits()

@@ -1,0 +1,39 @@
+"""Frozen settings of a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import attrs
+
+from amqp_sansio.errors import EncodeError
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+
+
+def _names(values: Iterable[str]) -> tuple[str, ...]:
+    return (values,) if isinstance(values, str) else tuple(values)
+
+
+def _host_names(instance: object, attribute: object, names: tuple[str, ...] | None) -> None:
+    for name in names or ():
+        if type(name) is not str or len(name.encode("utf-8", "surrogatepass")) > 255:
+            raise EncodeError("BrokerConfig.virtual_hosts", f"names of at most 255 octets, not {name!r}")
+
+
+@attrs.frozen(kw_only=True)
+class BrokerConfig:
+    """How a broker keeps what it is given.  How it talks is each connection's `ServerConfig`."""
+
+    virtual_hosts: tuple[str, ...] | None = attrs.field(
+        default=None, converter=attrs.converters.optional(_names), validator=_host_names
+    )
+    """The virtual hosts that exist; another one is answered with close 402.  None: any, made when it is first opened."""
+    journal: bool = False
+    """True: durable changes come out as entries (`Broker.journal`), and what depends on them waits for `Broker.journalled`."""
+    epoch: float | None = None
+    """POSIX seconds at moment 0 of the broker's clock.  None: unknown, and no expiration is written into messages."""
+    limits: BrokerLimits = DEFAULT_BROKER_LIMITS
+
+
+DEFAULT_BROKER_CONFIG: Final = BrokerConfig()

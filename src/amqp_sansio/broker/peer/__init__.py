@@ -1,0 +1,1 @@
+"""A connection of the broker: commands in; effect, result and completion out."""
