@@ -7,6 +7,7 @@ from typing import Final
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import ConnectionClosed, ExceptionReceived, Origin
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.spec.codes import XaStatus
 
 
 class ConnectFailed(AmqpError):
@@ -90,6 +91,18 @@ class TransactionFailed(AmqpError):
 
     def __reduce__(self) -> tuple[type[TransactionFailed], tuple[str, str]]:
         return type(self), (self.outcome, self.text)
+
+
+class BranchFailed(AmqpError):
+    """A word about a branch was not answered with XA_OK: `status` is the answer, None when it was lost with the session."""
+
+    def __init__(self, verb: str, status: XaStatus | None) -> None:
+        super().__init__(f"{verb}: {'no answer: the outcome is unknown' if status is None else status.name}")
+        self.verb: Final = verb
+        self.status: Final = status
+
+    def __reduce__(self) -> tuple[type[BranchFailed], tuple[str, XaStatus | None]]:
+        return type(self), (self.verb, self.status)
 
 
 def cause_of(closed: ConnectionClosed) -> str:

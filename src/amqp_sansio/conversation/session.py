@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar
 
@@ -13,6 +14,8 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.dtx import Xid
 
 Value = TypeVar("Value")
 
@@ -83,6 +86,53 @@ class Session:
         if not ticket.done:
             self.talk.prompt()
         await self._wait(ticket)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """A local transaction: committed at the end of the block, rolled back when the block raises.
+
+        What is published and accepted in it counts together or not at all.  TransactionFailed when it was not committed, or
+        when nobody can know.
+        """
+        self.talk.transactions.select_tx()
+        try:
+            yield
+        except BaseException:
+            if self.talk.session.state == "attached":
+                self.talk.transactions.rollback()
+            raise
+        await self._wait(self.talk.transactions.commit())
+
+    @asynccontextmanager
+    async def branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> AsyncIterator[None]:
+        """Work in the branch of a distributed transaction: ended with the block, marked as failed when the block raises.
+
+        Then `prepare`, `commit` or `rollback` decide about it.
+        """
+        await self._wait(self.talk.transactions.start(xid, join=join, resume=resume))
+        try:
+            yield
+        except BaseException:
+            if self.talk.session.state == "attached":
+                self.talk.transactions.end(xid, fail=True)
+            raise
+        await self._wait(self.talk.transactions.end(xid))
+
+    async def prepare(self, xid: Xid) -> XaStatus:
+        """The first phase: XA_OK, or XA_RDONLY where nothing is to be decided.  BranchFailed for any other answer."""
+        return await self._wait(self.talk.transactions.prepare(xid))
+
+    async def commit(self, xid: Xid, *, one_phase: bool = False) -> None:
+        """The second phase: the work of the branch is final; `one_phase` without a first."""
+        await self._wait(self.talk.transactions.commit_branch(xid, one_phase=one_phase))
+
+    async def rollback(self, xid: Xid) -> None:
+        """The work of the branch is undone."""
+        await self._wait(self.talk.transactions.rollback_branch(xid))
+
+    async def recover(self) -> tuple[Xid, ...]:
+        """The branches in doubt at this broker."""
+        return await self._wait(self.talk.transactions.recover())
 
     def subscribe(
         self, queue: str, *, prefetch: int = 100, octets: int = INFINITE, accept: bool = True, browse: bool = False

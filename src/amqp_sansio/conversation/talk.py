@@ -14,6 +14,7 @@ from uuid import UUID
 from amqp_sansio.conversation.errors import MessageReturned, SessionLost, failure_of
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.conversation.transactions import Transactions
 from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import LimitError, LocalProtocolError
@@ -79,6 +80,7 @@ class Talk:
         self._unprompted = False  # there is a publish behind the last thing that asked for completion
         self._failure: Exception | None = None
         self._numbers = 0
+        self.transactions: Final = Transactions(self)
 
     @property
     def session(self) -> Session:
@@ -261,7 +263,7 @@ class Talk:
                 self._check_room()
                 self.attached.settle(None)
             case _:
-                pass
+                self.transactions.hear(event)
 
     def _completed(self, ids: RangeSet) -> None:
         for id in pick(ids, self._tickets):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -15,6 +16,8 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.dtx import Xid
 
 
 class Session:
@@ -80,6 +83,63 @@ class Session:
             if not ticket.done:
                 self.talk.prompt()
             self._driver.wait(ticket)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A local transaction: committed at the end of the block, rolled back when the block raises.
+
+        What is published and accepted in it counts together or not at all.  TransactionFailed when it was not committed, or
+        when nobody can know.
+        """
+        with self._lock:
+            self.talk.transactions.select_tx()
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                if self.talk.session.state == "attached":
+                    self.talk.transactions.rollback()
+            raise
+        with self._lock:
+            self._driver.wait(self.talk.transactions.commit())
+
+    @contextmanager
+    def branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Iterator[None]:
+        """Work in the branch of a distributed transaction: ended with the block, marked as failed when the block raises.
+
+        Then `prepare`, `commit` or `rollback` decide about it.
+        """
+        with self._lock:
+            self._driver.wait(self.talk.transactions.start(xid, join=join, resume=resume))
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                if self.talk.session.state == "attached":
+                    self.talk.transactions.end(xid, fail=True)
+            raise
+        with self._lock:
+            self._driver.wait(self.talk.transactions.end(xid))
+
+    def prepare(self, xid: Xid) -> XaStatus:
+        """The first phase: XA_OK, or XA_RDONLY where nothing is to be decided.  BranchFailed for any other answer."""
+        with self._lock:
+            return self._driver.wait(self.talk.transactions.prepare(xid))
+
+    def commit(self, xid: Xid, *, one_phase: bool = False) -> None:
+        """The second phase: the work of the branch is final; `one_phase` without a first."""
+        with self._lock:
+            self._driver.wait(self.talk.transactions.commit_branch(xid, one_phase=one_phase))
+
+    def rollback(self, xid: Xid) -> None:
+        """The work of the branch is undone."""
+        with self._lock:
+            self._driver.wait(self.talk.transactions.rollback_branch(xid))
+
+    def recover(self) -> tuple[Xid, ...]:
+        """The branches in doubt at this broker."""
+        with self._lock:
+            return self._driver.wait(self.talk.transactions.recover())
 
     def subscribe(
         self, queue: str, *, prefetch: int = 100, octets: int = INFINITE, accept: bool = True, browse: bool = False
