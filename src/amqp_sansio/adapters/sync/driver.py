@@ -114,6 +114,8 @@ class Driver:
     def _connection(self, endpoint: Endpoint) -> None:
         """One connection, from its socket to its end."""
         until = time.monotonic() + self.address.connect_timeout
+        with self._changed:
+            self.client.begin()
         connected: socket.socket = socket.create_connection((endpoint.host, endpoint.port), self.address.connect_timeout)
         try:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -122,7 +124,6 @@ class Driver:
                 connected = context.wrap_socket(connected, server_hostname=endpoint.host)
             connected.setblocking(False)
             with self._changed:
-                self.client.begin()
                 self._outbox.clear()
                 self._socket = connected
             self._drive(connected, until)
