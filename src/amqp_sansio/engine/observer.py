@@ -114,6 +114,11 @@ class Observer:
         """
         return self._ears[speaker].unfinished
 
+    def frames(self, speaker: Speaker) -> int:
+        """Frames of `speaker` that were cut so far."""
+        reader = self._ears[speaker].reader
+        return 0 if reader is None else reader.frames
+
     def next_event(self) -> Observed | None:
         """The next thing observed; None when more must be heard first."""
         while not self._events:
@@ -335,7 +340,7 @@ class Observer:
                     self._transfers.clear()
                 self._transfers[payload] = (command, sync)
         if header:
-            self._headers(dialect, verb, header)
+            self._headers(dialect, seen, header)
         if assembly.unended:
             text = "neither header nor body was marked as the last segment; the next command simply starts"
             findings.divergence("assembly.unended", verb, text, ("E header", "b E body"))
@@ -356,12 +361,12 @@ class Observer:
         said = verb if verb in SECRET_VERBS else f"{verb} as {payload[:40].hex(' ')}"
         self._witness.findings.divergence("encoding", said, text, about=verb)
 
-    def _headers(self, dialect: Dialect, verb: str, header: bytes) -> None:
+    def _headers(self, dialect: Dialect, seen: CommandSeen, header: bytes) -> None:
         try:
             dialect.layout.walk_headers(header, 0, len(header), self.limits)
-            dialect.layout.decode_headers(header, 0, len(header), self._reading)
+            seen.remember(dialect.layout.decode_headers(header, 0, len(header), self._reading))
         except DecodeError as error:
-            self._witness.findings.breach(rule_of("header", error), verb, str(error), legal_of(error), error.code)
+            self._witness.findings.breach(rule_of("header", error), seen.verb, str(error), legal_of(error), error.code)
 
     # Plain values.
 
