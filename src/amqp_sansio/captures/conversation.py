@@ -66,6 +66,7 @@ class Marks:
         self.times: list[int] = []
 
     def add(self, end: int, packet: int, time: int) -> None:
+        """The next packet's octets end there."""
         if self.packets and packet < self.packets[-1]:  # it waited for an earlier octet that was captured later
             packet, time = self.packets[-1], self.times[-1]
         self.ends.append(end)

@@ -63,6 +63,8 @@ class Talk(Flow):
 
 
 class Past(NamedTuple):
+    """What is remembered of a connection that has ended."""
+
     ends: tuple[int, int]  # the next sequence number of each side
     syn: tuple[int | None, int | None]
     foreign: bool  # it did not speak AMQP and may still go on
@@ -146,8 +148,10 @@ class Listener:
     def resume(self, state: tuple[object, ...]) -> None:
         """Goes on where another one was when `state` was taken.  TypeError or ValueError when that is none."""
         talks, strangers, past, used, reset, count, packet, time, waiting = state
-        for mine, theirs in zip((self._talks, self._strangers, self._past, self._used), (talks, strangers, past, used), strict=True):
-            mine.update(theirs)  # type: ignore[attr-defined]
+        self._talks.update(talks)  # type: ignore[call-overload]
+        self._strangers.update(strangers)  # type: ignore[call-overload]
+        self._past.update(past)  # type: ignore[call-overload]
+        self._used.update(used)  # type: ignore[call-overload]
         self._reset.extend(reset)  # type: ignore[arg-type]
         for value in (count, packet, time, waiting):
             if type(value) is not int:
@@ -191,7 +195,7 @@ class Listener:
         self._count += 1
 
     def segment(self, key: Key, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int) -> None:
-        """A TCP segment of the packet at hand.  `key` has the lower address and port first, `side` tells which of the two spoke;
+        """A TCP segment of the packet at hand.  `key` has the lower address and port first, `side` tells which of them spoke;
         `cut` is how many octets behind `octets` were not captured."""
         talk = self._talks.get(key) or self._strangers.get(key)
         if flags & SYN and talk is not None and talk.another(side, sequence) and not flags & RST:
@@ -243,7 +247,7 @@ class Listener:
 
     def _number(self, key: Key, another: bool) -> int:
         """The how-manieth connection on these ports it is; `another` than the last one, if there was one."""
-        name = b"%s%d,%s%d" % key  # noqa: UP031 -- octets
+        name = b"%s%d,%s%d" % key
         which = int.from_bytes(blake2b(name, digest_size=8).digest(), "big")  # the same in every process
         number = self._used.pop(which, 0)
         number += another or not number

@@ -149,4 +149,23 @@ class Note(Value):
         self.channel: Final = channel
 
 
-Observation: TypeAlias = HeaderSeen | ControlSeen | CommandSeen | OpaqueSeen | Violation | Note
+class FrameSeen(Value):
+    """One frame as it was cut, told only on request, before what it completes.
+
+    `flags` are its first octet, `kind` its segment type (0 control, 1 command, 2 header, 3 body); `verb` is what the first
+    frame of a control or command says, None for others.
+    """
+
+    __slots__ = ("channel", "flags", "kind", "track", "verb")
+    FIELDS: ClassVar[tuple[str, ...]] = ("flags", "kind", "track", "channel", "verb")
+    __match_args__ = ("flags", "kind", "track", "channel", "verb")
+
+    def __init__(self, flags: int, kind: int, track: int, channel: int, verb: str | None) -> None:
+        self.flags: Final = flags
+        self.kind: Final = kind
+        self.track: Final = track
+        self.channel: Final = channel
+        self.verb: Final = verb
+
+
+Observation: TypeAlias = HeaderSeen | ControlSeen | CommandSeen | OpaqueSeen | FrameSeen | Violation | Note

@@ -43,7 +43,8 @@ class ConnectionReplay:
     def __init__(self, options: ReplayOptions = DEFAULT_OPTIONS) -> None:
         self.options: Final = options
         self._rows: Final = Rows()
-        self._listener: Final = Listener(observers(options.strict), self._heard, self._ended, options.ports)
+        make = observers(options.strict, "frames" in options.tables)
+        self._listener: Final = Listener(make, self._heard, self._ended, options.ports)
         self._listener.floors = False
         self._recorders: dict[Talk, Recorder] = {}
         self._last: tuple[Talk, Recorder] | None = None
@@ -144,7 +145,7 @@ class ConnectionReplay:
         self._last = None
 
     def _damage(self, ts: int, note: str, file: int, offset: int) -> None:
-        row = (ts, None, "damage", "capture", note, [], note, None, None, None, file, offset)
+        row: tuple[object, ...] = (ts, None, "damage", "capture", note, [], note, None, None, None, file, offset)
         common = self._capture, self.options.broker or "unknown", self._key
         if "violations" in self.options.tables:
             self._made.append(Records("violations", table_batch(TABLES["violations"], common, [row])))
@@ -189,9 +190,10 @@ class ConnectionReplay:
         made = cls(options)
         state = read(octets, made._given())
         try:
-            listener, own = state  # type: ignore[misc]
-            made._listener.resume(listener)
-            made._recorders, made._order, made._capture, made._ends, made._first, made._key = own
+            if not isinstance(state, tuple):
+                raise TypeError(type(state).__name__)
+            made._listener.resume(state[0])
+            made._recorders, made._order, made._capture, made._ends, made._first, made._key = state[1]
         except (TypeError, ValueError, AttributeError) as error:
             raise DecodeError("state of a replay", 1, f"not a snapshot of a replay: {error}") from error
         return made

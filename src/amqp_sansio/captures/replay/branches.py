@@ -24,8 +24,8 @@ def name_of(xid: Xid) -> str:
 class Branch:
     """One branch."""
 
-    __slots__ = ("accepts", "decide", "decided", "end", "error", "first", "one_phase", "outcome", "prepare", "prepared", "start",
-                 "starts", "status", "timeout", "transfers", "xid")  # fmt: skip
+    __slots__ = ("accepts", "decide", "decided", "end", "error", "first", "one_phase", "outcome", "prepare", "prepared",
+                 "start", "starts", "status", "timeout", "transfers", "xid")  # fmt: skip
 
     def __init__(self, xid: str, time: int) -> None:
         self.xid: Final = xid

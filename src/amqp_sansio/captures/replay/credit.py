@@ -18,7 +18,7 @@ WINDOW_MESSAGES: Final = 65536
 
 
 class Subscription:
-    """One subscription.  `stalled` is since when its credit has been at zero because a delivery used it up; None: it has not."""
+    """One subscription.  `stalled` is since when its credit has been at zero because a delivery used it up, or None."""
 
     __slots__ = ("flow", "queue", "stalled")
 
@@ -74,10 +74,9 @@ class CreditLine:
         elif isinstance(command, Cancel):
             flow.stop()
             del self.subscriptions[name]
-        elif id is not None:
-            if not flow.flushing:
-                flow.begin_flush(id)
-                self._flushes[id] = name
+        elif id is not None and not flow.flushing:
+            flow.begin_flush(id)
+            self._flushes[id] = name
         self._tell(time, name, found, event, stalled=stalled)
 
     def delivered(self, time: int, id: int | None, name: str, octets: int) -> str | None:

@@ -48,8 +48,8 @@ C_TEXT: Final = place(COMMANDS, "error_text")
 class Half:
     """`known` tells whether everything it said, and everything the other side said of it, has been heard."""
 
-    __slots__ = ("awaited", "commands", "complete", "count", "grace", "incomplete", "known", "next", "rows", "sent", "transfers",
-                 "unsettled")  # fmt: skip
+    __slots__ = ("awaited", "commands", "complete", "count", "grace", "incomplete", "known", "next", "rows", "sent",
+                 "transfers", "unsettled")  # fmt: skip
 
     def __init__(self, rows: Rows, known: bool) -> None:
         self.rows: Final = rows

@@ -50,7 +50,9 @@ class Message:
         self.out = False
         """Its row has gone out, or both have."""
 
-    def completed(self, time: int | None, rows: Rows, outcome: str = DONE, code: int | None = None, text: str | None = None) -> None:
+    def completed(
+        self, time: int | None, rows: Rows, outcome: str = DONE, code: int | None = None, text: str | None = None
+    ) -> None:
         """Its recipient says that it is complete (`time` None: that is not known); the row of `commands` goes out."""
         row = self.row
         self.complete = True

@@ -12,14 +12,15 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.session import Properties, Session, When, text_of
 from amqp_sansio.captures.verdicts import VIOLATION, finding_of
-from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, Note, OpaqueSeen
 from amqp_sansio.errors import DecodeError
+from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, Note, OpaqueSeen
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.spec.base import Control, Struct
 from amqp_sansio.spec.connection import Close, Open, OpenOk, StartOk, TuneOk
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, Transfer
 from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detached, Timeout
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.breaches import KINDS
+from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT
 
 INFINITE: Final = 0xFFFFFFFF
 NOTHING: Final[Properties] = (None, None, None, None, None, None, None, None, None)
@@ -52,7 +53,7 @@ def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) ->
 class Recorder:
     """The rows of one connection go to `rows`; `common` are capture, broker and connection id of each."""
 
-    __slots__ = ("_branches", "_close", "_closed", "_late", "_max", "_mechanism", "_names", "_notes", "_opaque", "_opened",
+    __slots__ = ("_branches", "_close", "_late", "_mechanism", "_names", "_notes", "_opaque", "_opened",
                  "_options", "_props", "_rows", "_sessions", "_talk", "_tuned", "_verbs", "_vhost", "_violations",
                  "commands", "common", "transfers")  # fmt: skip
 
@@ -93,12 +94,23 @@ class Recorder:
             self._command(heard, said)  # type: ignore[arg-type]
         elif kind is ControlSeen:
             self._control(heard, said)  # type: ignore[arg-type]
+        elif kind is FrameSeen:
+            self._frame(heard, said)  # type: ignore[arg-type]
         elif kind is not HeaderSeen:
             self._found(heard)
 
     def forget_read(self) -> None:
         """Drops what can be read again."""
         self._props.clear()
+
+    def _frame(self, heard: Heard, said: FrameSeen) -> None:
+        flags = said.flags
+        marks = [bool(flags & bit) for bit in (FIRST_SEGMENT, LAST_SEGMENT, FIRST_FRAME, LAST_FRAME)]
+        kind = KINDS[said.kind] if said.kind < len(KINDS) else str(said.kind)
+        self._rows.frames.append(
+            (heard.time, heard.speaker, heard.start, said.channel, said.track, kind, *marks, heard.end - heard.start, said.verb,
+             *packet_place(heard.packet))
+        )  # fmt: skip
 
     # Commands.
 

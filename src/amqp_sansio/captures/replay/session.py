@@ -16,7 +16,7 @@ from amqp_sansio.captures.replay.transactions import Transactions
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.kernel.serials import RangeSet, pick
 from amqp_sansio.spec.base import Command, Struct
-from amqp_sansio.spec.dtx import End, Start
+from amqp_sansio.spec.dtx import End, Start, XaResult
 from amqp_sansio.spec.dtx import Select as DtxSelect
 from amqp_sansio.spec.execution import Exception_, Result
 from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Subscribe, Transfer
@@ -196,7 +196,7 @@ class Session:
         if about is not None:
             verb, xid = about
             self._branches.result(verb, xid, value, time)
-            if verb == "dtx.start" and getattr(value, "status", 0) and self._xid == xid:
+            if verb == "dtx.start" and self._xid == xid and isinstance(value, XaResult) and value.status:
                 self._xid = None
         elif isinstance(value, Acquired) and value.transfers and other is self.client:
             unsettled = self.server.unsettled

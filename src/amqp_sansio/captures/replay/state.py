@@ -65,6 +65,8 @@ def read(octets: bytes, given: Mapping[str, object]) -> object:
     try:
         unpacker = zlib.decompressobj()
         plain = unpack(unpacker.decompress(octets[1:], MOST_OCTETS))
+        if not unpacker.eof or unpacker.unused_data:
+            raise ValueError("cut off, or something stands behind it")
     except (zlib.error, ValueError) as error:
         raise DecodeError("state of a replay", 1, f"cannot be read: {error}") from error
     if not isinstance(plain, tuple):
