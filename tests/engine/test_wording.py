@@ -36,10 +36,4 @@ def test_only_a_transfer_and_its_kind_carry_more() -> None:
 def test_what_is_malformed_is_its_speakers_violation() -> None:
     found = violation_of("S", Malformed("frame.size", "too small", 501, 2, 99, False, "size 3", ("at least 12",)))
     assert (found.speaker, found.rule, found.said, found.code) == ("S", "frame.size", "size 3", 501)
-        "S",
-        "frame.size",
-        "size 3",
-        ("at least 12",),
-        501,
-    )
     assert (found.legal, found.channel, found.offset, found.text) == (("at least 12",), 2, 99, "too small")
