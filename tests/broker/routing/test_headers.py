@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.broker.model.things import message, refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.message import Envelope, Message
@@ -15,7 +16,6 @@ from amqp_sansio.broker.routing.headers import Headers
 from amqp_sansio.spec.message import MessageProperties
 from amqp_sansio.spec.values import Map, Str8, Uint8
 from amqp_sansio.wire.headers import encode_headers
-from tests.broker.model.things import message, refusal
 
 
 def routed(arguments: dict[str, Any], headers: dict[str, Any] | None) -> bool:
@@ -88,7 +88,7 @@ def test_the_index_finds_what_looking_at_all_finds(
     exchange = Headers("x")
     queues = [Queue(f"q{n}") for n in range(4)]
     for at, (n, match, arguments) in enumerate(bound):
-        exchange.bind(queues[n], f"{at}", Map({"x-match": match, **arguments}))
+        exchange.bind(queues[n], f"{at}", Map(dict[str, Any]({"x-match": match, **arguments})))
     gone = data.draw(st.sets(st.integers(0, len(bound) - 1)) if bound else st.just(set()))
     for at in gone:
         exchange.unbind(queues[bound[at][0]], f"{at}")

@@ -7,10 +7,10 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.broker.model.things import message
 
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.routing.topic import Topic, Trie
-from tests.broker.model.things import message
 
 WORDS = st.sampled_from(["a", "b", "", "ab"])
 KEYS = st.lists(WORDS, min_size=1, max_size=6).map(".".join)
