@@ -106,6 +106,6 @@ def test_the_index_finds_what_looking_at_all_finds(
 
 def test_headers_that_cannot_be_read_are_refused() -> None:
     exchange = Headers("x")
-    exchange.bind(Queue("q"), "", Map({"x-match": "any", "a": 1}))
+    exchange.bind(Queue("q"), "", binding("any", {"a": 1}))
     header = encode_headers([MessageProperties(application_headers={"a": "b"})])[:-1]
     assert refusal(exchange.route, Message(1, Envelope(header), b"")).condition is conditions.TRANSFER_HEADER
