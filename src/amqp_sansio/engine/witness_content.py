@@ -10,7 +10,6 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.session import CommandPoint, Flush
 
-
 _ANSWERS: Final = {"qos": "qos-ok", "consume": "consume-ok", "open": "open-ok", "open-ok": "stage"}
 """What the other side may answer even when it was asked at the wrong time: it is not the one to blame."""
 

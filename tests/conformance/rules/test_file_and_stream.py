@@ -117,7 +117,8 @@ def test_what_is_staged_is_the_rest_of_the_size_that_was_announced(size: int, re
     (event,) = speaking.say(content(file.Stage(), FileProperties(), bytes(rest)))
     assert isinstance(event, CommandReceived)
     assert len(event.body) == rest
-    short: list[Said] = [("C", file.Open("f", 5)), ("S", file.OpenOk(0)), ("C", content(file.Stage(), FileProperties(), b"four"))]
+    four = content(file.Stage(), FileProperties(), b"four")
+    short: list[Said] = [("C", file.Open("f", 5)), ("S", file.OpenOk(0)), ("C", four)]
     assert overheard(*SESSION, *short) == ["C file.open.content-size.content-size"]
     assert overheard(*SESSION, *staged("C", size=5), *staged("S"), *staged("C"), strict=True) == []
 
