@@ -33,7 +33,7 @@ help:
 set-up: $(STAMP)
 
 $(STAMP): pyproject.toml tools/chores/set-up
-	@PYTHON="$(PYTHON)" VENV="$(VENV)" tools/chores/set-up -e '.[dev]'
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" tools/chores/set-up -e '.[dev,spark]'
 	@printf '%s' "$(CURDIR)" > $@
 
 $(VENV)/.bench: $(STAMP) bench/requirements.txt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,3 +24,17 @@ def shared() -> Path:
         if (candidate / "captures" / "MANIFEST.tsv").is_file():
             return candidate
     pytest.skip("no ../shared beside this checkout")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With several processes (`--dist loadfile`), all tests of the pipeline go to one of them: a Spark session is dear."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    class OneSession(LoadFileScheduling):  # type: ignore[misc]  # untyped
+        def _split_scope(self, nodeid: str) -> str:
+            return "tests/spark" if nodeid.startswith("tests/spark/") else str(super()._split_scope(nodeid))
+
+    return OneSession(config, log)

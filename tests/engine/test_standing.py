@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.engine.standing import Standing, State
 from amqp_sansio.errors import ConnectionClosedError, SessionDetachedError
 from amqp_sansio.events import CommandReceived
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.spec import queue
+from amqp_sansio.spec import execution, message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.testing.carriers import attached_session
 
@@ -80,3 +81,30 @@ def test_it_may_be_spoken_on_only_while_attached_and_open() -> None:
     session.state = "detaching"
     with pytest.raises(SessionDetachedError):
         session.check_speak("anything")
+
+
+def test_one_command_completed_without_a_set() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(queue.Declare("q"), execution.Sync(), queue.Declare("r"))
+    session.complete_one(0)
+    session.complete_one(2)
+    assert not session.inbound.incomplete
+    assert not session.results.owed
+    assert [said for said in carrier.said() if isinstance(said, c.Completed)] == [c.Completed(RangeSet([(0, 2)]))]
+
+
+def test_a_flush_completed_ends_the_credit() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(message.Subscribe("q", "d"), message.Flow("d", 0, 5), message.Flush("d"))
+    assert session.subscribers["d"].message_credit == 5
+    session.complete_one(2)
+    assert session.subscribers["d"].message_credit == 0
+    assert not session.subscriber_flushes
+
+
+def test_completions_tell_whose_window_they_opened() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(message.Subscribe("q", "d"), message.Flow("d", 0, 5), message.Flow("d", 1, INFINITE))
+    id = session.deliver("d", body=b"x")
+    carrier.hear(c.Completed(RangeSet.of(id)))
+    assert list(session.replenished) == [session.subscribers["d"]]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.errors import EncodeError
+from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.segments import Assembly, SegmentReader
 
 TRANSFER = bytes.fromhex("040101000700000100")
 HEARTBEAT = bytes.fromhex("010a0000")
@@ -39,3 +41,15 @@ def test_commands_and_headers_are_never_split() -> None:
         frame_command(1, b"", bytes(4085), None, 4096)
     with pytest.raises(EncodeError):
         frame_command(1, b"", None, b"xx", 12)
+
+
+def test_a_header_that_must_be_passed_on_is_split_when_asked() -> None:
+    split = frame_command(1, TRANSFER, bytes(4085), b"b", 4096, split_header=True)
+    assert [(f[0], f[1], len(f)) for f in split] == [(0x0B, 1, 21), (0x02, 2, 4096), (0x01, 2, 13), (0x07, 3, 13)]
+    last = frame_command(1, TRANSFER, bytes(4084 * 2), None, 4096, split_header=True)
+    assert [(f[0], f[1], len(f)) for f in last[1:]] == [(0x06, 2, 4096), (0x05, 2, 4096)]
+    reader = SegmentReader(DEFAULT_LIMITS)
+    reader.receive(b"".join(split))
+    thing = reader.next()
+    assert isinstance(thing, Assembly)
+    assert (thing.header, thing.body) == (bytes(4085), b"b")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine import attachment, feedback
+from amqp_sansio.engine import attachment, feedback, outcomes
 from amqp_sansio.engine.breach import violate
+from amqp_sansio.engine.content_talk import content_completed
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, TimeoutGranted
 from amqp_sansio.kernel.serials import EMPTY, RangeSet, pick, serial_lt
@@ -144,7 +145,7 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
     room = channel.carrier.max_frame_size - 12
     for id in plan.ids:
         payload, header, body = outbound.kept[id]
-        if len(payload) > room or len(header or b"") > room:
+        if len(payload) > room or (len(header or b"") > room and not session.delivers):
             _give_up(session, Origin.LOCAL, f"command {id} does not fit into the frames of this connection")
             return
     if plan.gap:
@@ -154,7 +155,7 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
         payload, header, body = outbound.kept[id]
         if outbound.position != id:
             channel.say(controls.CommandPoint(id, 0))
-        for frame in frame_command(channel.number, payload, header, body, room + 12):
+        for frame in frame_command(channel.number, payload, header, body, room + 12, session.delivers):
             channel.carrier.write(frame)
         outbound.position = (id + 1) & 0xFFFFFFFF
     attachment.ready(session, True)
@@ -192,16 +193,21 @@ def _completed(session: Session, control: Control, offset: int) -> None:
         session.touch()
     if not news:
         return
+    session.replenished.clear()
     for id in pick(news, session.windows):
         subscriber, octets = session.windows.pop(id)
         subscriber.flow.complete(1, octets)
+        session.replenished[subscriber] = None
     for id in pick(news, session.flushes):
         session.flushes.pop(id).flow.end_flush(id)
     for id in pick(news, session.cancels):
         subscription = session.cancels.pop(id)
         if session.subscriptions.get(subscription.destination) is subscription:
             del session.subscriptions[subscription.destination]
+    content_completed(session, news)
     session.emit(CommandsCompleted(session.name, news))
+    if session.unanswered.commands:
+        outcomes.completed(session, news)
 
 
 def _known_completed(session: Session, control: Control, offset: int) -> None:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.carrier import check_seconds
+from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.credit import CREDIT_MODE, Credit, Flow
+from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.results import Owed
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import Delivery
@@ -22,7 +24,7 @@ from amqp_sansio.limits import Limits
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the shape of a snapshot."""
 
 
@@ -75,6 +77,12 @@ def take(session: Session) -> dict[str, object]:
         "asked": tuple(session.results.asked.items()),
         "owed": tuple([(id, tuple(owed)) for id, owed in session.results.owed.items()]),
         "stray": session.results.stray,
+        "demarcation": session.demarcation.snapshot(),
+        "unanswered": {
+            "commands": tuple(session.unanswered.commands.items()),
+            "boundary": session.unanswered.boundary,
+            "refused": session.unanswered.refused,
+        },
         "current": {name: ours(subscription) for name, subscription in session.subscriptions.items()},
         "deliveries": tuple([
             (id, d.state, d.accept_mode, ours(d.subscription), d.octets, d.completed)
@@ -87,6 +95,7 @@ def take(session: Session) -> dict[str, object]:
         "windows": tuple([(id, theirs(whose), octets) for id, (whose, octets) in session.windows.items()]),
         "producer": None if session.producer is None else (session.producer.limit, session.producer.used),
         "throttle": None if session.throttle is None else (session.throttle.limit, session.throttle.used),
+        "contents": None if session.contents is None else session.contents.snapshot(),
     }  # fmt: skip
     state["subscriptions"] = tuple([
         (s.queue, s.destination, s.accept_mode, s.acquire_mode, s.cancelled, s.flow.snapshot())
@@ -123,6 +132,8 @@ def _check(snapshot: Mapping[str, Any]) -> None:
     for name in ("attachments", "stray"):
         _typed(snapshot[name], int)
     _typed(snapshot["cause"], str)
+    _typed(snapshot["unanswered"]["boundary"], int)
+    _typed(snapshot["unanswered"]["refused"], tuple, type(None))
     check_seconds(snapshot["wanted"])
     outbound, inbound = snapshot["outbound"], snapshot["inbound"]
     RangeSet.of(outbound["next_id"], inbound["cursor"], 0 if inbound["received"] is None else inbound["received"])
@@ -183,6 +194,10 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     session.results.asked.update(snapshot["asked"])
     session.results.owed.update({id: Owed(*owed) for id, owed in snapshot["owed"]})
     session.results.stray = snapshot["stray"]
+    session.demarcation = Demarcation.restore(snapshot["demarcation"])
+    half = snapshot["unanswered"]
+    session.unanswered.commands.update(half["commands"])
+    session.unanswered.boundary, session.unanswered.refused = half["boundary"], half["refused"]
     session.metered = any(each.mode == CREDIT_MODE for each in subscriptions)
     session.subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
     for id, state, accept_mode, at, octets, completed in snapshot["deliveries"]:
@@ -195,4 +210,7 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     session.windows.update({id: (subscribers[at], octets) for id, at, octets in snapshot["windows"]})
     session.producer = None if snapshot["producer"] is None else Credit(*snapshot["producer"])
     session.throttle = None if snapshot["throttle"] is None else Credit(*snapshot["throttle"])
+    if snapshot["contents"] is not None:
+        session.contents = Contents(limits, session.role)
+        session.contents.restore(snapshot["contents"])
     return session

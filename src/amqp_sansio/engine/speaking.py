@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from amqp_sansio.engine import demarcation
+from amqp_sansio.engine.content_talk import say_content
+from amqp_sansio.engine.contents import CONTENT_VERBS
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, Credit
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
-from amqp_sansio.spec import execution, message
+from amqp_sansio.spec import dtx, execution, message
 from amqp_sansio.spec.base import Command
+from amqp_sansio.tables.demarcation import COORDINATION, SUBSCRIBE_NONE
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
 
 if TYPE_CHECKING:
@@ -24,12 +28,14 @@ Effect: TypeAlias = Callable[[int], None]
 Check: TypeAlias = Callable[["Session", Command], Effect | None]
 
 
-def check_command(session: Session, command: Command) -> Effect | None:
-    """Whether `command` (not a transfer) may be said now, and its effect."""
+def check_command(session: Session, command: Command, header: bool = False, octets: int = 0) -> Effect | None:
+    """Whether `command` (not a transfer) may be said now, with a header and so many octets of body, and its effect."""
     verb = command.VERB
     speaker = COMMAND_SPEAKERS.get(verb)
     if speaker is not None and speaker != session.role:
         raise LocalProtocolError(verb, f"{session.role} role", (f"{speaker}:{verb}",), f"only the {speaker} says it")
+    if verb in CONTENT_VERBS:
+        return say_content(session, command, header, octets)
     check = _CHECKS.get(verb)
     effect = check(session, command) if check is not None else None
     if not command.RESULT:
@@ -76,6 +82,8 @@ def _subscribe(session: Session, command: Command) -> Effect | None:
         raise LimitError("subscriptions", session.limits.subscriptions, len(session.subscriptions) + 1)
     accept_mode, acquire_mode = command.accept_mode or 0, command.acquire_mode or 0
     check_modes(accept_mode, acquire_mode)
+    if accept_mode:
+        demarcation.check_verb(session, SUBSCRIBE_NONE)
     subscription = Subscription(session, command.queue or "", destination, accept_mode, acquire_mode)
 
     def effect(_: int) -> None:
@@ -188,6 +196,8 @@ def _result(session: Session, command: Command) -> Effect | None:
 
     def effect(_: int) -> None:
         session.results.given(id)
+        if isinstance(command.value, dtx.XaResult):
+            session.demarcation.answered(id, command.value.status or 0, heard=False)
         if session.completes_on_hand_out:
             session.complete_now(RangeSet.of(id))
 
@@ -218,7 +228,10 @@ _CHECKS: Final[dict[str, Check]] = {
     "message.acquire": _settle,
     "message.resume": _resume,
     "execution.result": _result,
+    **dict.fromkeys(("tx.select", "tx.commit", "tx.rollback", "dtx.select", "dtx.start", "dtx.end"), demarcation.check),
+    **dict.fromkeys(COORDINATION, demarcation.check),
 }
 
-ALONE: Final = frozenset(_CHECKS) - {"message.flow"} | {"message.transfer", "execution.exception"}
+_CARRYING: Final = CONTENT_VERBS | {"message.transfer", "execution.exception"}
+ALONE: Final = frozenset(_CHECKS) - {"message.flow", *COORDINATION} | _CARRYING
 """Commands that change what may be said next, or that carry content."""

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import feedback
 from amqp_sansio.engine.carrier import Role, check_seconds, name_of
+from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.credit import Credit
+from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
+from amqp_sansio.engine.outcomes import Unanswered
 from amqp_sansio.engine.results import Results
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import Transfers
@@ -80,6 +83,10 @@ class Standing:
         self.inbound: Final = Inbound()
         self.results: Final = Results()
         self.transfers: Final = Transfers()
+        self.demarcation = Demarcation()
+        """What the client says of transactions, whichever side we are."""
+        self.unanswered: Final = Unanswered()
+        """Commands of our client about transactions that wait for their outcome."""
         self.subscriptions: Final[dict[str, Subscription]] = {}
         self.subscribers: Final[dict[str, Subscriber]] = {}
         self.cancels: Final[dict[int, Subscription]] = {}
@@ -87,10 +94,14 @@ class Standing:
         self.subscriber_flushes: Final[dict[int, Subscriber]] = {}
         self.windows: Final[dict[int, tuple[Subscriber, int]]] = {}
         """Deliveries in window mode that are not completed: whose, and their octets."""
+        self.replenished: Final[dict[Subscriber, None]] = {}
+        """Whose window the completions gave something back to that were heard last."""
         self.producer: Credit | None = None
         """What the other side lets us publish, in messages; None as long as it never throttled us."""
         self.throttle: Credit | None = None
         """What we let the other side publish; None as long as we never throttled it."""
+        self.contents: Contents | None = None
+        """Files and streams; None as long as nobody spoke of them."""
         self.timeout_known = False
         self.held: list[Event] = []
         """Events of commands that came while the session was resuming."""
@@ -168,6 +179,22 @@ class Standing:
         self.transfers.complete(ids)
         for id in [id for id in self.subscriber_flushes if id in ids]:
             self.subscriber_flushes.pop(id).flow.end_flush(id)
+        self.touch()
+
+    def complete_one(self, id: int) -> None:
+        """Completes one incomplete command of the other side, whose result was said if it has one: `complete` unchecked."""
+        inbound = self.inbound
+        if id in self.transfers.deliveries or id in self.subscriber_flushes:
+            self.complete_now(RangeSet.of(id))
+            return
+        self.results.owed.pop(id, None)
+        inbound.incomplete.discard_id(id)
+        if inbound.confirmed:
+            inbound.confirmed.discard_id(id)
+        inbound.completed.add(id)
+        if inbound.syncs:
+            inbound.settle_syncs()
+        inbound.due = True
         self.touch()
 
     def codes_of(self, id: int | None) -> tuple[int | None, int | None]:

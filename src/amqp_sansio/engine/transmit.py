@@ -64,9 +64,9 @@ def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, .
     if (headers or body) and verb not in carrier.layout.segments:
         raise LocalProtocolError(f"{verb} with content", "a command without segments", (f"{verb} without content",))
     payload = carrier.layout.encode_command(command, sync)
-    effect = check_command(session, command)
     header = encode_headers(session, headers)
     content = octets_of(body) or None
+    effect = check_command(session, command, bool(header), len(content or b""))
     frames = frame_command(session.channel.number, payload, header, content, carrier.max_frame_size)
     return payload, header, content, frames, effect
 
@@ -117,10 +117,12 @@ def transfer(
     body: bytes,
     sync: bool,
     header: bytes = b"",
+    split_header: bool = False,
 ) -> CommandId:
     """The one way a message goes out.  Nothing changes before everything was checked and encoded.
 
-    Either `headers` or `header`, a header segment that is known to be right.
+    Either `headers` or `header`, a header segment that is known to be right.  `split_header` splits one that does not fit
+    into one frame.
     """
     channel = session.channel
     if not session.speaks or channel is None or channel.carrier.closed_cause is not None:
@@ -156,7 +158,7 @@ def transfer(
             (frame, put_frame_begin(_HEADER, header_size, place), header, put_frame_begin(_BODY, body_size, place), content)
         )
     else:
-        octets = b"".join(frame_command(number, payload, header or None, content or None, largest))
+        octets = b"".join(frame_command(number, payload, header or None, content or None, largest, split_header))
     producer = session.producer
     if producer is not None and not producer.allows(1):
         raise NoCredit("", "message", 1, 0)

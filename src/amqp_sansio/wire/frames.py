@@ -32,12 +32,18 @@ def frame_begun(channel: int, payload: bytes) -> bytes:
 
 
 def frame_command(
-    channel: int, payload: bytes, header: bytes | None = None, body: bytes | None = None, max_frame: int = MAX_FRAME_SIZE
+    channel: int,
+    payload: bytes,
+    header: bytes | None = None,
+    body: bytes | None = None,
+    max_frame: int = MAX_FRAME_SIZE,
+    split_header: bool = False,
 ) -> list[bytes]:
     """A command and what it carries as frames of at most `max_frame` octets, frame header included.
 
     None leaves a segment out; an empty body is a segment of one empty frame.  Only a body is ever split, for deployed
-    peers read nothing else: EncodeError when the command or the header does not fit into one frame.
+    peers read nothing else: EncodeError when the command or the header does not fit into one frame.  `split_header` splits
+    such a header as well, for whoever must pass on what somebody with larger frames has said.
     """
     size = len(payload) + FRAME_HEADER_SIZE
     if size > max_frame:
@@ -47,29 +53,33 @@ def frame_command(
     frames = [_head(0x0B, COMMAND, size, 0, 1, channel, 0) + payload]
     if header is not None:
         size = len(header) + FRAME_HEADER_SIZE
-        if size > max_frame:
+        if size <= max_frame:
+            frames.append(_head(0x07 if body is None else 0x03, HEADER, size, 0, 1, channel, 0) + header)
+        elif split_header:
+            _split(frames, channel, HEADER, 0 if body is not None else 0x04, header, max_frame)
+        else:
             raise _too_large("header", size, max_frame)
-        frames.append(_head(0x07 if body is None else 0x03, HEADER, size, 0, 1, channel, 0) + header)
     if body is not None:
         size = len(body) + FRAME_HEADER_SIZE
         if size <= max_frame:
             frames.append(_head(0x07, BODY, size, 0, 1, channel, 0) + body)
         else:
-            _split_body(frames, channel, body, max_frame)
+            _split(frames, channel, BODY, 0x04, body, max_frame)
     return frames
 
 
-def _split_body(frames: list[bytes], channel: int, body: bytes, max_frame: int) -> None:
+def _split(frames: list[bytes], channel: int, kind: int, last_segment: int, body: bytes, max_frame: int) -> None:
+    """A segment of this kind as several frames; `last_segment` is the flag, 0x04 or 0, that all of them carry."""
     room = max_frame - FRAME_HEADER_SIZE
     if room < 1:
         raise EncodeError("frame", f"a frame of {max_frame} octets has no room for a body")
     last = (len(body) - 1) // room * room
-    head = _head(0x04, BODY, max_frame, 0, 1, channel, 0)
-    frames.append(_head(0x06, BODY, max_frame, 0, 1, channel, 0) + body[:room])
+    head = _head(last_segment, kind, max_frame, 0, 1, channel, 0)
+    frames.append(_head(last_segment | 0x02, kind, max_frame, 0, 1, channel, 0) + body[:room])
     for at in range(room, last, room):
         frames.append(head + body[at : at + room])
     rest = body[last:]
-    frames.append(_head(0x05, BODY, len(rest) + FRAME_HEADER_SIZE, 0, 1, channel, 0) + rest)
+    frames.append(_head(last_segment | 0x01, kind, len(rest) + FRAME_HEADER_SIZE, 0, 1, channel, 0) + rest)
 
 
 def _too_large(what: str, size: int, max_frame: int) -> EncodeError:

@@ -1,0 +1,60 @@
+"""Who wants to be called when: a heap of moments, so that nobody has to look at all of them."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Final, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Agenda(Generic[T]):
+    """Things with a next moment each, on the broker's clock.
+
+    A thing may be noted again and again: it stays in the heap under the earliest moment only, and what comes too early is told
+    a later one when it is called.
+    """
+
+    __slots__ = ("_count", "_heap", "_noted")
+
+    def __init__(self) -> None:
+        self._heap: Final[list[tuple[float, int, T]]] = []
+        self._noted: Final[dict[T, float]] = {}
+        self._count = 0
+
+    def note(self, thing: T, moment: float | None) -> None:
+        """`thing` is to be called at `moment`, or earlier; None: there is nothing to wait for now."""
+        if moment is None:
+            return
+        noted = self._noted.get(thing)
+        if noted is not None and noted <= moment:
+            return
+        self._noted[thing] = moment
+        self._count += 1
+        heappush(self._heap, (moment, self._count, thing))
+
+    def forget(self, thing: T) -> None:
+        """`thing` is never to be called again, unless it is noted anew."""
+        self._noted.pop(thing, None)
+
+    def due(self, now: float) -> list[T]:
+        """Those whose moment has come; they are noted no more."""
+        heap, noted = self._heap, self._noted
+        found: list[T] = []
+        while heap and heap[0][0] <= now:
+            moment, _, thing = heappop(heap)
+            if noted.get(thing) == moment:
+                del noted[thing]
+                found.append(thing)
+        return found
+
+    @property
+    def next(self) -> float | None:
+        """The next moment at which something may be due."""
+        heap, noted = self._heap, self._noted
+        while heap and noted.get(heap[0][2]) != heap[0][0]:
+            heappop(heap)
+        return heap[0][0] if heap else None
+
+    def __len__(self) -> int:
+        return len(self._noted)

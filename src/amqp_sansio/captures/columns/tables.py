@@ -1,0 +1,82 @@
+"""Tables as Arrow: schemas made of `captures.tables`, batches made of rows, and all tables in one wide stream of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amqp_sansio.captures.schema import Table, Type
+from amqp_sansio.captures.tables import COMMON, TABLES
+
+_TYPES: Final[dict[Type, pa.DataType]] = {
+    Type.STRING: pa.string(),
+    Type.INT: pa.int32(),
+    Type.LONG: pa.int64(),
+    Type.BOOL: pa.bool_(),
+    Type.BINARY: pa.binary(),
+    Type.DATE: pa.date32(),
+    Type.STRINGS: pa.list_(pa.string()),
+    Type.RANGES: pa.list_(pa.struct([pa.field("first", pa.int64()), pa.field("last", pa.int64())])),
+    Type.COUNTS: pa.map_(pa.string(), pa.int64()),
+}
+
+_DAY_NS: Final = 86_400_000_000_000
+KIND: Final = "table"
+"""The column of wide batches that names the table of a row."""
+
+
+def table_schema(table: Table) -> pa.Schema:
+    """The Arrow schema of a table."""
+    return pa.schema([pa.field(column.name, _TYPES[column.type], column.nullable) for column in table.columns])
+
+
+def table_batch(table: Table, common: tuple[str, str, int], rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
+    """Rows (without the common columns) as a batch; `common` is capture, broker, connection, the same for all of them.
+
+    Ranges of ids are pairs, maps lists of pairs.
+    """
+    schema = table_schema(table)
+    count = len(rows)
+    capture, broker, connection = common
+    columns = list(zip(*rows, strict=True)) if rows else [()] * (len(table.columns) - len(COMMON))
+    times = pa.array(columns[0], pa.int64())
+    days = pc.cast(pc.divide(times, _DAY_NS), pa.int32()).view(pa.date32())
+    arrays = [
+        pa.repeat(pa.scalar(capture, pa.string()), count),
+        pa.repeat(pa.scalar(broker, pa.string()), count),
+        days,
+        pa.repeat(pa.scalar(connection, pa.int64()), count),
+        times,
+    ]
+    for field, values in zip(list(schema)[len(arrays) :], columns[1:], strict=True):
+        if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
+            values = tuple([None if each is None else [{"first": low, "last": high} for low, high in each] for each in values])
+        arrays.append(pa.array(values, field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def wide_schema(names: Iterable[str]) -> pa.Schema:
+    """One stream for all tables: `table` names the table of a row, and the struct column of that name holds the row.
+
+    For `applyInArrow` and the like, which give one schema; afterwards each table is `where table = name`, `name.*`.
+    """
+    fields = [pa.field(KIND, pa.string(), False)]
+    fields += [pa.field(name, pa.struct(list(table_schema(TABLES[name])))) for name in names]
+    return pa.schema(fields)
+
+
+def wide_batch(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A batch of the table `name` as a batch of `wide_schema`."""
+    count = batch.num_rows
+    arrays = []
+    for field in schema:
+        if field.name == KIND:
+            arrays.append(pa.repeat(pa.scalar(name, pa.string()), count))
+        elif field.name == name:
+            arrays.append(pa.StructArray.from_arrays(batch.columns, fields=list(field.type)))
+        else:
+            arrays.append(pa.nulls(count, field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

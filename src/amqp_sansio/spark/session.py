@@ -1,0 +1,171 @@
+"""The Spark session, with the settings that were measured; the only place where one is made."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.spark.errors import MissingExtra, PipelineError
+from amqp_sansio.spark.java import ensure_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXTRA: Final = ("pyspark", "pyarrow", "pandas", "google.protobuf")
+"""What must be there to import; the extra `[spark]` brings it."""
+
+MEMORY: Final = "2g"
+"""Heap of a local driver, which is also the executor; more of it is spilled to disk."""
+
+OF_THE_WORK: Final[dict[str, str]] = {
+    "spark.sql.session.timeZone": "UTC",
+    # Batches between the JVM and a Python worker: neither may be large, for both sides hold several.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(4 * 1024 * 1024),
+    # A crash in native code of a worker says where it was.
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""Settings that matter to the results or to memory, and that can be set in a session of the user's as well."""
+
+OF_A_LOCAL_JVM: Final[dict[str, str]] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": MEMORY,
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:-UsePerfData",
+    "spark.sql.shuffle.partitions": "4",
+}
+"""Settings that are fixed when the JVM starts, or only make sense on one machine."""
+
+_LOOPBACK: Final[dict[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+_LOCAL: Final = re.compile(r"local(-cluster)?(\[.*\])?")
+
+
+def missing() -> list[str]:
+    """Names of libraries of the extra that cannot be found."""
+    from importlib.util import find_spec
+
+    absent = []
+    for name in EXTRA:
+        try:
+            found = find_spec(name)
+        except ImportError:
+            found = None
+        if found is None:
+            absent.append(name)
+    return absent
+
+
+def require_extra() -> None:
+    """MissingExtra when a library of the extra is not there."""
+    absent = missing()
+    if absent:
+        raise MissingExtra(f"the pipeline needs {', '.join(absent)}: pip install 'amqp-sansio[spark]'")
+
+
+def open_session(
+    master: str = "local[*]", application: str = "amqp-sansio", settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A session on `master`: local[...], spark://..., yarn, k8s://..., or sc://... for Spark Connect.
+
+    `settings` win over ours.  A session that is running in this process already is taken as it is.
+    MissingExtra, MissingJava, or PipelineError when the session cannot be had.
+    """
+    require_extra()
+    from pyspark.sql import SparkSession
+
+    local = _LOCAL.fullmatch(master) is not None
+    builder = SparkSession.builder.appName(application)
+    if master.startswith("sc://"):
+        builder = builder.remote(master)
+        chosen = {**OF_THE_WORK, **(settings or {})}
+    else:
+        ensure_java()
+        if local:
+            # Workers start `python3` from PATH otherwise, which may be another one without our libraries.
+            os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        else:
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = builder.master(master)
+        chosen = {**OF_THE_WORK, **OF_A_LOCAL_JVM, **(_LOOPBACK if local else {}), **(settings or {})}
+        chosen["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile={_LOGGING.as_uri()}"
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    try:
+        spark = builder.getOrCreate()
+    except Exception as error:
+        raise PipelineError(f"no Spark session on {master}: {first_line(error)}") from error
+    if not _LOCAL.fullmatch(master):
+        ship(spark)
+    return spark
+
+
+def prepare(spark: SparkSession) -> SparkSession:
+    """A session of the user's (spark-submit, a notebook, Connect) with the settings of the work, as far as it allows them."""
+    for name, value in OF_THE_WORK.items():
+        try:
+            spark.conf.set(name, value)
+        except Exception as error:  # a static setting of an older session: ours was only the better choice
+            if "CANNOT_MODIFY" not in str(error):
+                raise PipelineError(f"the session does not take {name}: {first_line(error)}") from error
+    return spark
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether it is a session of Spark Connect: its JVM is out of reach."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def cores_of(spark: SparkSession) -> int:
+    """How many tasks run at the same time, as far as the session tells."""
+    if is_connect(spark):
+        return int(spark.conf.get("spark.default.parallelism", None) or os.cpu_count() or 1)
+    return int(spark.sparkContext.defaultParallelism)
+
+
+def ship(spark: SparkSession) -> None:
+    """Hands this package, and the two small ones it needs, to the executors."""
+    archive = str(archive_of_package(Path(tempfile.mkdtemp(prefix="amqp-sansio-"))))
+    if is_connect(spark):
+        spark.addArtifacts(archive, pyfile=True)
+    else:
+        spark.sparkContext.addPyFile(archive)
+
+
+def archive_of_package(folder: Path) -> Path:
+    """Writes amqp_sansio.zip into `folder`, for `spark-submit --py-files`: this package with attrs and typing-extensions."""
+    import attr
+    import attrs
+    import typing_extensions
+
+    import amqp_sansio
+
+    archive = folder / "amqp_sansio.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for package in (amqp_sansio, attr, attrs):
+            root = Path(str(package.__file__)).parent
+            for path in sorted(root.rglob("*.py")):
+                packed.write(path, path.relative_to(root.parent))
+        packed.write(str(typing_extensions.__file__), "typing_extensions.py")
+    return archive
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line."""
+    for line in str(error).splitlines():
+        if line.strip():
+            return line.strip()
+    return type(error).__name__

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import datetime
+
+import pyarrow as pa
+import pytest
+
+from amqp_sansio.captures.columns.tables import KIND, table_batch, table_schema, wide_batch, wide_schema
+from amqp_sansio.captures.schema import Table
+from amqp_sansio.captures.tables import COMMON, DEFAULT_TABLES, TABLES
+
+NS = 1_700_000_000_000_000_000
+VIOLATION = (NS, "C", "violation", "rule", "said", ["a", "b"], "text", 501, None, 7, 0, 24)
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
+def test_a_schema_for_every_table(table: Table) -> None:
+    schema = table_schema(table)
+    assert tuple(schema.names) == table.names
+    assert [field.nullable for field in schema] == [column.nullable for column in table.columns]
+    empty = table_batch(table, ("a", "b", 1), [])
+    assert empty.schema == schema
+    assert empty.num_rows == 0
+
+
+def test_rows_become_a_batch() -> None:
+    batch = table_batch(TABLES["violations"], ("some.pcap", "north", -5), [VIOLATION, VIOLATION])
+    row = batch.to_pylist()[1]
+    assert [row[column.name] for column in COMMON] == ["some.pcap", "north", datetime.date(2023, 11, 14), -5]
+    assert (row["legal"], row["channel"], row["offset"]) == (["a", "b"], None, 24)
+
+
+def test_ranges_and_counts() -> None:
+    sessions = TABLES["sessions"]
+    row: dict[str, object] = dict.fromkeys(column.name for column in sessions.without([each.name for each in COMMON]))
+    row |= {"ts_ns": NS, "in_doubt_by_client": ((1, 3), (7, 7))}
+    made = table_batch(sessions, ("a", "b", 1), [tuple(row.values())]).to_pylist()[0]
+    assert made["in_doubt_by_client"] == [{"first": 1, "last": 3}, {"first": 7, "last": 7}]
+    assert made["in_doubt_by_server"] is None
+
+
+def test_all_tables_in_one_stream() -> None:
+    schema = wide_schema(DEFAULT_TABLES)
+    batch = table_batch(TABLES["violations"], ("some.pcap", "north", -5), [VIOLATION])
+    wide = wide_batch("violations", batch, schema)
+    assert wide.schema == schema
+    assert wide.column(KIND).to_pylist() == ["violations"]
+    assert pa.RecordBatch.from_struct_array(wide.column("violations")).to_pylist() == batch.to_pylist()
+    assert wide.column("messages").null_count == 1
