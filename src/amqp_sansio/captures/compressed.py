@@ -60,7 +60,7 @@ def decompressed(stream: BinaryIO, magic: bytes) -> BinaryIO | None:
     """The octets in a stream that starts with `magic` and has not been read yet, in bounded memory; None: not compressed.
 
     Reading raises Undecompressed (an OSError) where the stream is damaged or ends early.  ImportError when there is no library
-    for it: zstd needs pyarrow, which the extra `spark` brings.
+    for it: zstd needs pyarrow, which the extra `zstd` brings.
     """
     if magic.startswith(GZIP):
         unpacked = gzip.GzipFile(fileobj=stream, mode="rb")

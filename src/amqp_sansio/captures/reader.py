@@ -33,7 +33,7 @@ def open_capture(path: str) -> BinaryIO:
             stream.close()
             raise
     except ImportError as error:
-        raise CaptureError(path, 0, 0, "it is compressed with zstd: pip install 'amqp-sansio[spark]', or zstd -d") from error
+        raise CaptureError(path, 0, 0, "it is compressed with zstd: pip install 'amqp-sansio[zstd]', or zstd -d") from error
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise CaptureError(path, 0, 0, f"cannot be opened: {reason}") from error
