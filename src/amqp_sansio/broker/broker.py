@@ -31,8 +31,8 @@ TURN: Final = 64
 class Broker:
     """A broker in memory.
 
-    Connections come from `connect`; their sockets are yours.  The order in a loop: `Peer.receive_data`, `events`, `tick`, and for
-    each of `ready`, `Peer.data_to_send`.  What a client says never makes it raise.
+    Connections come from `connect`; their sockets are yours.  The order in a loop: `Peer.receive_data`, `events`, `tick`, and
+    for each of `ready`, `Peer.data_to_send`.  What a client says never makes it raise.
 
     Sessions are known by virtual host, identity and name, and outlive their connection for as long as they were granted.
     """

@@ -75,7 +75,15 @@ class Consumer:
             return False
         try:
             id = transfer(
-                session, self.destination, self._accept_mode, self._acquire_mode, (), entry.message.body, False, entry.header, True
+                session,
+                self.destination,
+                self._accept_mode,
+                self._acquire_mode,
+                (),
+                entry.message.body,
+                False,
+                entry.header,
+                True,
             )
         except AmqpError:  # no credit for this one, or too much is kept for replay; or the connection closes
             return False

@@ -94,20 +94,18 @@ class Holder:
     def speaks(self) -> bool:
         """Whether something can be said now."""
         session = self.session
-        if not session.speaks:
-            return False
         channel = session.channel
-        return channel is not None and channel.carrier.closed_cause is None
+        return session.speaks and channel is not None and channel.carrier.closed_cause is None
 
     # --- attachment -------------------------------------------------------------------------------------------------------
 
     def attached(self) -> None:
         """The session may be spoken on: what waited is said, whoever has credit gets messages."""
-        if self.ended or not self.speaks:
-            return
         answers = self._answers
-        while answers and self.speaks and not self.ended:
+        while answers and self.speaks:
             answers.popleft()()
+        if self.ended:
+            return
         self.broker.settling[self] = None
         self.broker.throttle.attached(self)
         for consumer in list(self.consumers.values()):

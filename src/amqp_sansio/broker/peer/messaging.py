@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.kernel.serials import EMPTY, RangeSet, pick
 from amqp_sansio.spec import message
+from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.message import Acquired, MessageResumeResult
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.entry import Entry
     from amqp_sansio.broker.peer.holder import Holder
+
+_INVALID: Final = ErrorCode.INVALID_ARGUMENT
+NO_DESTINATION: Final = Condition("message.subscribe: no destination", "", message.Subscribe, "destination", _INVALID, _INVALID)
+"""A subscription that nothing could be transferred to; "" is the whole session where credit is concerned."""
 
 Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFlowMode
 
@@ -22,7 +27,7 @@ def subscribe(holder: Holder, id: int, command: message.Subscribe) -> None:
     """message.subscribe: no credit yet, so nothing comes."""
     destination = command.destination or ""
     if not destination:
-        raise Refused(conditions.SUBSCRIBE_NO_DESTINATION, "a subscription needs a destination")
+        raise Refused(NO_DESTINATION, "a subscription needs a destination")
     if destination in holder.consumers:
         raise Refused(conditions.SUBSCRIBE_TWICE, f"destination {destination!r} is subscribed already")
     subscriber = holder.session.subscribers[destination]

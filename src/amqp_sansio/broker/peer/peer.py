@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.peer.holder import Holder
-from amqp_sansio.broker.peer.table import execute
 from amqp_sansio.broker.peer.publishing import publish
+from amqp_sansio.broker.peer.table import execute
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import EncodeError

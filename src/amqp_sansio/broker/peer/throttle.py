@@ -5,6 +5,7 @@ Said as message.set-flow-mode, message.stop and message.flow on destination "", 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE
@@ -26,7 +27,7 @@ class Throttle:
         self._waiting: Final[dict[Holder, dict[Queue, None]]] = {}
         self._told: Final[dict[Holder, bool]] = {}  # whether a session was told to stop, of those that were ever told
 
-    def published(self, holder: Holder, queues: tuple[Queue, ...] | list[Queue]) -> None:
+    def published(self, holder: Holder, queues: Iterable[Queue]) -> None:
         """The session has published into these queues."""
         peer = holder.peer
         if peer is None or not peer.session_flow:
