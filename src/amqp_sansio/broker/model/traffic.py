@@ -227,20 +227,13 @@ class Traffic:
 
     def stored(self, message: Message, redelivered: bool = False) -> MessageStored:
         """What the journal keeps of a message."""
-        envelope = message.envelope
         expires = message.expires
         return MessageStored(
             self.name,
             message.number,
-            envelope.exchange,
-            envelope.routing_key,
-            envelope.priority,
-            envelope.persistent,
-            None if expires is None else expires + (self.intake.epoch or 0.0),
-            envelope.redelivered or redelivered,
-            envelope.user_id,
-            envelope.header,
+            message.redelivered_header if redelivered else message.header,
             message.body,
+            None if expires is None else expires + (self.intake.epoch or 0.0),
         )
 
     def _unhold_after(self, number: int, entries: list[Entry]) -> None:
