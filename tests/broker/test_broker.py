@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from tests.broker.harness import World, bodies, done
 
@@ -84,7 +86,8 @@ def test_a_connection_that_takes_nothing_is_not_read_and_holds_nobody_up() -> No
     while client.peer.bytes_to_send:
         client.connection.receive_data(client.peer.data_to_send())
         list(world.broker.events())
-    assert client.peer.wants_data
+    again: bool = client.peer.wants_data
+    assert again
     assert len(list(client.connection.events())) >= 100
 
 
@@ -138,11 +141,11 @@ def test_one_flood_of_deliveries_does_not_hold_the_next_event_up() -> None:
     left = []
     while world.broker.next_event() is not None:
         left.append(depth.available)
-    assert all(before - after <= 100 for before, after in zip(left, left[1:], strict=False))
+    assert all(before - after <= 100 for before, after in pairwise(left))
     assert depth.available == 0
 
 
-# --- virtual hosts --------------------------------------------------------------------------------------------------------------
+# --- virtual hosts --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("connection.open.virtual-host.separation")
@@ -174,6 +177,7 @@ def test_a_connection_may_narrow_the_virtual_hosts(world: World) -> None:
 
 
 def test_hosts_that_are_opened_are_limited() -> None:
+    world = World()
     for opened, code in ((2, None), (3, None), (4, 320)):
         world = World(BrokerConfig(limits=BrokerLimits(virtual_hosts=3)))
         clients = [world.connect(ClientConfig(virtual_host=f"h{n}")) for n in range(opened)]
@@ -183,7 +187,7 @@ def test_hosts_that_are_opened_are_limited() -> None:
         world.broker.host("one more")
 
 
-# --- time -----------------------------------------------------------------------------------------------------------------------
+# --- time -----------------------------------------------------------------------------------------------------------------
 
 
 def test_the_broker_sends_heartbeats_and_gives_the_silent_up(world: World) -> None:
@@ -260,8 +264,7 @@ def test_a_tick_looks_at_nobody_whose_time_has_not_come() -> None:
     world.tick()
     looked: list[float] = []
     for client in world.clients:
-        tick = client.peer.connection.tick
-        client.peer.connection.tick = lambda now, tick=tick: looked.append(now) or tick(now)  # type: ignore[method-assign,misc]
+        client.peer.connection.tick = looked.append  # type: ignore[method-assign,assignment]
     for _ in range(20):
         world.now += 1.0
         world.broker.tick(world.now)

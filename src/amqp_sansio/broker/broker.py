@@ -59,7 +59,7 @@ class Broker:
         self._turns: Final[deque[Peer]] = deque()
         self._blocked: Final[dict[Peer, None]] = {}  # not read before their octets are taken
         self._ready: Final[dict[Peer, None]] = {}
-        self._untold: Final[dict[Peer, None]] = {}  # who does not know yet what time it is
+        self._untold: Final[dict[Peer | Holder, None]] = {}  # who does not know yet what time it is
         self._kept: Final[dict[tuple[str, str], int]] = {}
         if config.virtual_hosts is not None:
             for name in config.virtual_hosts:
@@ -219,6 +219,8 @@ class Broker:
         """The session is detached and lives on: its time begins."""
         if self.now is not None:
             self._tick_holder(holder, self.now)
+        else:
+            self._untold[holder] = None
 
     # --- virtual hosts ----------------------------------------------------------------------------------------------------
 
@@ -256,7 +258,7 @@ class Broker:
         branches that time out.
         """
         self.now = now = now + 0.0  # what is no number is refused before anything has changed
-        due: dict[Peer | Holder, None] = dict.fromkeys(self._untold)
+        due = dict.fromkeys(self._untold)
         self._untold.clear()
         for each in self.agenda.due(now):
             due[each] = None

@@ -66,7 +66,7 @@ def filled(world: World, *texts: bytes) -> tuple[Client, Session]:
     return client, session
 
 
-# --- a session that ends ------------------------------------------------------------------------------------------------------
+# --- a session that ends --------------------------------------------------------------------------------------------------
 
 
 def test_what_is_not_accepted_goes_back_marked(world: World) -> None:
@@ -150,7 +150,7 @@ def test_a_lost_connection_ends_a_session_that_nobody_keeps(world: World) -> Non
     assert world.broker.peers == ()
 
 
-# --- a session that is kept ----------------------------------------------------------------------------------------------------
+# --- a session that is kept -----------------------------------------------------------------------------------------------
 
 
 def test_a_resumed_session_has_everything(world: World) -> None:
@@ -258,7 +258,7 @@ def test_the_client_may_ask_for_less(world: World) -> None:
     assert world.broker.sessions == {}
 
 
-# --- who has it -----------------------------------------------------------------------------------------------------------------
+# --- who has it -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_session_that_is_attached_is_busy(world: World) -> None:
@@ -344,7 +344,7 @@ def test_a_user_id_is_that_of_the_connection(world: World) -> None:
     assert queue_of(world.broker) == (1, 0)
 
 
-# --- what waits for the journal ------------------------------------------------------------------------------------------------
+# --- what waits for the journal -------------------------------------------------------------------------------------------
 
 
 def test_completions_and_results_wait_for_the_journal(world: World) -> None:
