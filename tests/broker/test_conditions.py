@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 import pytest
+from tests.broker.model.things import Sink, bodies, publish, refusal
 
 from amqp_sansio.broker.conditions import CONDITIONS, LIMIT, Condition, Refused
 from amqp_sansio.broker.model.host import VirtualHost
@@ -17,7 +18,6 @@ from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.message import FragmentProperties, MessageProperties, Transfer
 from amqp_sansio.spec.rules import RULES
 from amqp_sansio.wire.headers import encode_headers
-from tests.broker.model.things import Sink, bodies, publish, refusal
 
 ME, YOU = object(), object()
 LIMITS = attrs.evolve(DEFAULT_BROKER_LIMITS, queues=6, exchanges=7, queue_messages=3)
@@ -143,6 +143,7 @@ ROWS: Final[dict[str, Row]] = {
     "dtx.set-timeout: unknown branch": Row(404, 404),
     "dtx.set-timeout: too long": Row(542, 542),
 }
+
 
 def stage(error_codes: ErrorCodes) -> VirtualHost:
     """Queues shared (with a message), mine (exclusive to ME), busy (with a subscriber); exchange x, with the alternate dead."""

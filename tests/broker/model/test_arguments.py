@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import attrs
 import pytest
+from tests.broker.model.things import refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.arguments import QueueArguments, octets_of, read_queue_arguments
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Map, Uint8, Value
-from tests.broker.model.things import refusal
 
 LIMITS = attrs.evolve(DEFAULT_BROKER_LIMITS, queue_messages=100, queue_octets=1000)
 

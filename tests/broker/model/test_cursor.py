@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.broker.model.things import message
+
 from amqp_sansio.broker.model.cursor import Cursor
 from amqp_sansio.broker.model.queue import Queue
-from tests.broker.model.things import message
 
 
 def seen(cursor: Cursor) -> list[bytes]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.broker.model.things import message
 
 from amqp_sansio.broker.model.entry import AVAILABLE, Entry
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.spec.message import DeliveryProperties
 from amqp_sansio.wire.headers import decode_headers
-from tests.broker.model.things import message
 
 
 def redelivered(entry: Entry) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tests.broker.model.things import message
+
 from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.expiry import Expiry
 from amqp_sansio.broker.model.queue import Queue
-from tests.broker.model.things import message
 
 
 def put(expiry: Expiry, queue: Queue, ttl: int | None) -> Entry:

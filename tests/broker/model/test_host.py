@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 import pytest
+from tests.broker.model.things import Sink, bodies, durable_host, journalled, publish, refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.entry import GONE
@@ -27,7 +28,6 @@ from amqp_sansio.spec import exchange, queue
 from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.spec.values import Map
-from tests.broker.model.things import Sink, bodies, durable_host, journalled, publish, refusal
 
 ME, YOU = object(), object()
 
@@ -135,7 +135,8 @@ def test_an_exchange_that_is_an_alternate_stays_until_it_is_none() -> None:
     host.declare_queue("q", "dead")
     host.declare_exchange("x", "direct", "dead")
     host.unbind("letters", "dead")
-    for last in (lambda: host.delete_queue("q"), lambda: host.delete_exchange("x")):
+    calls: list[Any] = [lambda: host.delete_queue("q"), lambda: host.delete_exchange("x")]
+    for last in calls:
         assert refusal(host.delete_exchange, "dead").condition is conditions.EXCHANGE_DELETE_ALTERNATE
         last()
     assert "dead" not in host.exchanges
@@ -166,7 +167,8 @@ def test_a_duplicate_is_no_error_and_changes_no_argument_not_even_to_a_wrong_one
     host = VirtualHost()
     host.declare_queue("q")
     host.bind("q", "amq.match", "k", {"x-match": "all", "a": 1})
-    for arguments in ({"x-match": "any", "b": 1}, {}, {"x-match": "nonsense"}):
+    others: list[dict[str, Any]] = [{"x-match": "any", "b": 1}, {}, {"x-match": "nonsense"}]
+    for arguments in others:
         assert host.bind("q", "amq.match", "k", arguments) == 0
     found = host.exchange("amq.match")
     assert found is not None
@@ -252,17 +254,17 @@ def test_declaring_a_queue_again_changes_nothing() -> None:
 
 
 def test_a_command_is_told_by_its_fields() -> None:
-    host = VirtualHost()
-    host.declare_exchange(*exchange.Declare("x", "fanout").values())  # type: ignore[arg-type]  # in their order
-    host.declare_queue(*queue.Declare("q", exclusive=True).values(), owner=ME)  # type: ignore[arg-type]
-    host.bind(*exchange.Bind("q", "x", "k").values(), owner=ME)  # type: ignore[arg-type]
-    assert host.bound(*exchange.Bound("x", "q", "k").values()) == ExchangeBoundResult()  # type: ignore[arg-type]
-    host.unbind(*exchange.Unbind("q", "x", "k").values(), owner=ME)  # type: ignore[arg-type]
-    host.purge(*queue.Purge("q").values(), owner=ME)  # type: ignore[arg-type]
-    host.delete_queue(*queue.Delete("q").values(), owner=ME)  # type: ignore[arg-type]
-    host.delete_exchange(*exchange.Delete("x").values())  # type: ignore[arg-type]
-    assert host.query_queue(*queue.Query("q").values()) == QueueQueryResult()  # type: ignore[arg-type]
-    assert host.query_exchange(*exchange.Query("x").values()).not_found  # type: ignore[arg-type]
+    host: Any = VirtualHost()
+    host.declare_exchange(*exchange.Declare("x", "fanout").values())
+    host.declare_queue(*queue.Declare("q", exclusive=True).values(), owner=ME)
+    host.bind(*exchange.Bind("q", "x", "k").values(), owner=ME)
+    assert host.bound(*exchange.Bound("x", "q", "k").values()) == ExchangeBoundResult()
+    host.unbind(*exchange.Unbind("q", "x", "k").values(), owner=ME)
+    host.purge(*queue.Purge("q").values(), owner=ME)
+    host.delete_queue(*queue.Delete("q").values(), owner=ME)
+    host.delete_exchange(*exchange.Delete("x").values())
+    assert host.query_queue(*queue.Query("q").values()) == QueueQueryResult()
+    assert host.query_exchange(*exchange.Query("x").values()).not_found
 
 
 def test_a_query_counts_what_can_be_had() -> None:

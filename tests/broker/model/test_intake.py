@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.broker.model.things import refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model import intake as module
@@ -16,7 +17,6 @@ from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, MessageProperties, Transfer
 from amqp_sansio.wire.headers import decode_headers, encode_headers
 from amqp_sansio.wire.layouts.properties import write_properties
-from tests.broker.model.things import refusal
 
 TO_X = Transfer("x", 0, 0)
 

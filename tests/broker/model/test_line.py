@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
+from tests.broker.model.things import message
 
 from amqp_sansio.broker.model.entry import AVAILABLE, Entry
 from amqp_sansio.broker.model.line import BLOCK, Line
 from amqp_sansio.broker.model.queue import Queue
-from tests.broker.model.things import message
 
 QUEUE = Queue("q")
 SENT = message()

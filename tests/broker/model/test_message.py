@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.broker.model.things import message
 
 from amqp_sansio.broker.model.message import Envelope, Message
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.wire.headers import decode_headers, encode_headers
-from tests.broker.model.things import message
 
 
 def test_the_mark_changes_nothing_else() -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
+from tests.broker.model.things import Sink, bodies, message
 
 from amqp_sansio.broker.model.entry import GONE
 from amqp_sansio.broker.model.queue import Queue, level_of
-from tests.broker.model.things import Sink, bodies, message
 
 
-def filled(count: int, **properties: object) -> Queue:
+def filled(count: int, **properties: Any) -> Queue:
     queue = Queue("q")
     for at in range(count):
         queue.put(message(body=b"%d" % at, **properties))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.broker.model.things import Sink, message, refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.ring import Consumer
-from tests.broker.model.things import Sink, message, refusal
 
 
 def queue_of(*consumers: Consumer, messages: int = 0) -> Queue:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.broker.model.things import Sink, bodies, message, publish
 
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.routing.direct import Direct
@@ -12,7 +13,6 @@ from amqp_sansio.broker.routing.fanout import Fanout
 from amqp_sansio.broker.routing.headers import Headers
 from amqp_sansio.broker.routing.topic import Topic
 from amqp_sansio.spec.codes import RejectCode
-from tests.broker.model.things import Sink, bodies, message, publish
 
 
 def host_with(*queues: str) -> VirtualHost:
@@ -62,7 +62,9 @@ def test_amq_headers_is_another_name_of_amq_match() -> None:
     assert not host.bound("amq.match", "q", "k").queue_not_matched
 
 
-@pytest.mark.rule("exchange.default-exchange", "queue.declare.default-binding", "message.transfer.destination.blank-destination")
+@pytest.mark.rule(
+    "exchange.default-exchange", "queue.declare.default-binding", "message.transfer.destination.blank-destination"
+)
 def test_an_empty_destination_is_the_default_exchange_to_which_every_queue_is_bound() -> None:
     host = host_with("a", "b")
     assert host.destination("") is host.destination(None) is host.default

@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 import pytest
+from tests.broker.model.things import Sink, bodies, durable_host, journalled, message, publish, refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.journal import Journal
@@ -14,7 +15,6 @@ from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.intake import Intake
 from amqp_sansio.broker.operations import BranchEnded, Dequeued, Enqueued, MessageStored
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
-from tests.broker.model.things import Sink, bodies, durable_host, journalled, message, publish, refusal
 
 PERSISTENT = 2
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.broker.model.things import message
+
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.routing.direct import Default, Direct
-from tests.broker.model.things import message
 
 
 def test_the_key_is_that_of_the_binding() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.broker.model.things import message
+
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.routing.fanout import Fanout
-from tests.broker.model.things import message
 
 
 def test_every_queue_gets_it_once() -> None:

@@ -29,8 +29,8 @@ Arguments = Mapping[str, Value] | None
 class VirtualHost(Topology):
     """Exchanges, queues, bindings and messages, apart from those of every other virtual host.
 
-    The methods that do what a command says take its fields in their order, so that `declare_queue(*command.values(), owner=me)`
-    does it.  They raise `Refused` and have then changed nothing.  What returns a number gives that of the journal entry that
+    The methods that do what a command says take its fields in their order: `delete_exchange(*command.values())`.  They
+    raise `Refused` and have then changed nothing.  What returns a number gives that of the journal entry that
     must be journalled before the command is complete; 0 when there is none.  An `owner` is whoever a queue can be exclusive to:
     any object that is compared by identity, a session.
 
