@@ -237,7 +237,7 @@ def test_a_prepared_branch_is_committed_even_when_its_queue_has_filled_up() -> N
 # --- recovery and administrators --------------------------------------------------------------------------------------------
 
 
-def test_recover_names_what_is_prepared_or_decided_in_the_order_of_their_starts() -> None:
+def test_recover_names_what_is_prepared_or_decided_in_the_order_of_their_prepares() -> None:
     stage = Stage()
     c = stage.coordinator
     xids = [Xid(1, b"%d" % number, b"") for number in range(4)]
@@ -248,11 +248,11 @@ def test_recover_names_what_is_prepared_or_decided_in_the_order_of_their_starts(
     for xid in (xids[2], xids[0], xids[3]):
         c.prepare(xid)
     c.complete(xids[3], XaStatus.XA_HEURCOM)
-    assert c.recover() == (xids[0], xids[2], xids[3])
+    assert c.recover() == (xids[2], xids[0], xids[3])
     octets = stage.message(b"in 0").size
     assert c.in_doubt == (
-        InDoubt(xids[0], None, 1, 0, octets),
         InDoubt(xids[2], None, 1, 0, octets),
+        InDoubt(xids[0], None, 1, 0, octets),
         InDoubt(xids[3], XaStatus.XA_HEURCOM, 0, 0, 0),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from amqp_sansio.broker.operations import XidKey
+from amqp_sansio.broker.operations import BranchPrepared, XidKey
 from amqp_sansio.broker.transactions.work import Work
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
@@ -74,6 +74,20 @@ class Branch:
 def standing(branch: Branch | None, owner: object) -> Standing:
     """How a branch stands for a session."""
     return UNKNOWN if branch is None else Standing(branch.phase, branch.relation(owner))
+
+
+def prepared(host: str, branch: Branch) -> BranchPrepared:
+    """The operation that says what a branch holds back: of what it publishes all, of what it accepts what is durable."""
+    published = [
+        (message.number, tuple([queue.name for queue in queues if not queue.deleted]))
+        for message, queues in branch.work.published
+    ]
+    accepted = [
+        (entry.queue.name, entry.message.number)
+        for entry in branch.work.accepted
+        if entry.message.persistent and entry.queue.durable and not entry.queue.deleted
+    ]
+    return BranchPrepared(host, branch.xid, published, accepted, branch.timeout)
 
 
 def key_of(xid: Xid) -> XidKey:

@@ -7,8 +7,8 @@ from typing import Final
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import CONDITIONS, Condition, Refused
 from amqp_sansio.broker.journal import Journal
-from amqp_sansio.broker.operations import BranchDecided, BranchEnded, BranchPrepared, Operation, XidKey
-from amqp_sansio.broker.transactions.branch import Branch, InDoubt, Outcome, key_of, show, standing, xid_of
+from amqp_sansio.broker.operations import BranchDecided, BranchEnded, Operation, XidKey
+from amqp_sansio.broker.transactions.branch import Branch, InDoubt, Outcome, key_of, prepared, show, standing, xid_of
 from amqp_sansio.broker.transactions.timeouts import Timeouts
 from amqp_sansio.broker.transactions.work import Host, Work
 from amqp_sansio.errors import LocalProtocolError
@@ -52,6 +52,7 @@ class Coordinator:
         self.max_timeout: Final = max_timeout
         self.branches: Final[dict[XidKey, Branch]] = {}
         """Every branch that is known, in the order of their starts."""
+        self._in_doubt: Final[dict[Branch, None]] = {}
         self._working: Final[dict[object, Branch]] = {}
         self._known_to: Final[dict[object, dict[Branch, None]]] = {}
         self._evictable: Final[dict[Branch, None]] = {}
@@ -130,8 +131,8 @@ class Coordinator:
         return self._done(branch, None, self._cell(branch, None, table.FORGET, key)).journal
 
     def recover(self) -> tuple[Xid, ...]:
-        """dtx.recover: the branches that are prepared or decided by an administrator, in the order of their starts."""
-        return tuple([xid_of(branch.xid) for branch in self.branches.values() if branch.in_doubt])
+        """dtx.recover: the branches that are prepared or decided by an administrator, in the order of their prepares."""
+        return tuple([xid_of(branch.xid) for branch in self._in_doubt])
 
     # --- time -------------------------------------------------------------------------------------------------------------
 
@@ -173,8 +174,7 @@ class Coordinator:
         """The branches that dtx.recover names, with what they hold back."""
         return tuple([
             InDoubt(xid_of(b.xid), b.decided, len(b.work.published), len(b.work.accepted), b.work.octets)
-            for b in self.branches.values()
-            if b.in_doubt
+            for b in self._in_doubt
         ])  # fmt: skip
 
     def complete(self, xid: Xid, status: XaStatus) -> int:
@@ -188,7 +188,7 @@ class Coordinator:
         state = standing(branch, None)
         said = f"complete {show(key_of(xid))} as {status!r}"
         if branch is None or branch.phase is not Phase.PREPARED:
-            names = [f"{show(b.xid)}" for b in self.branches.values() if b.phase is Phase.PREPARED][:8]
+            names = [show(b.xid) for b in self._in_doubt if b.phase is Phase.PREPARED][:8]
             raise LocalProtocolError(said, state.name, tuple(names), "only a prepared branch can be decided")
         if status not in HEURISTICS:
             raise LocalProtocolError(said, state.name, tuple([each.name for each in HEURISTICS]), "dtx.xa-status")
@@ -211,6 +211,7 @@ class Coordinator:
         branch = self.branches[key] = Branch(key, work, timeout)
         branch.phase = Phase.PREPARED if decided is None else Phase.HEURISTIC
         branch.decided = decided
+        self._in_doubt[branch] = None
         return branch
 
     # --- inside -----------------------------------------------------------------------------------------------------------
@@ -244,6 +245,7 @@ class Coordinator:
         if branch.phase is Phase.UNKNOWN:
             del self.branches[branch.xid]
             self._timeouts.stop(branch)
+            self._in_doubt.pop(branch, None)
         self._note(branch)
         status = branch.decided if branch.decided is not None else cell.answer
         return Outcome(status if isinstance(status, XaStatus) else XaStatus.XA_OK, number)
@@ -266,25 +268,18 @@ class Coordinator:
         host, work = self._host, branch.work
         host.admit(work.published)
         self._timeouts.stop(branch)
+        self._in_doubt[branch] = None
         operations: list[Operation] = []
         for message, _ in work.published:
             if not message.stored:
                 operations.append(host.stored(message))
             message.stored += 1
-        published = [(message.number, tuple([queue.name for queue in queues])) for message, queues in work.published]
-        accepted = [
-            (entry.queue.name, entry.message.number)
-            for entry in work.accepted
-            if entry.message.stored and entry.message.persistent and entry.queue.durable and not entry.queue.deleted
-        ]
-        operations.append(BranchPrepared(host.name, branch.xid, published, accepted, branch.timeout))
-        return self._journal.write(*operations)
+        return self._journal.write(*operations, prepared(host.name, branch))
 
     def _commit(self, branch: Branch, operations: list[Operation]) -> int:
-        prepared = bool(operations)
         messages = [message for message, _ in branch.work.published]
-        number = branch.work.commit(operations, admitted=prepared)
-        if prepared:
+        number = branch.work.commit(operations, admitted=bool(operations))
+        if operations:  # it was prepared
             for message in messages:
                 message.stored -= 1
         return number

@@ -67,6 +67,10 @@ class Work:
         if self.closed:
             return
         self._room(1, message.size)
+        self.hold(message, queues)
+
+    def hold(self, message: Message, queues: Sequence[Queue]) -> None:
+        """As `publish`, whatever the limits are: what was taken once is kept."""
         self.published.append((message, tuple(queues)))
         self.octets += message.size
 
