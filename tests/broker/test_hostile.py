@@ -51,6 +51,7 @@ sets = st.one_of(
 )
 queues = st.sampled_from(["q", "r", "own", "x", "amq.q", "", None])
 exchanges = st.sampled_from(["", "amq.direct", "amq.fanout", "amq.topic", "amq.match", "e", "f", "none", None])
+kinds = st.sampled_from(["direct", "fanout", "topic", "headers", "?"])
 keys = st.sampled_from(["q", "r", "a.b", "a.#", "*", "", None])
 places = st.sampled_from(["d", "e", "", None])
 arguments = st.sampled_from([None, {}, {"x-match": "all", "a": 1}, {"x-match": "any"}, {"qpid.max_count": 3}, {"odd": b"x"}])
@@ -88,7 +89,7 @@ commands: st.SearchStrategy[Command] = st.one_of(
     st.builds(queue.Delete, queues, bits, bits),
     st.builds(queue.Purge, queues),
     st.builds(queue.Query, queues),
-    st.builds(exchange.Declare, exchanges, st.sampled_from(["direct", "fanout", "topic", "headers", "?"]), exchanges, bits, bits),
+    st.builds(exchange.Declare, exchanges, kinds, exchanges, bits, bits),
     st.builds(exchange.Delete, exchanges, bits),
     st.builds(exchange.Query, exchanges),
     st.builds(exchange.Bind, queues, exchanges, keys, arguments),
@@ -125,11 +126,38 @@ headers = st.one_of(
     ),
     st.just(bytes.fromhex("0000000604010002" "01ff")),
 )  # fmt: skip
+good = st.one_of(
+    st.tuples(
+        st.just("command"),
+        st.one_of(
+            st.builds(queue.Declare, st.sampled_from(["q", "r"]), st.sampled_from([None, "amq.fanout"])),
+            st.builds(exchange.Bind, st.sampled_from(["q", "r"]), st.just("amq.fanout"), st.sampled_from(["", "k"])),
+            st.builds(message.Subscribe, st.just("q"), st.just("d"), bits.map(int), bits.map(int)),
+            st.builds(message.Flow, st.just("d"), bits.map(int), st.just(TOP)),
+            st.builds(message.Accept, sets),
+            st.builds(message.Release, sets, bits),
+            st.builds(message.Reject, sets),
+            st.builds(message.Acquire, sets),
+            st.builds(message.Flush, st.just("d")),
+            st.builds(tx.Select),
+            st.builds(dtx.Select),
+            st.builds(dtx.Start, st.just(dtx.Xid(1, b"g", b"1"))),
+            st.builds(dtx.End, st.just(dtx.Xid(1, b"g", b"1"))),
+            st.builds(dtx.Prepare, st.just(dtx.Xid(1, b"g", b"1"))),
+        ),
+    ),
+    st.tuples(st.just("publish"), st.tuples(st.just("amq.fanout"), bits.map(int), headers, st.integers(0, 400))),
+    st.tuples(st.just("control"), st.builds(c.Completed, sets, bits)),
+)
 acts = st.one_of(
     st.tuples(st.just("control"), controls),
     st.tuples(st.just("command"), commands),
     st.tuples(st.just("command"), commands),
     st.tuples(st.just("publish"), st.tuples(exchanges, small, headers, st.integers(0, 400))),
+    st.tuples(st.just("attach"), st.sampled_from([b"s", b"t", b"u"])),
+    st.tuples(st.just("attach"), st.sampled_from([b"s", b"t", b"u"])),
+    st.tuples(st.just("good"), st.lists(good, min_size=1, max_size=8)),
+    st.tuples(st.just("good"), st.lists(good, min_size=1, max_size=8)),
     st.tuples(st.just("octets"), st.binary(max_size=20)),
     st.tuples(st.just("take"), st.none()),
     st.tuples(st.just("new"), st.none()),
@@ -143,13 +171,18 @@ Act = tuple[int, tuple[str, Any]]  # Any: what belongs to the act
 class Hostile:
     """Somebody who says whatever comes to his mind."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, name: bytes = b"s") -> None:
         self.peer: Peer = broker.connect(ServerConfig(session_timeout=30))
         self.over = False
         self.say(AMQP_0_10.header)
-        for control in (StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 4096, 0), Open("")):
+        handshake: tuple[Control, ...] = (StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 4096, 0), Open(""))
+        for control in handshake:
             self.say(frame_control(0, LAYOUT.encode_control(control)))
-        for control in (c.Attach(b"s"), c.RequestTimeout(20), c.CommandPoint(0, 0)):
+        self.attach(name)
+
+    def attach(self, name: bytes) -> None:
+        said: tuple[Control, ...] = (c.Attach(name, True), c.RequestTimeout(20), c.CommandPoint(0, 0))
+        for control in said:
             self.say(frame_control(1, LAYOUT.encode_control(control)))
 
     def say(self, octets: bytes) -> None:
@@ -161,10 +194,16 @@ class Hostile:
             self.say(frame_control(1, LAYOUT.encode_control(what)))
         elif kind == "command":
             self.say(b"".join(frame_command(1, LAYOUT.encode_command(what, True))))
+        elif kind == "good":
+            for kind, command in what:
+                self.do(kind, command)
         elif kind == "publish":
             destination, accept_mode, header, size = what
             payload = LAYOUT.encode_command(message.Transfer(destination, accept_mode), False)
             self.say(b"".join(frame_command(1, payload, header or None, bytes(size) or None)))
+        elif kind == "attach":
+            self.say(frame_control(1, LAYOUT.encode_control(c.Detached(b"", 0))))  # to whatever exception was said
+            self.attach(what)
         elif kind == "octets":
             self.say(what)
         elif kind == "take":
@@ -227,7 +266,7 @@ def check(broker: Broker) -> None:
 def test_nothing_a_client_says_makes_it_raise(said: list[Act], journal: bool) -> None:
     broker = Broker(BrokerConfig(limits=LIMITS, journal=journal))
     honest = Honest(broker)
-    hostile = [Hostile(broker) for _ in range(3)]
+    hostile = [Hostile(broker, name) for name in (b"s", b"t", b"u")]
     now = 0.0
     for who, (kind, what) in said:
         if kind == "tick":
@@ -241,7 +280,7 @@ def test_nothing_a_client_says_makes_it_raise(said: list[Act], journal: bool) ->
         elif kind == "new":
             hostile[who].do("eof", None)
             list(broker.events())
-            hostile[who] = Hostile(broker)
+            hostile[who] = Hostile(broker, b"stu"[who : who + 1])
         else:
             hostile[who].do(kind, what)
         list(broker.events())
