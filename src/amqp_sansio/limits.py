@@ -67,6 +67,10 @@ class Limits:
     cached_commands: int = 256
     """Decoded transfer commands remembered by their octets, per connection."""
     subscriptions: int = 65536
+    """Subscriptions of one session, each way; consumers of class file and of class stream count apart."""
+    staged_files: int = 4096
+    """Identifiers of staged files that a session remembers, each way: when there were more, nobody is held to having staged
+    what is published or delivered."""
     """Subscriptions of one session, each way."""
     suspended_branches: int = 4096
     """Branches of distributed transactions that one session has suspended."""

@@ -91,6 +91,18 @@ def _tick(h: History, a: int, b: int, c: int) -> None:
     h.coordinator.tick(h.now)
 
 
+def _branch(h: History, a: int, b: int, c: int) -> None:
+    """A branch from its start to its prepare, with a message and an accept in it."""
+    h.coordinator.start(a % 3, XIDS[b % 3])
+    _publish(h, a, a + b, c)
+    entry = h.any(b).take()
+    if entry is not None:
+        h.work(a % 3).accept([entry])
+    h.coordinator.end(a % 3, XIDS[b % 3])
+    if c < 3:
+        h.coordinator.prepare(XIDS[b % 3])
+
+
 _STEPS: Final[dict[str, Callable[[History, int, int, int], object]]] = {
     "declare": _declare,
     "delete": lambda h, a, b, c: h.host.delete_queue(QUEUES[a % 5]),
@@ -109,6 +121,7 @@ _STEPS: Final[dict[str, Callable[[History, int, int, int], object]]] = {
     "owner ended": lambda h, a, b, c: h.coordinator.owner_ended(a % 3),
     "publish": _publish,
     "accept": _accept,
+    "branch": _branch,
     "prepare": lambda h, a, b, c: h.coordinator.prepare(XIDS[b % 3]),
     "commit": lambda h, a, b, c: h.coordinator.commit(XIDS[b % 3], c > 1),
     "rollback": lambda h, a, b, c: h.coordinator.rollback(XIDS[b % 3]),
@@ -119,7 +132,7 @@ _STEPS: Final[dict[str, Callable[[History, int, int, int], object]]] = {
 }
 
 _NUMBER: Final = st.integers(0, 4)
-_COMMON: Final = ("enqueue", "acquire", "start", "publish", "accept", "end", "prepare")
+_COMMON: Final = ("enqueue", "acquire", "publish", "accept", "branch", "branch", "prepare", "commit", "rollback", "complete")
 
 
 def steps() -> st.SearchStrategy[Step]:

@@ -68,6 +68,11 @@ VALUES = st.sampled_from([1, 2, True, "x", None])
 HEADERS = st.dictionaries(NAMES, VALUES, max_size=3)
 
 
+def binding(match: str, tests: dict[str, Any]) -> Map:
+    arguments: dict[str, Any] = {"x-match": match, **tests}
+    return Map(arguments)
+
+
 def naive(match: str, arguments: dict[str, Any], headers: dict[str, Any]) -> bool:
     met = [
         name in headers and (value is None or (headers[name] == value and type(headers[name]) is type(value)))
@@ -88,7 +93,7 @@ def test_the_index_finds_what_looking_at_all_finds(
     exchange = Headers("x")
     queues = [Queue(f"q{n}") for n in range(4)]
     for at, (n, match, arguments) in enumerate(bound):
-        exchange.bind(queues[n], f"{at}", Map(dict[str, Any]({"x-match": match, **arguments})))
+        exchange.bind(queues[n], f"{at}", binding(match, arguments))
     gone = data.draw(st.sets(st.integers(0, len(bound) - 1)) if bound else st.just(set()))
     for at in gone:
         exchange.unbind(queues[bound[at][0]], f"{at}")
@@ -101,6 +106,6 @@ def test_the_index_finds_what_looking_at_all_finds(
 
 def test_headers_that_cannot_be_read_are_refused() -> None:
     exchange = Headers("x")
-    exchange.bind(Queue("q"), "", Map({"x-match": "any", "a": 1}))
+    exchange.bind(Queue("q"), "", binding("any", {"a": 1}))
     header = encode_headers([MessageProperties(application_headers={"a": "b"})])[:-1]
     assert refusal(exchange.route, Message(1, Envelope(header), b"")).condition is conditions.TRANSFER_HEADER

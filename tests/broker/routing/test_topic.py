@@ -51,7 +51,7 @@ def test_words(pattern: str, yes: list[str], no: list[str]) -> None:
     assert [key for key in yes if not matches(pattern, key)] + [key for key in no if matches(pattern, key)] == []
 
 
-# Whatever was bound and unbound before, a key finds exactly the queues that a pattern of theirs matches as a regular expression.
+# Whatever was bound and unbound, a key finds exactly the queues of which a pattern matches it as a regular expression.
 @given(st.lists(st.tuples(PATTERNS, st.integers(0, 4)), max_size=12), st.data(), st.lists(KEYS, min_size=1, max_size=6))
 def test_the_trie_finds_what_regular_expressions_find(
     bound: list[tuple[str, int]], data: st.DataObject, keys: list[str]
