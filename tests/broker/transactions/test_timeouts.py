@@ -19,9 +19,12 @@ def branch(timeout: int) -> Branch:
 def test_time_runs_from_the_next_tick() -> None:
     timeouts, one = Timeouts(), branch(10)
     timeouts.begin(one)
-    assert timeouts.next is None
-    assert (timeouts.due(5.0), timeouts.next) == ([], 15.0)
-    assert (timeouts.due(14.0), timeouts.due(15.0), timeouts.next) == ([], [one], None)
+    moments = [timeouts.next]
+    assert timeouts.due(5.0) == []
+    moments.append(timeouts.next)
+    assert (timeouts.due(14.0), timeouts.due(15.0)) == ([], [one])
+    moments.append(timeouts.next)
+    assert moments == [None, 15.0, None]
 
 
 def test_who_has_stopped_is_not_due() -> None:
