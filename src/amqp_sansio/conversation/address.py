@@ -54,7 +54,7 @@ class Address:
     heartbeat: int = 0
     """Seconds; 0: none."""
     connect_timeout: float = 30.0
-    """Seconds from the first attempt at a socket to an open connection."""
+    """Seconds that each endpoint has, from its name to an open connection."""
     frame_max: int | None = None
     """The largest frame wanted, in octets; None: as large as can be."""
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.conversation.address import Address, AddressError, Endpoint, known_hosts
 from amqp_sansio.conversation.client import Client
-from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, cause_of
+from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, cause_of, reason_of
 
 REDIRECTS: Final = 5
 """Redirects in a row that are followed."""
@@ -37,6 +37,7 @@ class Attempts:
         self._at: Endpoint = address.endpoints[0]
         self._seen = 0
         self._redirects = 0
+        self._failures: list[tuple[str, str]] = []
 
     def first(self) -> Attempt:
         """The first one: at once."""
@@ -46,14 +47,17 @@ class Attempts:
         """The connection of the last attempt is over, or (`error`) there was none: the next one, None when there is none."""
         client = self.client
         if client.closing:
-            self.error = ConnectionLost("closed here")
+            self.error = ConnectionLost("it was closed here")
             return None
         if client.redirected is not None and error is None:
             return self._redirect()
         opened = client.connections > self._seen
         closed = client.closed
-        cause = str(error) or type(error).__name__ if error is not None else cause_of(closed) if closed is not None else "lost"
-        self.error = ConnectionLost(cause) if opened else ConnectFailed(str(self._at), cause)
+        cause = reason_of(error) if error is not None else cause_of(closed) if closed is not None else "it was lost"
+        if opened:
+            self._failures = []
+        self._failures.append((str(self._at), cause))
+        self.error = ConnectionLost(cause) if opened else self._failed()
         if opened:
             self._seen = client.connections
             self._redirects = 0
@@ -68,6 +72,13 @@ class Attempts:
             return None
         self._waiting = self._known()
         return self._try(self._waiting.pop(0), delay)
+
+    def _failed(self) -> ConnectFailed:
+        """What was tried in a row, and what became of it."""
+        where = dict(self._failures)  # the last word of each
+        if len(where) == 1:
+            return ConnectFailed(*self._failures[-1])
+        return ConnectFailed(", ".join(where), "; ".join([f"{each}: {cause}" for each, cause in where.items()]))
 
     def _try(self, endpoint: Endpoint, delay: float) -> Attempt:
         self._at = endpoint

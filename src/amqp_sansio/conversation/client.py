@@ -39,11 +39,14 @@ class Client:
         self,
         config: ClientConfig,
         *,
+        prefix: str,
         retry: RetryPolicy = NEVER,
         wake: Callable[[], None] = lambda: None,
         guard: AbstractContextManager[object] = nullcontext(),
     ) -> None:
         self.config: Final = config
+        self.prefix: Final = prefix
+        """How the names of its sessions begin: nobody else may use it, so it is drawn by chance."""
         self.guard: Final = guard
         """What is held while something is said: a lock where several threads may do so."""
         self.retry: Final = retry
@@ -106,7 +109,7 @@ class Client:
         for talk in list(self.talks.values()):
             talk.over(error)
         self.talks.clear()
-        if self.closing and self.closed is not None and isinstance(error, ConnectionLost):
+        if self.closing and isinstance(error, ConnectionLost):
             self.ended.settle(None)
         else:
             self.ended.fail(error)
@@ -123,7 +126,7 @@ class Client:
             raise ConnectionClosedError("session.attach", "the client is closed")
         if name is None:
             self._numbers += 1
-            name = f"{self._prefix()}-{self._numbers}"
+            name = f"{self.prefix}-{self._numbers}"
         octets = name_of(name)
         if octets in self.talks:
             raise LocalProtocolError(f"session.attach of {octets!r}", "in use by this client", ("another name",))
@@ -137,11 +140,11 @@ class Client:
         return talk
 
     def close(self) -> Ticket[None]:
-        """Closes the connection; settled when it is closed and nobody comes back."""
+        """Closes the connection; settled when it is closed and nobody comes back.  One that is not open is just left."""
         self.closing = True
         machine = self._machine
-        if machine is None or machine.finished:
-            self.give_up(ConnectionLost("closed here"))
+        if machine is None or machine.finished or not machine.is_open:
+            self.give_up(ConnectionLost("it was closed here"))
         elif machine.closed_cause is None:
             machine.close()
             self._hear()
@@ -149,9 +152,6 @@ class Client:
         return self.ended
 
     # --- what happens ------------------------------------------------------------------------------------------------------
-
-    def _prefix(self) -> str:
-        return f"amqp-sansio-{id(self):x}"
 
     def _woken(self) -> None:
         self.wake()
@@ -166,8 +166,7 @@ class Client:
             case ConnectionOpened():
                 self.connections += 1
                 self.known_hosts = event.known_hosts
-                for talk in list(self.talks.values()):
-                    self._attach(talk)
+                self._attach_all()
                 self.opened.settle(event)
             case ConnectionRedirected():
                 self.redirected = event
@@ -185,16 +184,30 @@ class Client:
                     if isinstance(event, SessionAttached) and not event.resumed and found.remade:
                         found.resubscribe()
 
+    def _attach_all(self) -> None:
+        for talk in list(self.talks.values()):
+            if talk.ended.done:  # its user left it while there was no connection
+                del self.talks[talk.name]
+                continue
+            try:
+                self._attach(talk)
+            except AmqpError as error:  # more sessions than this connection can carry
+                del self.talks[talk.name]
+                talk.over(error)
+
     def _attach(self, talk: Talk) -> None:
-        """Brings a session onto the open connection: resumed where it lives, new where not."""
+        """Brings a session onto the open connection: resumed where it lives, new where not.
+
+        Who comes back does so by force: the other side may believe that the lost connection lives.
+        """
         machine = self.machine
         if not talk.has_session:
             talk.session = machine.session(talk.name, talk.timeout)
         elif talk.session.resumable:
-            machine.resume(talk.session)
+            machine.resume(talk.session, force=True)
             talk.resuming = True
         else:
-            talk.remake(machine.session(talk.name, talk.timeout))
+            talk.remake(machine.session(talk.name, talk.timeout, force=True))
             talk.resuming = False
         self.wake()
 

@@ -120,6 +120,32 @@ def cause_of(closed: ConnectionClosed) -> str:
     return f"{who}{code}{f': {text}' if text else ''}"
 
 
+def reason_of(error: BaseException) -> str:
+    """One sentence about what the system, or TLS, said instead of a connection."""
+    inner = error.__cause__
+    if isinstance(inner, BaseExceptionGroup):
+        return "; ".join(dict.fromkeys([reason_of(each) for each in inner.exceptions]))
+    if isinstance(inner, OSError) and not isinstance(error, TimeoutError):
+        return reason_of(inner)
+    not_trusted = getattr(error, "verify_message", None)
+    if not_trusted:
+        return f"its certificate is not accepted: {not_trusted}"
+    reason = getattr(error, "reason", None)
+    if isinstance(error, OSError) and isinstance(reason, str) and reason:
+        return f"TLS failed: {reason.replace('_', ' ').lower()}"
+    for kind, text in _SYSTEM:
+        if isinstance(error, kind):
+            return text
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+
+
+_SYSTEM: Final = (
+    (ConnectionRefusedError, "connection refused: nobody listens there"),
+    (ConnectionResetError, "the connection was reset"),
+    (BrokenPipeError, "the connection was reset"),
+)
+
+
 def failure_of(session: bytes, exception: ExceptionReceived, command: str) -> SessionFailed:
     """The error for an exception of the other side."""
     return SessionFailed(session, exception.error_code, exception.description, command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.message import Message
@@ -42,6 +43,7 @@ class Inbox:
         self._taken = 0
         self._taken_octets = 0
         self._subscription: Subscription | None = None
+        self._cancelling: Ticket[None] | None = None
 
     def subscribe(self) -> None:
         """Says subscribe and grants the credit; for a session that was made again, once more."""
@@ -81,37 +83,65 @@ class Inbox:
         return self._waiting
 
     def settle(self, message: Message, how: str, redelivered: bool = False) -> None:
-        """Accepts or releases a message that came here.  SessionDetachedError when the session that brought it is over."""
+        """Accepts or releases a message that came here.
+
+        While the connection is being made again, that is said when the session is resumed.  SessionDetachedError when the
+        session that brought it is over: the message comes again.
+        """
         with self.talk.guard:
             if how == "accept":
-                message.session.accept(message.id)
+                self.talk.transactions.check()
+                self._settle(message, lambda: self._accept(message))
             else:
-                message.session.release(message.id, redelivered)
-            self.talk.wake()
+                self._settle(message, lambda: message.session.release(message.id, redelivered))
 
     def reject(self, message: Message, code: int, text: str) -> None:
         """Rejects a message that came here."""
         with self.talk.guard:
-            message.session.reject(message.id, code, text)
-            self.talk.wake()
+            self._settle(message, lambda: message.session.reject(message.id, code, text))
+
+    def _accept(self, message: Message) -> None:
+        message.session.accept(message.id)
+        self.talk.transactions.accepted(message.id)
+
+    def _settle(self, message: Message, how: Callable[[], object]) -> None:
+        talk = self.talk
+        if talk.speakable or message.session is not talk.session or not message.session.resumable or talk.ended.done:
+            how()  # or says why it cannot be said
+            talk.wake()
+        else:
+            talk.once_attached(how)
 
     def cancel(self) -> Ticket[None]:
-        """Ends the subscription; settled when nothing comes any more.  What is here and was not taken is released."""
+        """Ends the subscription; settled when nothing comes any more.  What is here and was not taken is released.
+
+        While the connection is being made again, it is settled at once, and nobody subscribes again.
+        """
+        if self._cancelling is None:
+            self._cancelling = Ticket()
+            self.talk.once_attached(self._cancel)
+            if not self.talk.speakable:
+                self._cancelled()
+        return self._cancelling
+
+    def _cancel(self) -> None:
         subscription = self._subscription
         assert subscription is not None
-        ticket = self.talk.track(subscription.cancel(sync=True), "message.cancel")
-        ticket.on_done(self._cancelled)
-        self.talk.wake()
-        return ticket
+        said = self.talk.track(subscription.cancel(sync=True), "message.cancel")
+        said.on_done(lambda: self._cancelled(said.error))
 
-    def _cancelled(self) -> None:
-        unsettled = [message.id for message in self.messages]
-        self.close(None)
-        if unsettled and self.explicit and self.talk.session.state == "attached":
-            self.talk.session.release(unsettled)
-            self.talk.wake()
+    def _cancelled(self, error: Exception | None = None) -> None:
+        unsettled = [message.id for message in self.messages if message.session is self.talk.session]
         self.messages.clear()
+        self.close(None)
         self.talk.inboxes.pop(self.destination, None)
+        if unsettled and self.explicit and error is None:
+            session = self.talk.session
+            self.talk.once_attached(lambda: session.release(unsettled))
+        if self._cancelling is not None and error is None:
+            self._cancelling.settle(None)
+        elif self._cancelling is not None and error is not None:
+            self._cancelling.fail(error)
 
     def close(self, error: Exception | None) -> None:
         """Nothing more comes.  What is here and belongs to a session that is over cannot be settled and is dropped."""
@@ -121,16 +151,17 @@ class Inbox:
             self.messages.clear()
         self._wake()
 
-    def drop(self) -> None:
+    def resubscribe(self) -> None:
         """The session was made again: what came in the old one will come once more."""
         self.messages.clear()
+        self.subscribe()
 
     def _give_back(self, message: Message) -> None:
         self._taken += 1
         self._taken_octets += len(message.body) + len(message.received.header)
         if self._taken * 2 < self.prefetch or self._subscription is None or self.closed:
             return
-        if self.talk.session.state != "attached":
+        if not self.talk.speakable:
             return
         octets = INFINITE if self.octets == INFINITE else self._taken_octets
         self._subscription.grant(self._taken, octets)

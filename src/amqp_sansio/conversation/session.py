@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypeVar
 
+from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.talk import Talk
@@ -23,46 +24,76 @@ Value = TypeVar("Value")
 class Wait(Protocol):
     """How an adapter waits for a ticket: its value, or its error is raised."""
 
-    async def __call__(self, ticket: Ticket[Value], /) -> Value:
-        """The value, once there is one."""
+    async def __call__(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
+        """The value, once there is one; TimeoutError when there is none within `timeout` seconds."""
         raise NotImplementedError
 
 
 class Session:
-    """A session, to be used as `async with connection.session() as session`."""
+    """A session, to be used as `async with connection.session() as session`.
 
-    def __init__(self, talk: Talk, wait: Wait, writable: Callable[[], Awaitable[None]]) -> None:
+    While the connection is being made again, what is said here waits for that; never longer than the retry policy lets it.
+    """
+
+    def __init__(self, talk: Talk, wait: Wait, writable: Callable[[], Awaitable[None]], close_timeout: float) -> None:
         self.talk: Final = talk
         self._wait: Final = wait
         self._writable: Final = writable
+        self._close_timeout: Final = close_timeout
 
     async def __aenter__(self) -> Self:
-        await self._wait(self.talk.attached)
+        try:
+            await self._attached()
+        except BaseException:
+            self.talk.detach()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.talk.ended.done:
-            return
+        """Waits until everything said is executed, then ends the session; after an error it is just ended.
+
+        Raises what became of a message that was sent and not confirmed, if it was not well and nobody asked.
+        """
         try:
             if error is None:
-                await self.sync()
-            await self._wait(self.talk.detach())
+                if not self.talk.ended.done:
+                    await self.sync()
+                self.talk.unheard()
+        finally:
+            await self._end(quiet=error is not None)
+
+    async def _end(self, quiet: bool) -> None:
+        try:
+            await self._wait(self.talk.detach(), self._close_timeout)
+        except TimeoutError:
+            self.talk.over(SessionLost(self.talk.name, f"no answer to detach within {self._close_timeout} seconds"))
+            if not quiet:
+                self.talk.ended.result()
         except AmqpError:
-            if error is None:
+            if not quiet:
                 raise
+
+    async def _attached(self) -> None:
+        """Until something may be said; raises why nothing ever will."""
+        while not self.talk.attached.done:
+            await self._wait(self.talk.attached)
+        self.talk.attached.result()
 
     async def say(self, command: Command) -> None:
         """Says a command and waits until the other side has executed it."""
+        await self._attached()
         await self._wait(self.talk.say(command))
 
     async def ask(self, command: Command) -> Struct | None:
         """Says a command and waits for its result."""
+        await self._attached()
         return await self._wait(self.talk.ask(command))
 
     async def sync(self) -> None:
         """Waits until everything said so far is executed."""
+        await self._attached()
         await self._wait(self.talk.sync())
 
     async def send(
@@ -70,11 +101,12 @@ class Session:
     ) -> Ticket[None]:
         """Publishes a message as soon as there is room for it; the ticket tells when the broker has it for certain.
 
-        `properties` are those of `Talk.publish`.
+        `properties` are those of `Talk.publish`.  Cancelled, it has published nothing.
         """
+        await self._writable()
         while not self.talk.has_room:
             await self._wait(self.talk.room)
-        await self._writable()
+            await self._writable()
         return self.talk.publish(exchange, routing_key, body, **properties)
 
     async def publish(self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any) -> None:
@@ -91,17 +123,20 @@ class Session:
     async def transaction(self) -> AsyncIterator[None]:
         """A local transaction: committed at the end of the block, rolled back when the block raises.
 
-        What is published and accepted in it counts together or not at all.  TransactionFailed when it was not committed, or
-        when nobody can know.
+        What is published and accepted in it counts together or not at all; after a rollback the broker has its messages back.
+        TransactionFailed when it was not committed, or when nobody can know.
         """
-        self.talk.transactions.select_tx()
+        await self._attached()
+        transactions = self.talk.transactions
+        transactions.begin()
         try:
             yield
+            transactions.check()
+            await self._attached()
         except BaseException:
-            if self.talk.session.state == "attached":
-                self.talk.transactions.rollback()
+            transactions.abandon()
             raise
-        await self._wait(self.talk.transactions.commit())
+        await self._wait(transactions.finish())
 
     @asynccontextmanager
     async def branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> AsyncIterator[None]:
@@ -109,45 +144,59 @@ class Session:
 
         Then `prepare`, `commit` or `rollback` decide about it.
         """
-        await self._wait(self.talk.transactions.start(xid, join=join, resume=resume))
+        await self._attached()
+        transactions = self.talk.transactions
+        started = transactions.begin_branch(xid, join=join, resume=resume)
         try:
+            await self._wait(started)
             yield
+            transactions.check()
+            await self._attached()
         except BaseException:
-            if self.talk.session.state == "attached":
-                self.talk.transactions.end(xid, fail=True)
+            transactions.abandon_branch(xid, started)
             raise
-        await self._wait(self.talk.transactions.end(xid))
+        await self._wait(transactions.finish_branch(xid))
 
     async def prepare(self, xid: Xid) -> XaStatus:
         """The first phase: XA_OK, or XA_RDONLY where nothing is to be decided.  BranchFailed for any other answer."""
+        await self._attached()
         return await self._wait(self.talk.transactions.prepare(xid))
 
     async def commit(self, xid: Xid, *, one_phase: bool = False) -> None:
         """The second phase: the work of the branch is final; `one_phase` without a first."""
+        await self._attached()
         await self._wait(self.talk.transactions.commit_branch(xid, one_phase=one_phase))
 
     async def rollback(self, xid: Xid) -> None:
         """The work of the branch is undone."""
+        await self._attached()
         await self._wait(self.talk.transactions.rollback_branch(xid))
 
     async def recover(self) -> tuple[Xid, ...]:
         """The branches in doubt at this broker."""
+        await self._attached()
         return await self._wait(self.talk.transactions.recover())
+
+    async def forget(self, xid: Xid) -> None:
+        """The broker may forget a branch that it decided by itself."""
+        await self._attached()
+        await self._wait(self.talk.transactions.forget(xid))
 
     def subscribe(
         self, queue: str, *, prefetch: int = 100, octets: int = INFINITE, accept: bool = True, browse: bool = False
     ) -> Subscription:
         """Subscribes to a queue; see `Talk.subscribe`."""
         inbox = self.talk.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
-        return Subscription(inbox, self._wait)
+        return Subscription(inbox, self._wait, self._close_timeout)
 
 
 class Subscription:
     """Messages as they come: `async for message in subscription`; as `async with` it is cancelled at the end."""
 
-    def __init__(self, inbox: Inbox, wait: Wait) -> None:
+    def __init__(self, inbox: Inbox, wait: Wait, close_timeout: float) -> None:
         self.inbox: Final = inbox
         self._wait: Final = wait
+        self._close_timeout: Final = close_timeout
 
     async def __aenter__(self) -> Self:
         return self
@@ -155,8 +204,13 @@ class Subscription:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self.inbox.closed:
-            await self.cancel()
+        if self.inbox.closed:
+            return
+        try:
+            await self._wait(self.inbox.cancel(), self._close_timeout)
+        except (AmqpError, TimeoutError):
+            if error is None:  # else that one is told
+                raise
 
     def __aiter__(self) -> Self:
         return self

@@ -6,6 +6,7 @@ other side keeps it, and made again where it does not.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
@@ -39,6 +40,8 @@ IN_FLIGHT: Final = 1000
 """Messages published and not confirmed, beyond which a publisher waits."""
 IN_FLIGHT_OCTETS: Final = 16 * 1024 * 1024
 """Octets in their bodies, likewise; one message may be larger than that."""
+
+ENDED_HERE: Final = "it was ended here"
 
 
 class Talk:
@@ -80,6 +83,8 @@ class Talk:
         self._unprompted = False  # there is a publish behind the last thing that asked for completion
         self._failure: Exception | None = None
         self._numbers = 0
+        self._later: Final[list[Callable[[], object]]] = []  # what is said once the session is resumed
+        self._unconfirmed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
         self.transactions: Final = Transactions(self)
 
     @property
@@ -103,16 +108,30 @@ class Talk:
         """Messages published and not confirmed."""
         return len(self._publishes)
 
+    @property
+    def speakable(self) -> bool:
+        """Whether something may be said now."""
+        return self._session is not None and self._session.state == "attached"
+
+    def unheard(self) -> None:
+        """Raises the first error of a message that was published and of which nobody asked what became of it."""
+        while self._unconfirmed:
+            ticket = self._unconfirmed.popleft()
+            if not ticket.heard:
+                ticket.result()
+
     # --- saying things -----------------------------------------------------------------------------------------------------
 
     def say(self, command: Command) -> Ticket[None]:
         """Says a command; settled when the other side has executed it."""
+        self.transactions.check()
         ticket = self.track(self.session.send(command, sync=True), command.VERB)
         self.wake()
         return ticket
 
     def ask(self, command: Command) -> Ticket[Struct | None]:
         """Says a command that has a result; settled with it."""
+        self.transactions.check()
         id = self.session.send(command, sync=True)
         ticket: Ticket[Struct | None] = Ticket()
         self._results[id] = (ticket, command.VERB)
@@ -136,7 +155,7 @@ class Talk:
     def has_room(self) -> bool:
         """Whether a message may be published without going beyond what may be in flight, nor beyond the other side's credit."""
         session = self._session
-        if session is None or session.state != "attached":
+        if session is None or not self.speakable:
             return False
         throttled = session.producer is not None and not session.producer.available
         return not throttled and len(self._publishes) < self.most_in_flight and self._octets < self.most_in_flight_octets
@@ -146,6 +165,8 @@ class Talk:
         """Settled when there is room, or when there never will be: then it fails as the session did."""
         if self._room is None or self._room.done:
             self._room = Ticket()
+            if self.ended.done:
+                self._room.fail(self.ended.error or SessionLost(self.name, ENDED_HERE))
             self._check_room()
         self.prompt()
         return self._room
@@ -179,6 +200,7 @@ class Talk:
             raise LimitError("most_in_flight", self.most_in_flight, len(self._publishes) + 1)
         if self._octets >= self.most_in_flight_octets:
             raise LimitError("most_in_flight_octets", self.most_in_flight_octets, self._octets + len(body))
+        self.transactions.check()
         prompt = sync or len(self._publishes) % self._often == self._often - 1
         id = self.session.publish(
             exchange, body=body, accept_mode=0 if mandatory or immediate else 1, sync=prompt, immediate=immediate,
@@ -201,9 +223,8 @@ class Talk:
 
     def prompt(self) -> None:
         """Somebody waits: asks for what is complete, unless that was asked for since the last message."""
-        session = self._session
-        if self._unprompted and session is not None and session.state == "attached":
-            session.flush()
+        if self._unprompted and self.speakable:
+            self.session.flush()
             self._unprompted = False
             self.wake()
 
@@ -215,6 +236,7 @@ class Talk:
         without, the broker forgets a message when it sends it.  `browse` leaves the messages on the queue."""
         if prefetch < 1:
             raise LocalProtocolError("message.subscribe", f"prefetch {prefetch}", ("a prefetch of 1 or more",))
+        self.transactions.check()
         if destination is None:
             self._numbers += 1
             destination = f"{queue}-{self._numbers}"
@@ -243,6 +265,8 @@ class Talk:
                 inbox = self.inboxes.get(transfer.destination or "")
                 if inbox is not None:
                     inbox.arrive(event)
+                elif transfer.accept_mode == 0 and event.id in self.session.transfers.deliveries:
+                    self.session.release(event.id)  # it was on its way when its subscription was cancelled
             case CommandsCompleted(ids=ids):
                 self._completed(ids)
             case ResultReceived(id=id, value=value):
@@ -260,6 +284,11 @@ class Talk:
                 self._check_room()
             case SessionAttached():
                 self.resuming = False
+                later = self._later[:]
+                self._later.clear()
+                if event.resumed:
+                    for each in later:
+                        each()
                 self._check_room()
                 self.attached.settle(None)
             case _:
@@ -283,6 +312,7 @@ class Talk:
         error = MessageReturned(reject.code or 0, reject.text or "")
         for id in pick(reject.transfers or EMPTY, self._tickets):
             self._tickets[id][0].fail(error)  # the ticket stays: its completion frees the room
+            self._unconfirmed.append(self._tickets[id][0])
 
     def detached(self, event: SessionDetached, comes_back: bool) -> None:
         """The session is not attached any more; `comes_back`: it was the connection that was lost, and there will be another.
@@ -313,6 +343,8 @@ class Talk:
     def in_doubt(self, ids: RangeSet) -> None:
         """The session is gone: who waits for an answer hears so."""
         error = self._failure or SessionLost(self.name, "the session ended", ids)
+        self._unconfirmed.extend([self._tickets[id][0] for id in self._publishes if id in self._tickets])
+        self.transactions.lost()
         waiting: list[Ticket[Any]] = [each for each, _ in self._tickets.values()]  # Any: of whatever value
         waiting += [each for each, _ in self._results.values()]
         self._tickets.clear()
@@ -324,11 +356,17 @@ class Talk:
 
     def over(self, error: Exception | None) -> None:
         """It is over for good."""
+        if error is not None and self._failure is None:
+            doubt = self._session.in_doubt if self._session is not None else EMPTY
+            self._failure = error if isinstance(error, SessionLost) else SessionLost(self.name, str(error), doubt)
+        error = self._failure if error is not None else None
         self.in_doubt(EMPTY)
         for inbox in list(self.inboxes.values()):
             inbox.close(error)
         self.inboxes.clear()
-        gone = error or SessionLost(self.name, "it was ended here")
+        gone = error or SessionLost(self.name, ENDED_HERE)
+        if self.attached.done:
+            self.attached = Ticket()
         self.attached.fail(gone)
         if self._room is not None:
             self._room.fail(gone)
@@ -345,9 +383,17 @@ class Talk:
 
     def resubscribe(self) -> None:
         """On a session that was made again: what was subscribed to is subscribed to once more."""
-        for inbox in self.inboxes.values():
-            inbox.drop()
-            inbox.subscribe()
+        for inbox in list(self.inboxes.values()):
+            inbox.resubscribe()
+
+    def once_attached(self, action: Callable[[], object]) -> None:
+        """Does it now, or when the session is resumed; never, where it cannot be resumed: then the other side has forgotten
+        it, and what hangs on it."""
+        if self.speakable:
+            action()
+            self.wake()
+        else:
+            self._later.append(action)
 
     def _check_room(self) -> None:
         if self._room is not None and self.has_room:

@@ -11,11 +11,13 @@ Value = TypeVar("Value")
 class Ticket(Generic[Value]):
     """An answer that is not there yet, or is: a value or an error.  Settled once; whoever asked to be called is called once."""
 
-    __slots__ = ("_callbacks", "_value", "done", "error")
+    __slots__ = ("_callbacks", "_value", "done", "error", "heard")
 
     def __init__(self) -> None:
         self.done = False
         self.error: Exception | None = None
+        self.heard = False
+        """Whether somebody asked for the result once it was there."""
         self._value: Value | None = None
         self._callbacks: list[Callable[[], None]] = []
 
@@ -46,6 +48,7 @@ class Ticket(Generic[Value]):
     def result(self) -> Value:
         """The value; raises the error when it failed.  Only when it is done."""
         assert self.done, "not settled yet"
+        self.heard = True
         if self.error is not None:
             raise self.error
         return self._value  # type: ignore[return-value]  # done without an error: `settle` put it there

@@ -7,6 +7,7 @@ import random
 import ssl
 from types import TracebackType
 from typing import Final, Self
+from uuid import uuid4
 
 from amqp_sansio.adapters.asyncio.waiting import wait
 from amqp_sansio.adapters.asyncio.wire import Wire
@@ -54,8 +55,7 @@ class Connection:
     async def close(self) -> None:
         """Closes the connection and waits until that is answered.  Saying so again does no harm."""
         try:
-            async with asyncio.timeout(self._close_timeout):
-                await wait(self.client.close())
+            await wait(self.client.close(), self._close_timeout)
         except (TimeoutError, AmqpError):
             pass  # it is over, one way or the other
         finally:
@@ -66,7 +66,7 @@ class Connection:
 
         `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
         """
-        return Session(self.client.open_session(name, timeout), wait, self.writable)
+        return Session(self.client.open_session(name, timeout), wait, self.writable, self._close_timeout)
 
     async def writable(self) -> None:
         """Waits until the socket takes octets."""
@@ -110,7 +110,7 @@ class Connection:
             async with asyncio.timeout(limit):
                 _, wire = await loop.create_connection(
                     lambda: Wire(self.client), endpoint.host, endpoint.port, ssl=tls,
-                    server_hostname=endpoint.host if tls else None,
+                    server_hostname=endpoint.host if tls else None, happy_eyeballs_delay=0.25,
                 )  # fmt: skip
                 self._wire = wire
                 await self._opened(wire)
@@ -155,4 +155,5 @@ def connect(
     `retry` whether and how to come back after a loss.  AddressError at once; ConnectFailed when no broker answers.
     """
     address = Address.parse(url) if isinstance(url, str) else url
-    return Connection(address, Client(address.config(config), retry=retry), tls, close_timeout)
+    client = Client(address.config(config), prefix=f"amqp-sansio-{uuid4()}", retry=retry)
+    return Connection(address, client, tls, close_timeout)

@@ -10,8 +10,11 @@ from amqp_sansio.conversation.ticket import Ticket
 Value = TypeVar("Value")
 
 
-async def wait(ticket: Ticket[Value]) -> Value:
-    """The value of a ticket, once it is settled; raises its error.  Cancelled, it takes nothing back that was said."""
+async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
+    """The value of a ticket, once it is settled; raises its error, or TimeoutError when it is not within `timeout` seconds.
+
+    Cancelled, it takes nothing back that was said.
+    """
     if not ticket.done:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -21,7 +24,8 @@ async def wait(ticket: Ticket[Value]) -> Value:
 
         ticket.on_done(settled)
         try:
-            await future
+            async with asyncio.timeout(timeout):
+                await future
         finally:
             ticket.forget(settled)
     return ticket.result()

@@ -57,8 +57,9 @@ class Wire(asyncio.Protocol):
         self.writable.clear()
 
     def resume_writing(self) -> None:
-        """The socket takes octets again."""
+        """The socket takes octets again: those that were kept back go out."""
         self.writable.set()
+        self.transmit()
 
     def wake(self) -> None:
         """There is something to send: it goes out with all else that is said before the loop turns."""
@@ -67,14 +68,16 @@ class Wire(asyncio.Protocol):
             self._loop.call_soon(self.transmit)
 
     def transmit(self) -> None:
-        """Tells the time, writes what is to be written, and sets the timer anew."""
+        """Tells the time, writes what is to be written, and sets the timer anew.
+
+        What a slow socket does not take stays in the machine, where what is owed is told in as few words as it takes.
+        """
         self._scheduled = False
         transport = self._transport
         if transport is None or transport.is_closing():
             return
         due = self._client.tick(self._loop.time())
-        octets = self._client.machine.data_to_send()
-        if octets:
+        if self.writable.is_set() and (octets := self._client.machine.data_to_send()):
             transport.write(octets)
         if self._timer is not None:
             self._timer.cancel()

@@ -6,6 +6,7 @@ import ssl
 import threading
 from types import TracebackType
 from typing import Final, Self
+from uuid import uuid4
 
 from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.session import Session
@@ -45,9 +46,7 @@ class Connection:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     def close(self) -> None:
@@ -66,7 +65,7 @@ class Connection:
         `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
         """
         with self._lock:
-            return Session(self.client.open_session(name, timeout), self._driver, self._lock)
+            return Session(self.client.open_session(name, timeout), self._driver, self._lock, self._close_timeout)
 
 
 def connect(
@@ -84,4 +83,5 @@ def connect(
     """
     address = Address.parse(url) if isinstance(url, str) else url
     lock = threading.RLock()
-    return Connection(address, Client(address.config(config), retry=retry, guard=lock), tls, lock, close_timeout)
+    client = Client(address.config(config), prefix=f"amqp-sansio-{uuid4()}", retry=retry, guard=lock)
+    return Connection(address, client, tls, lock, close_timeout)

@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from typing import Final, TypeVar
 
+from amqp_sansio.adapters.sync.dialing import dial
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import Attempts
 from amqp_sansio.conversation.client import Client
@@ -76,7 +77,7 @@ class Driver:
         """Until the socket takes octets.  Under the lock."""
         if len(self._outbox) + self._pending() >= HIGH:
             self._transmit()
-            self._changed.wait_for(lambda: len(self._outbox) < HIGH or self.client.ended.done)
+            self._changed.wait_for(lambda: len(self._outbox) < HIGH or self._socket is None)
 
     def _pending(self) -> int:
         return self.client.machine.bytes_to_send if self._socket is not None else 0
@@ -103,7 +104,7 @@ class Driver:
                 attempt = following
         finally:
             with self._changed:
-                self.client.give_up(failure or ConnectionLost("closed here"))
+                self.client.give_up(failure or ConnectionLost("it was closed here"))
                 self._changed.notify_all()
 
     def _sleep(self, seconds: float) -> None:
@@ -116,13 +117,11 @@ class Driver:
         until = time.monotonic() + self.address.connect_timeout
         with self._changed:
             self.client.begin()
-        connected: socket.socket = socket.create_connection((endpoint.host, endpoint.port), self.address.connect_timeout)
         try:
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if endpoint.tls:
-                context = self._tls or ssl.create_default_context()
-                connected = context.wrap_socket(connected, server_hostname=endpoint.host)
-            connected.setblocking(False)
+            connected = dial(endpoint, self._tls, until, lambda: self._stopped)
+        except TimeoutError:
+            raise self._too_late() from None
+        try:
             with self._changed:
                 self._outbox.clear()
                 self._socket = connected
@@ -166,8 +165,11 @@ class Driver:
         if self.client.opened.done or self.client.closed is not None:
             return due
         if now >= until:
-            raise TimeoutError(f"no open connection within {self.address.connect_timeout} seconds")
+            raise self._too_late()
         return until if due is None else min(due, until)
+
+    def _too_late(self) -> TimeoutError:
+        return TimeoutError(f"no open connection within {self.address.connect_timeout} seconds")
 
     def _read(self, connected: socket.socket) -> None:
         try:
@@ -187,12 +189,14 @@ class Driver:
         connected = self._socket
         if connected is None:
             return
-        self._outbox.extend(self.client.machine.data_to_send())
+        if len(self._outbox) < HIGH:  # else it stays in the machine, where what is owed is told in as few words as it takes
+            self._outbox.extend(self.client.machine.data_to_send())
         while self._outbox:
             try:
                 sent = connected.send(memoryview(self._outbox)[:READ])
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                self.wake()
+                if threading.current_thread() is not self._thread:
+                    self.wake()  # who waits for the socket must wait for room in it from now on
                 return
             except OSError:
                 self._outbox.clear()  # the end will be read

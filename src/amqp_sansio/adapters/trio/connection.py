@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
+from uuid import uuid4
 
 import trio
 
@@ -37,22 +38,23 @@ class Connection:
 
     async def close(self) -> None:
         """Closes the connection and waits until that is answered.  Saying so again does no harm."""
-        with trio.move_on_after(self._close_timeout):
-            with suppress(AmqpError):  # it is over, one way or the other
-                await wait(self.client.close())
+        with suppress(AmqpError, TimeoutError):  # it is over, one way or the other
+            await wait(self.client.close(), self._close_timeout)
 
     def session(self, name: bytes | str | None = None, *, timeout: int | None = 0) -> Session:
         """A session, to be used as `async with`.
 
         `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
         """
-        return Session(self.client.open_session(name, timeout), wait, self.writable)
+        return Session(self.client.open_session(name, timeout), wait, self.writable, self._close_timeout)
 
     async def writable(self) -> None:
         """Waits until the socket takes octets."""
         wire = self._wire
         if wire is not None and not wire.writable.is_set():
             await wire.writable.wait()
+        else:
+            await trio.lowlevel.checkpoint_if_cancelled()
 
     # --- the background ------------------------------------------------------------------------------------------------------
 
@@ -60,8 +62,12 @@ class Connection:
         if self._wire is not None:
             self._wire.wake()
 
-    async def run(self) -> None:
-        """Connections, one after the other, until there is no other."""
+    async def run(self, scope: trio.CancelScope) -> None:
+        """Connections, one after the other, until there is no other, or `scope` is cancelled."""
+        with scope:
+            await self._run()
+
+    async def _run(self) -> None:
         attempts = Attempts(self.client, self.address, random.random)
         attempt = attempts.first()
         try:
@@ -73,7 +79,7 @@ class Connection:
                 except (OSError, AmqpError) as failure:  # TimeoutError and ssl's are OSErrors
                     error = failure
                 except trio.BrokenResourceError as failure:  # a TLS handshake that failed
-                    error = OSError(str(failure.__cause__ or failure))
+                    error = failure.__cause__ if isinstance(failure.__cause__, OSError) else OSError(str(failure))
                 following = attempts.after(error)
                 if following is None:
                     break
@@ -128,17 +134,20 @@ async def connect(
     `retry` whether and how to come back after a loss.  AddressError at once; ConnectFailed when no broker answers.
     """
     address = Address.parse(url) if isinstance(url, str) else url
-    connection = Connection(address, Client(address.config(config), retry=retry), tls, close_timeout)
+    client = Client(address.config(config), prefix=f"amqp-sansio-{uuid4()}", retry=retry)
+    connection = Connection(address, client, tls, close_timeout)
+    # Shielded: whoever is cancelled in the block can still say how the connection ends, and no frame breaks off in the middle.
+    background = trio.CancelScope(shield=True)
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(connection.run)
+            nursery.start_soon(connection.run, background)
             try:
                 await wait(connection.client.opened)
                 yield connection
             finally:
                 with trio.CancelScope(shield=True):
                     await connection.close()
-                nursery.cancel_scope.cancel()
+                background.cancel()
     except BaseExceptionGroup as group:
         # `run` raises nothing, so what is in there alone is what the user's block raised: it is told as it was raised.
         if len(group.exceptions) == 1:
