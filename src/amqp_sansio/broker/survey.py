@@ -53,7 +53,7 @@ def survey(host: VirtualHost, coordinator: Coordinator) -> HostLedger:
                 if entry.message.persistent:
                     standing.append((queue, entry))
                     stored[entry.message.number] = entry.message
-    branches = [branch for branch in coordinator.branches.values() if branch.in_doubt]
+    branches = coordinator.doubtful
     for branch in branches:
         stored.update({message.number: message for message in branch.stored})
     for _, message in sorted(stored.items()):

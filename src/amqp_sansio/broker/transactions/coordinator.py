@@ -177,6 +177,11 @@ class Coordinator:
             for b in self._in_doubt
         ])  # fmt: skip
 
+    @property
+    def doubtful(self) -> tuple[Branch, ...]:
+        """The same, as they are kept here."""
+        return tuple(self._in_doubt)
+
     def complete(self, xid: Xid, status: XaStatus) -> int:
         """Decides about a prepared branch without its transaction manager, which is told so when it comes back.
 
