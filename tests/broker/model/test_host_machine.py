@@ -263,8 +263,9 @@ class HostMachine(RuleBasedStateMachine):
         assert host.bindings == sum(len(exchange) for exchange in host.exchanges.values())
         assert host.bindings == sum(len(queue.bindings) for queue in host.queues.values())
         for exchange in host.exchanges.values():
-            users = [*host.queues.values(), *host.exchanges.values()]
-            assert exchange.alternates == len([user for user in users if user.alternate is exchange])
+            alternates = [queue.alternate for queue in host.queues.values()]
+            alternates += [each.alternate for each in host.exchanges.values()]
+            assert exchange.alternates == len([each for each in alternates if each is exchange])
 
 
 HostMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
