@@ -131,11 +131,11 @@ class HostLedger:
         made: list[Operation] = [*self.exchanges.values(), *self.queues.values()]
         for bindings in self.bindings.values():
             made += bindings.values()
-        made += self.messages.values()
+        made += [message for _, message in sorted(self.messages.items())]
         for queue, contents in self.contents.items():
             made += [Enqueued(self.name, queue, number, redelivered) for number, redelivered in contents.items()]
         made += self.branches.values()
-        made += [BranchDecided(self.name, xid, status) for xid, status in self.decided.items()]
+        made += [BranchDecided(self.name, xid, self.decided[xid]) for xid in self.branches if xid in self.decided]
         return tuple(made)
 
     def __eq__(self, other: object) -> bool:

@@ -53,9 +53,9 @@ def survey(host: VirtualHost, coordinator: Coordinator) -> HostLedger:
                 if entry.message.persistent:
                     standing.append((queue, entry))
                     stored[entry.message.number] = entry.message
-    branches = [branch for branch in coordinator.branches.values() if branch.in_doubt]
+    branches = coordinator.doubtful
     for branch in branches:
-        stored.update({message.number: message for message, _ in branch.work.published})
+        stored.update({message.number: message for message in branch.stored})
     for _, message in sorted(stored.items()):
         ledger.apply(host.stored(message))
     for queue, entry in standing:
@@ -136,12 +136,12 @@ class Rebuilding:
     def _branch(self, operation: BranchPrepared, decided: int | None) -> None:
         work = Work(self.host, self.host.limits)
         for number, queues in operation.published:
-            message = self.messages[number]
-            message.stored += 1
-            work.hold(message, [self.host.queues[name] for name in queues])
+            work.hold(self.messages[number], [self.host.queues[name] for name in queues])
         for name, number in operation.accepted:
             entry = self.entries[name, number]
             self.host.queues[name].acquire(entry)
             work.accepted.append(entry)
         status = None if decided is None else XaStatus(decided)
-        self.coordinator.restore(operation.xid, work, operation.timeout, status)
+        branch = self.coordinator.restore(operation.xid, work, operation.timeout, status)
+        for message, _ in work.published:
+            branch.keep(message)

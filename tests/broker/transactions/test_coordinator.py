@@ -129,7 +129,7 @@ def test_prepare_is_journalled_with_all_that_the_branch_holds() -> None:
     assert stored.body == b"published"
     assert isinstance(prepared, BranchPrepared)
     assert prepared.xid == KEY
-    assert prepared.published == ((stored.number, ("q", "t")),)
+    assert prepared.published == ((stored.number, ("q",)),)
     assert prepared.accepted == (("q", stored.number + 1),)
     assert prepared.timeout == 60
     stage.journal.journalled(entry.number)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amqp_sansio.broker.operations import BranchPrepared, XidKey
 from amqp_sansio.broker.transactions.work import Work
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.tables.branch import UNKNOWN, Phase, Relation, Standing
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.message import Message
 
 
 class Outcome(NamedTuple):
@@ -35,7 +38,7 @@ class InDoubt(NamedTuple):
 class Branch:
     """A branch: its phase, who works on it, and what it holds back."""
 
-    __slots__ = ("decided", "journal", "phase", "sessions", "timeout", "work", "xid")
+    __slots__ = ("decided", "journal", "phase", "sessions", "stored", "timeout", "work", "xid")
 
     def __init__(self, xid: XidKey, work: Work, timeout: int) -> None:
         self.xid: Final = xid
@@ -47,6 +50,8 @@ class Branch:
         """Who is associated with it: True for who works on it, False for who has suspended it."""
         self.decided: XaStatus | None = None
         """What an administrator decided."""
+        self.stored: dict[Message, None] = {}
+        """The messages that the journal knows because it holds them back, once it is prepared."""
         self.journal = 0
         """The entry by which it was prepared or decided: what is answered about that waits for it."""
 
@@ -56,6 +61,17 @@ class Branch:
         if active is not None:
             return Relation.HERE if active else Relation.SUSPENDED
         return Relation.ELSEWHERE if self.sessions else Relation.NOBODY
+
+    def keep(self, message: Message) -> None:
+        """The journal knows the message for as long as the branch is in doubt."""
+        self.stored[message] = None
+        message.stored += 1
+
+    def let_go(self) -> None:
+        """The branch is decided: who has the message on a queue keeps it in the journal."""
+        for message in self.stored:
+            message.stored -= 1
+        self.stored.clear()
 
     @property
     def evictable(self) -> bool:
@@ -77,10 +93,11 @@ def standing(branch: Branch | None, owner: object) -> Standing:
 
 
 def prepared(host: str, branch: Branch) -> BranchPrepared:
-    """The operation that says what a branch holds back: of what it publishes all, of what it accepts what is durable."""
+    """The operation that says what of a prepared branch outlives the broker: whatever has to do with durable queues."""
     published = [
-        (message.number, tuple([queue.name for queue in queues if not queue.deleted]))
+        (message.number, tuple([queue.name for queue in queues if queue.durable and not queue.deleted]))
         for message, queues in branch.work.published
+        if message in branch.stored
     ]
     accepted = [
         (entry.queue.name, entry.message.number)

@@ -177,6 +177,11 @@ class Coordinator:
             for b in self._in_doubt
         ])  # fmt: skip
 
+    @property
+    def doubtful(self) -> tuple[Branch, ...]:
+        """The same, as they are kept here."""
+        return tuple(self._in_doubt)
+
     def complete(self, xid: Xid, status: XaStatus) -> int:
         """Decides about a prepared branch without its transaction manager, which is told so when it comes back.
 
@@ -270,25 +275,22 @@ class Coordinator:
         self._timeouts.stop(branch)
         self._in_doubt[branch] = None
         operations: list[Operation] = []
-        for message, _ in work.published:
-            if not message.stored:
-                operations.append(host.stored(message))
-            message.stored += 1
+        for message, queues in work.published:
+            if [queue for queue in queues if queue.durable and not queue.deleted]:
+                if not message.stored:
+                    operations.append(host.stored(message))
+                branch.keep(message)
         return self._journal.write(*operations, prepared(host.name, branch))
 
     def _commit(self, branch: Branch, operations: list[Operation]) -> int:
-        messages = [message for message, _ in branch.work.published]
+        """`operations` are there when it was prepared."""
         number = branch.work.commit(operations, admitted=bool(operations))
-        if operations:  # it was prepared
-            for message in messages:
-                message.stored -= 1
+        branch.let_go()
         return number
 
     def _roll_back(self, branch: Branch, *operations: Operation) -> int:
         """Of a prepared branch nothing is seen before it is journalled: whatever happens, it is prepared or rolled back."""
-        if operations:
-            for message, _ in branch.work.published:
-                message.stored -= 1
+        branch.let_go()
         entries = branch.work.rollback(False)
         number = self._journal.write(*operations)
         self._journal.after(number, lambda: self._host.release(entries, True))
