@@ -80,7 +80,11 @@ def violations(events: list[Event]) -> list[Violation | None]:
 
 
 @settings(max_examples=150)
-@given(st.sampled_from([SPEC, QPID]), st.sampled_from(SELECTS), st.lists(SAY | SAY | MOVE | ANSWER | ANSWER, min_size=10, max_size=60))
+@given(
+    st.sampled_from([SPEC, QPID]),
+    st.sampled_from(SELECTS),
+    st.lists(SAY | SAY | MOVE | ANSWER | ANSWER, min_size=10, max_size=60),
+)
 def test_what_our_client_says_nobody_holds_against_it(
     profile: Profile, select: Command, steps: list[tuple[str, object]]
 ) -> None:
