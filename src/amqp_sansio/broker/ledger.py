@@ -24,8 +24,8 @@ from amqp_sansio.broker.operations import (
     QueueDeclared,
     QueueDeleted,
     Unbound,
-    XidKey,
 )
+from amqp_sansio.engine.xid import XidKey
 from amqp_sansio.errors import RestoreError
 
 

@@ -9,14 +9,12 @@ prepared branch any more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final
 
+from amqp_sansio.engine.xid import XidKey
 from amqp_sansio.kernel.value import Value as Fields
 from amqp_sansio.kernel.value import frozen
 from amqp_sansio.spec.values import Map, Value
-
-XidKey: TypeAlias = tuple[int, bytes, bytes]
-"""The parts of an xid: format, global id, branch id."""
 
 
 class Operation(Fields):
