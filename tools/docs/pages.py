@@ -118,16 +118,25 @@ def _documented_fields(cls: type) -> Iterator[tuple[str, str, str]]:
 
 def limits_page() -> str:
     """Every limit with its default."""
-    rows: list[tuple[str, ...]] = []
-    for name, _source, words in _documented_fields(limits.Limits):
-        value = getattr(limits.DEFAULT_LIMITS, name)
-        shown = f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:g}"
-        rows.append((f"`{name}`", shown, _cell(words)))
+    head = ("name", "default", "what it bounds")
     return (
         "# Limits\n\nEvery limit has a name, a default and a test at the limit less one, at the limit and at the limit plus\n"
         "one. A peer that goes beyond one is answered as a violation whose rule is `limits.` and the name; a caller\n"
         "that does is told by `LimitError`. Pass your own as `limits=Limits(...)` in a config.\n\n"
-    ) + _table(("name", "default", "what it bounds"), rows)
+        + _table(head, _limits(limits.Limits, limits.DEFAULT_LIMITS))
+        + "\n## Of a broker\n\nA client that goes beyond one is refused with 506, unless another answer is named. Pass your own as\n"
+        "`BrokerConfig(limits=BrokerLimits(...))`.\n\n"
+        + _table(head, _limits(limits.BrokerLimits, limits.DEFAULT_BROKER_LIMITS))
+    )
+
+
+def _limits(kind: type, defaults: object) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for name, _source, words in _documented_fields(kind):
+        value = getattr(defaults, name)
+        shown = f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:g}"
+        rows.append((f"`{name}`", shown, _cell(words)))
+    return rows
 
 
 def events_page() -> str:
