@@ -69,6 +69,10 @@ class Coordinator:
         branch = self._working.get(owner)
         return None if branch is None else branch.work
 
+    def associated(self, owner: object) -> bool:
+        """Whether a session works on a branch, or has suspended one."""
+        return owner in self._known_to
+
     def start(self, owner: object, xid: Xid | None, join: bool = False, resume: bool = False) -> Outcome:
         """dtx.start: the session works on the branch from now on, unless the status is another one than xa-ok."""
         key = _key(xid)
