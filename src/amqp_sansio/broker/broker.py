@@ -12,7 +12,7 @@ from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.intake import Intake
-from amqp_sansio.broker.operations import Entry, SessionLeft
+from amqp_sansio.broker.operations import Entry, Opened, SessionLeft
 from amqp_sansio.broker.peer.agenda import Agenda
 from amqp_sansio.broker.peer.holder import Holder, Key
 from amqp_sansio.broker.peer.keeping import keepable
@@ -86,6 +86,9 @@ class Broker:
         peer = Peer(self, attrs.evolve(config, headers="lazy"))
         self._peers[peer] = None
         self._untold[peer] = None
+        if self.clean:
+            self.clean = False
+            self.journals.write(Opened(""))
         return peer
 
     @property

@@ -45,6 +45,7 @@ class HostLedger:
         "name",
         "queues",
         "transient",
+        "volatile",
     )
 
     def __init__(self, name: str) -> None:

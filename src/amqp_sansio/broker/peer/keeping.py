@@ -142,11 +142,11 @@ def _catch_up(holder: Holder) -> None:
             consumer.flush(id)
         else:
             holder.complete(id)
+    deliveries = session.transfers.deliveries
+    rest = session.inbound.incomplete.freeze() - RangeSet.of(*session.results.owed) - RangeSet.of(*deliveries)
+    if rest:  # publishes that nobody accepts
+        session.complete_now(rest)
     rejects = [ids.freeze() for ids in holder.rejects.values()]
-    for id, delivery in list(session.transfers.deliveries.items()):
-        if delivery.completed or id in holder.accepts.freeze() or [ids for ids in rejects if id in ids]:
-            continue
-        if delivery.accept_mode:
-            holder.complete(id)
-        else:
+    for id in list(deliveries):
+        if id not in holder.accepts and not [ids for ids in rejects if id in ids]:
             holder.accept(id)
