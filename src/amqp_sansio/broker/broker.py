@@ -76,8 +76,10 @@ class Broker:
             raise EncodeError("config", f"takes a ServerConfig, not {type(config).__name__}")
         if config is None:
             config = ServerConfig(profile=Profile(error_codes=self.config.error_codes))
-        # What a header says is read once by the model, for all messages that share it, and is refused there when it is wrong.
-        peer = Peer(self, attrs.evolve(config, headers="lazy"))
+        # What a header says is read once by the model, for all messages that share it, and is refused there when it is wrong;
+        # and a command is complete when the broker has done it, whatever the profile says.
+        profile = attrs.evolve(config.profile, completion="default")
+        peer = Peer(self, attrs.evolve(config, headers="lazy", profile=profile))
         self._peers[peer] = None
         self._untold[peer] = None
         return peer
@@ -91,7 +93,7 @@ class Broker:
         """Who has octets to send now, or has ended.  Costs nothing for the others."""
         ready = tuple(self._ready)
         for peer in ready:
-            if peer.ended:
+            if peer.ended and (peer.eof or not peer.bytes_to_send):
                 del self._ready[peer]
         return ready
 
@@ -115,7 +117,7 @@ class Broker:
             event = connection.next_event()
             if event is None:
                 peer.in_turn = False
-                if connection.bytes_to_send:
+                if connection.bytes_to_send or peer.lingered:
                     self._ready[peer] = None
                 continue
             turns.append(peer)
@@ -196,10 +198,13 @@ class Broker:
     def left(self, peer: Peer) -> None:
         """The connection is over."""
         self._peers.pop(peer, None)
-        self._untold.pop(peer, None)
         self._blocked.pop(peer, None)
         self.agenda.forget(peer)
         self._ready[peer] = None
+        if peer.connection.lingers:
+            self._untold[peer] = None
+        else:
+            self._untold.pop(peer, None)
 
     def may_keep(self, key: Key) -> bool:
         """Whether one more session of that identity may outlive its connection."""
@@ -275,8 +280,8 @@ class Broker:
 
     def _tick_peer(self, peer: Peer, now: float) -> None:
         moment = peer.connection.tick(now)
-        if peer.ended:
-            return
+        if peer.lingered:
+            self._ready[peer] = None
         self.agenda.note(peer, moment)
         if peer.connection.bytes_to_send:
             self._ready[peer] = None

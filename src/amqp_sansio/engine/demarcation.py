@@ -216,6 +216,8 @@ def check(session: Standing, command: Command) -> Effect:
         if verb is not None:
             demarcation.said(verb, command, id)
         session.unanswered.said(id, command)
+        if isinstance(command, tx.Commit | tx.Rollback):
+            session.transfers.decided(isinstance(command, tx.Commit))
 
     return effect
 
