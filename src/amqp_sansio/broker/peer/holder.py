@@ -56,7 +56,7 @@ class Holder:
         self.session: Final = session
         self.peer: Peer | None = peer
         """Where it is attached; None while it is not."""
-        self.kept: Final = session.timeout != 0
+        self.kept: Final = session.max_timeout != 0
         """Whether it counts as one that outlives its connection."""
         self.consumers: Final[dict[str, Consumer]] = {}
         self.unsettled: Final[dict[int, Unsettled]] = {}
