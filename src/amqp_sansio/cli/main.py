@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from amqp_sansio.cli import talking
 from amqp_sansio.errors import AmqpError
 
 _BROKEN_PIPE: Final = 141
@@ -15,11 +16,14 @@ _BROKEN_PIPE: Final = 141
 _INTERRUPTED: Final = 130
 
 _DESCRIPTION: Final = """\
-AMQP before 1.0 as pure state machines. The verbs here read captures of broker traffic (pcap, pcapng):
+AMQP before 1.0 as pure state machines. The first verbs read captures of broker traffic (pcap, pcapng), the others talk:
 
   amqp-sansio decode traffic.pcap       what was said: one line for each control and command
   amqp-sansio check traffic.pcap        who broke the protocol: one verdict for each connection
-  amqp-sansio run                       all of it at work: a real capture, and two machines on a link that breaks
+  amqp-sansio run                       all of it at work: a real capture, two machines on a link that breaks, a broker
+  amqp-sansio serve                     a broker on 127.0.0.1
+  amqp-sansio send --queue q hello      a message to it, and out of it again:
+  amqp-sansio receive --count 1 q
 """
 
 _FILES: Final = """\
@@ -116,9 +120,10 @@ def parser() -> argparse.ArgumentParser:
     show = verbs.add_parser(
         "run",
         help="show the protocol at work",
-        description="Read and judge real captures, then run a client and a server in memory on a link that breaks.",
+        description="Read and judge real captures, run a client and a server in memory on a link that breaks, then serve.",
     )
     show.add_argument("--seed", type=int, default=1, metavar="N", help="where the link is cut (1)")
+    talking.add_verbs(verbs)
     return top
 
 
@@ -141,7 +146,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     top = parser()
-    given = top.parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    given = talking.intermixed(arguments) or top.parse_args(arguments)
     if given.version:
         from importlib.metadata import PackageNotFoundError, version
 
@@ -162,6 +168,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         from amqp_sansio.cli.run import run
 
         return run(given.seed)
+    if given.verb in talking.VERBS:
+        return talking.run(given)
     top.print_help()
     return 2
 

@@ -122,6 +122,12 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self._reading = True
         self._eof = False
 
+    @property
+    def client(self) -> str:
+        """The client's address, as host:port; "?" when nobody knows."""
+        name = None if self._transport is None else self._transport.get_extra_info("peername")
+        return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else "?"
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
