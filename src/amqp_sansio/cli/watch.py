@@ -1,0 +1,34 @@
+"""`amqp-sansio watch`: captures to tables as they are written."""
+
+from __future__ import annotations
+
+import argparse
+
+from amqp_sansio.cli.pipeline import plan_of, report
+
+
+def watch(given: argparse.Namespace) -> int:
+    """Follows the folder until it is told to stop (or, with --once, until everything has been read) and publishes."""
+    from amqp_sansio.spark.session import open_session, require_extra
+
+    require_extra()
+    from amqp_sansio.spark.place import Place
+    from amqp_sansio.spark.progress import Progress
+    from amqp_sansio.spark.quiet import quiet
+    from amqp_sansio.spark.sources import require_folder
+    from amqp_sansio.spark.watch import Watch
+
+    require_folder(given.folder)
+    plan = plan_of(given)
+    place = Place(given.out)
+    place.open()
+    place.discard()
+    with quiet():
+        spark = open_session(given.master, settings=dict(given.conf))
+        try:
+            stream = Watch(spark, given.folder, given.out, given.checkpoint, plan)
+            with Progress(spark, f"amqp-sansio: {given.folder}", count=stream.count):
+                outcome = stream.run(once=given.once)
+        finally:
+            spark.stop()
+    return report(outcome, given.json)
