@@ -16,6 +16,7 @@ from amqp_sansio.errors import (
     LimitError,
     LocalProtocolError,
     NoCredit,
+    RestoreError,
     SessionDetachedError,
 )
 
@@ -28,6 +29,7 @@ SAMPLES: list[tuple[AmqpError, tuple[str, ...]]] = [
     (LimitError("channels", 3, 4), ("channels", "3", "4")),
     (ConnectionClosedError("publish", "peer said 320"), ("publish", "peer said 320")),
     (SessionDetachedError("publish", b"s", "eof"), ("publish", "b's'", "eof")),
+    (RestoreError("journal entry 12", "version 1, not 2"), ("journal entry 12", "version 1, not 2")),
 ]
 
 

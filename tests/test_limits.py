@@ -26,7 +26,7 @@ from amqp_sansio import (
 from amqp_sansio.config import Accepted, Challenge, ClientMechanism
 from amqp_sansio.events import ConnectionClosed, Event, Origin, SessionDetached, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
-from amqp_sansio.spec import execution, message, queue
+from amqp_sansio.spec import dtx, execution, message, queue
 from amqp_sansio.spec.connection import Open, OpenOk, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, RequestTimeout
 from amqp_sansio.testing.scripted import ScriptedPeer, Word
@@ -345,6 +345,29 @@ BELOW_AND_AT: Final = (True, True, False)
 BELOW: Final = (True, False, False)
 """An inbox that holds as much as its limit is full; when a deadline is there, it is over."""
 
+
+def suspended_branches(limits: Limits, amount: int) -> bool:
+    peer = attached(limits)
+    events = peer.say(dtx.Select(), channel=ONE)
+    for number in range(amount):
+        branch = dtx.Xid(0, bytes([number + 1]), b"")
+        events += peer.say(dtx.Start(branch), dtx.End(branch, suspend=True), channel=ONE)
+    return judged("suspended_branches", events)
+
+
+def suspended_branches_of_ours(limits: Limits, amount: int) -> bool:
+    _, session = client_session(limits)
+    handle = session.select_dtx()
+
+    def suspend() -> None:
+        for number in range(amount):
+            branch = dtx.Xid(0, bytes([number + 1]), b"")
+            handle.start(branch)
+            handle.end(branch, suspend=True)
+
+    return refused("suspended_branches", suspend)
+
+
 LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] = {
     "inbox_octets": (1000, BELOW, (inbox_octets,)),
     "assembly_octets": (1000, BELOW_AND_AT, (assembly_octets,)),
@@ -366,6 +389,7 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
     "close_seconds": (5, BELOW, (close_seconds,)),
     "cached_commands": (4, BELOW_AND_AT, (cached_commands,)),
     "subscriptions": (4, BELOW_AND_AT, (subscriptions, subscriptions_of_the_other_side)),
+    "suspended_branches": (4, BELOW_AND_AT, (suspended_branches, suspended_branches_of_ours)),
 }
 
 ROOMS: Final = [(name, room) for name, (_, _, rooms) in LIMITS.items() for room in rooms]

@@ -14,9 +14,12 @@ from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, ClientConfig, Pr
 from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.dtx import Dtx
 from amqp_sansio.engine.observer import Observed, Observer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.session import Session
+from amqp_sansio.engine.tx import Tx
+from amqp_sansio.engine.xid import xid
 from amqp_sansio.errors import (
     AmqpError,
     ConnectionClosedError,
@@ -43,6 +46,7 @@ __all__ = [
     "ConnectionClosedError",
     "DecodeError",
     "Dialect",
+    "Dtx",
     "EncodeError",
     "HeaderError",
     "LimitError",
@@ -57,6 +61,8 @@ __all__ = [
     "ServerConnection",
     "Session",
     "SessionDetachedError",
+    "Tx",
     "events",
     "spec",
+    "xid",
 ]

@@ -3,7 +3,7 @@
 A peer can never make the library raise; what a peer does wrong is an event.  What is here is raised for a *caller*: for misuse
 (`LocalProtocolError`, `EncodeError`, `NoCredit`, `LimitError`), for a race with the other side (`ConnectionClosedError`,
 `SessionDetachedError`), for octets handed to the wire functions directly (`DecodeError`) and for reading a header field
-that the walk on receipt could not vouch for (`HeaderError`).
+that the walk on receipt could not vouch for (`HeaderError`) and for what a broker is to be restored from (`RestoreError`).
 """
 
 from __future__ import annotations
@@ -132,3 +132,18 @@ class SessionDetachedError(AmqpError):
 
     def __reduce__(self) -> tuple[type[SessionDetachedError], tuple[str, bytes, str]]:
         return type(self), (self.said, self.session, self.cause)
+
+
+class RestoreError(AmqpError, ValueError):
+    """Nothing can be restored from this snapshot or journal entry: it is damaged, of another version, or out of order.
+
+    `what` names the part ("snapshot", "journal entry 12"), `rule` says what would have been right.  Nothing was restored.
+    """
+
+    def __init__(self, what: str, rule: str) -> None:
+        super().__init__(f"{what}: {rule}")
+        self.what: Final = what
+        self.rule: Final = rule
+
+    def __reduce__(self) -> tuple[type[RestoreError], tuple[str, str]]:
+        return type(self), (self.what, self.rule)

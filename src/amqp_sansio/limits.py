@@ -68,6 +68,8 @@ class Limits:
     """Decoded transfer commands remembered by their octets, per connection."""
     subscriptions: int = 65536
     """Subscriptions of one session, each way."""
+    suspended_branches: int = 4096
+    """Branches of distributed transactions that one session has suspended."""
 
 
 DEFAULT_LIMITS: Final = Limits()

@@ -33,7 +33,7 @@ SAMPLES: tuple[Operation, ...] = (
     ExchangeDeleted("h", "x"),
     Bound("h", "x", "q", "key", {"x-match": "all", "void": None}),
     Unbound("h", "x", "q", "key"),
-    MessageStored("h", 5, "x", "key", 4, True, 12.5, False, b"me", b"header", b"secret body"),
+    MessageStored("h", 5, b"header", b"secret body", 12.5),
     Enqueued("h", "q", 5),
     Dequeued("h", "q", 5),
     BranchPrepared("h", XID, [(5, ("q", "r"))], [("q", 4)], 60),

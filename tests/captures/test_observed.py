@@ -79,7 +79,8 @@ def test_faults_show() -> None:
         return Counter(rules(judged(DATA / f"{name}.pcap")))
 
     assert found("errors")["note S execution.exception"] == 19
-    assert not any(VIOLATION in rule for rule in found("errors"))
+    provoked = {"violation C tx.commit.select-required": 1, "violation C dtx.start.illegal-state": 1}  # and refused
+    assert {rule: count for rule, count in found("errors").items() if VIOLATION in rule} == provoked
     assert found("heartbeat_dead")["note C connection.silence"] == 1
     assert found("sasl_python")["note S connection.close"] == 2  # authentication failed
     assert found("sasl_python")["note S tcp.reset"] == 2

@@ -165,6 +165,10 @@ def test_the_same_events_in_pieces(shared: Path, name: str) -> None:
             assert observe(conversation, piece=piece) == whole
 
 
+# Recorded to see what the broker answers (it refuses both): the client really says them without the select before it.
+PROVOKED = {"errors": (("C", "tx.commit.select-required"), ("C", "dtx.start.illegal-state"))}
+
+
 @pytest.mark.parametrize("name", ["hello", "acquire", "errors", "sessions", "headers", "cpp_hello", "sasl_python", "syncflush"])
 @pytest.mark.parametrize("known", [False, True])
 def test_whatever_is_missing_of_a_recording_nobody_is_accused_of_it(shared: Path, name: str, known: bool) -> None:
@@ -200,7 +204,7 @@ def test_whatever_is_missing_of_a_recording_nobody_is_accused_of_it(shared: Path
             watch.finish()
             pieces.finish()
             whole = list(watch.events())
-            assert [each for each in findings(whole) if each[0] == "violation"] == []
+            assert {each[1:] for each in findings(whole) if each[0] == "violation"} <= set(PROVOKED.get(name, ()))
             assert whole == found + list(pieces.events())
 
 
@@ -208,9 +212,12 @@ CLEAN = [name for name in FILES if name not in ("badframes", "badheader", "badop
 
 
 @pytest.mark.parametrize("name", CLEAN)
-def test_real_traffic_shows_no_violation(shared: Path, name: str) -> None:
+def test_real_traffic_shows_no_violation_but_what_was_provoked(shared: Path, name: str) -> None:
+    found: list[tuple[str, str]] = []
     for conversation in conversations(shared, name):
-        assert [each for each in findings(observe(conversation)) if each[0] == "violation"] == []
+        said = [(each.speaker, each.event) for each in observe(conversation)]
+        found += [(speaker, event.rule) for speaker, event in said if isinstance(event, Violation)]
+    assert sorted(found) == sorted(PROVOKED.get(name, ()))
 
 
 FAULTS = {

@@ -28,7 +28,7 @@ def test_a_command_with_a_result_is_remembered() -> None:
     assert effect is not None
     effect(17)
     assert session.results.asked == {17: queue.Query("q")}
-    assert check_command(session, tx.Select()) is None
+    assert check_command(session, queue.Declare("q")) is None
 
 
 def test_what_the_other_role_says() -> None:

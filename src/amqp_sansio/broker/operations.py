@@ -134,57 +134,33 @@ class Unbound(Operation):
 class MessageStored(Operation):
     """A message, whole.  It stands on no queue yet."""
 
-    __slots__ = (
-        "body", "exchange", "expires", "header", "number", "persistent", "priority", "redelivered", "routing_key", "user_id",
-    )  # fmt: skip
-    FIELDS: ClassVar[tuple[str, ...]] = (
-        "host", "number", "exchange", "routing_key", "priority", "persistent", "expires", "redelivered", "user_id", "header",
-        "body",
-    )  # fmt: skip
+    __slots__ = ("body", "expires", "header", "number")
+    FIELDS: ClassVar[tuple[str, ...]] = ("host", "number", "header", "body", "expires")
     SECRETS: ClassVar[frozenset[str]] = frozenset({"header", "body"})
 
-    def __init__(
-        self,
-        host: str,
-        number: int,
-        exchange: str,
-        routing_key: str,
-        priority: int,
-        persistent: bool,
-        expires: float | None,
-        redelivered: bool,
-        user_id: bytes,
-        header: bytes,
-        body: bytes,
-    ) -> None:
+    def __init__(self, host: str, number: int, header: bytes, body: bytes, expires: float | None = None) -> None:
         super().__init__(host)
         self.number: Final = number
         """Its name in the journal, 1 and up, never used again."""
-        self.exchange: Final = exchange
-        self.routing_key: Final = routing_key
-        self.priority: Final = priority
-        self.persistent: Final = persistent
-        """False only for what a prepared branch holds back."""
+        self.header: Final = header
+        """The header segment as it is delivered, with all that the message says of itself."""
+        self.body: Final = body
         self.expires: Final = expires
         """When it expires; None: never."""
-        self.redelivered: Final = redelivered
-        """Whether it came marked so."""
-        self.user_id: Final = user_id
-        self.header: Final = header
-        """The header segment as it is delivered."""
-        self.body: Final = body
 
 
 class Enqueued(Operation):
     """A stored message stands on a durable queue, behind what stands there on its priority."""
 
-    __slots__ = ("number", "queue")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "queue", "number")
+    __slots__ = ("number", "queue", "redelivered")
+    FIELDS: ClassVar[tuple[str, ...]] = ("host", "queue", "number", "redelivered")
 
-    def __init__(self, host: str, queue: str, number: int) -> None:
+    def __init__(self, host: str, queue: str, number: int, redelivered: bool = False) -> None:
         super().__init__(host)
         self.queue: Final = queue
         self.number: Final = number
+        self.redelivered: Final = redelivered
+        """Whether it may have been delivered from there before."""
 
 
 class Dequeued(Operation):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from amqp_sansio.engine import outcomes
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import Origin, SessionAttached, SessionDetached, Violation
 from amqp_sansio.spec import session as controls
@@ -148,6 +149,8 @@ def leave(
     session.cause = text or f"{origin} detached it" + (f" (code {code})" if code else "")
     if violation is not None:
         session.cause = f"{violation.rule}: {violation.text or violation.said}"
+    if ended and session.role == "client":
+        outcomes.ended(session)
     session.emit(
         SessionDetached(session.name, channel.number, origin, code, text, violation, session.in_doubt, ended)
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine import attachment, feedback
+from amqp_sansio.engine import attachment, feedback, outcomes
 from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, TimeoutGranted
@@ -204,6 +204,8 @@ def _completed(session: Session, control: Control, offset: int) -> None:
         if session.subscriptions.get(subscription.destination) is subscription:
             del session.subscriptions[subscription.destination]
     session.emit(CommandsCompleted(session.name, news))
+    if session.unanswered.commands:
+        outcomes.completed(session, news)
 
 
 def _known_completed(session: Session, control: Control, offset: int) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from amqp_sansio.engine import demarcation, outcomes
 from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
 from amqp_sansio.engine.inbound import DUPLICATE
@@ -18,6 +19,7 @@ from amqp_sansio.spec import execution, message
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import transfer as rows
+from amqp_sansio.tables.demarcation import COORDINATION
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
 from amqp_sansio.wire.octets import blank
 
@@ -227,6 +229,9 @@ def _hear_result(session: Session, command: execution.Result, offset: int) -> No
         acquired = value.transfers if isinstance(value, message.Acquired) else None
         session.transfers.acquired(asked.transfers or EMPTY, acquired or EMPTY)
     session.emit_command(ResultReceived(session.name, id, command.value))
+    meant = outcomes.result(session, id, command.value)
+    if meant is not None:
+        session.emit_command(meant)
 
 
 def _hear_exception(session: Session, command: execution.Exception_) -> None:
@@ -238,6 +243,8 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
             session.name, error_code, id, class_code, command_code, field_index, description, command.error_info
         )
     )  # fmt: skip
+    if id is not None:
+        session.unanswered.refused = id, error_code
     session.flush_pending()
     session.state = "refused"
     session.timeout = 0
@@ -247,14 +254,7 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
 # What the other side's commands about credit mean to us; an error code and a sentence when they mean nothing.
 
 
-class _Breach(NamedTuple):
-    rule: str
-    said: str
-    legal: tuple[str, ...]
-    code: int
-    text: str
-
-
+_Breach = demarcation.Wrong
 _Wrong = _Breach | None
 
 
@@ -271,6 +271,8 @@ def _no_such(what: str, said: str, value: int) -> _Breach:
 def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Subscribe)
     destination = command.destination or ""
+    if command.accept_mode == NONE and (wrong := demarcation.hear_subscribe(session)) is not None:
+        return wrong
     if destination in session.subscribers:
         if not destination:
             return None  # qpidd lets several have no name: the application refuses it, or not
@@ -355,4 +357,6 @@ _NOTES: Final[dict[str, Callable[[Session, int, Command], _Wrong]]] = {
     "message.stop": _note_stop,
     "message.flow": _note_flow,
     "message.set-flow-mode": _note_set_flow_mode,
+    **dict.fromkeys(("tx.select", "tx.commit", "tx.rollback", "dtx.select", "dtx.start", "dtx.end"), demarcation.hear),
+    **dict.fromkeys(COORDINATION, demarcation.hear),
 }

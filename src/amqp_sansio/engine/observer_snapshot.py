@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.plain import Dumper, Loader, Plain
 from amqp_sansio.engine.witness import Witness
 from amqp_sansio.engine.witness_channel import ChannelWitness
 from amqp_sansio.engine.witness_credit import CreditWitness, Grant
+from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
 from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, ConnectionDialogue
+from amqp_sansio.tables.demarcation import DEMARCATION
 from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
 from amqp_sansio.wire.assembler import Assembler
 from amqp_sansio.wire.partial import Partial
@@ -31,6 +34,8 @@ _CLASSES: Final[dict[str, type]] = {
         ChannelWitness,
         ConnectionDialogue,
         CreditWitness,
+        Demarcation,
+        DemarcationWitness,
         Findings,
         Grant,
         HandshakeWitness,
@@ -47,7 +52,8 @@ _CLASSES: Final[dict[str, type]] = {
 }
 
 _TABLES: Final[dict[str, Table]] = {
-    table.name: table for table in (HANDSHAKE, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, *ATTACHMENT.values(), *STREAM.values())
+    table.name: table
+    for table in (HANDSHAKE, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, DEMARCATION, *ATTACHMENT.values(), *STREAM.values())
 }
 
 

@@ -9,9 +9,11 @@ from uuid import UUID
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import attachment
 from amqp_sansio.engine.carrier import CommandId, check_seconds
+from amqp_sansio.engine.dtx import Dtx
 from amqp_sansio.engine.standing import Standing
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.engine.transmit import octets_of, prepare, say, say_all, say_exception, subscriber_of, transfer
+from amqp_sansio.engine.tx import Tx
 from amqp_sansio.errors import (
     EncodeError,
     LocalProtocolError,
@@ -19,7 +21,7 @@ from amqp_sansio.errors import (
 )
 from amqp_sansio.kernel.serials import RangeSet, whole
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
-from amqp_sansio.spec import execution, message
+from amqp_sansio.spec import dtx, execution, message, tx
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.values import Value
@@ -225,6 +227,31 @@ class Session(Standing):
         assert self.channel is not None
         self.channel.say(controls.Flush(expected, confirmed, completed))
         self.outbound.expected_asked += bool(expected)
+
+    # --- transactions (a client's) ------------------------------------------------------------------------------------------
+
+    def select_tx(self) -> Tx:
+        """Makes the session transactional, once and for good (tx.select).  See also `tx`.
+
+        LocalProtocolError on a session that is so already, or has dtx.select, or a subscription with accept-mode none.
+        """
+        self.send(tx.Select())
+        return self.tx
+
+    def select_dtx(self) -> Dtx:
+        """Makes the session one of distributed transactions (dtx.select); said again it does no harm.  See also `dtx`."""
+        self.send(dtx.Select())
+        return self.dtx
+
+    @property
+    def tx(self) -> Tx:
+        """The verbs of a session with tx.select, also of one that was resumed; without it they raise."""
+        return Tx(self)
+
+    @property
+    def dtx(self) -> Dtx:
+        """The verbs about branches: those that decide about one (prepare, commit, recover, ...) need no dtx.select."""
+        return Dtx(self)
 
     # --- answering the other side's commands ------------------------------------------------------------------------------
 

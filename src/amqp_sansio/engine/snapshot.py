@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.carrier import check_seconds
 from amqp_sansio.engine.credit import CREDIT_MODE, Credit, Flow
+from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.results import Owed
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import Delivery
@@ -22,7 +23,7 @@ from amqp_sansio.limits import Limits
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the shape of a snapshot."""
 
 
@@ -75,6 +76,12 @@ def take(session: Session) -> dict[str, object]:
         "asked": tuple(session.results.asked.items()),
         "owed": tuple([(id, tuple(owed)) for id, owed in session.results.owed.items()]),
         "stray": session.results.stray,
+        "demarcation": session.demarcation.snapshot(),
+        "unanswered": {
+            "commands": tuple(session.unanswered.commands.items()),
+            "boundary": session.unanswered.boundary,
+            "refused": session.unanswered.refused,
+        },
         "current": {name: ours(subscription) for name, subscription in session.subscriptions.items()},
         "deliveries": tuple([
             (id, d.state, d.accept_mode, ours(d.subscription), d.octets, d.completed)
@@ -123,6 +130,8 @@ def _check(snapshot: Mapping[str, Any]) -> None:
     for name in ("attachments", "stray"):
         _typed(snapshot[name], int)
     _typed(snapshot["cause"], str)
+    _typed(snapshot["unanswered"]["boundary"], int)
+    _typed(snapshot["unanswered"]["refused"], tuple, type(None))
     check_seconds(snapshot["wanted"])
     outbound, inbound = snapshot["outbound"], snapshot["inbound"]
     RangeSet.of(outbound["next_id"], inbound["cursor"], 0 if inbound["received"] is None else inbound["received"])
@@ -183,6 +192,10 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     session.results.asked.update(snapshot["asked"])
     session.results.owed.update({id: Owed(*owed) for id, owed in snapshot["owed"]})
     session.results.stray = snapshot["stray"]
+    session.demarcation = Demarcation.restore(snapshot["demarcation"])
+    half = snapshot["unanswered"]
+    session.unanswered.commands.update(half["commands"])
+    session.unanswered.boundary, session.unanswered.refused = half["boundary"], half["refused"]
     session.metered = any(each.mode == CREDIT_MODE for each in subscriptions)
     session.subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
     for id, state, accept_mode, at, octets, completed in snapshot["deliveries"]:

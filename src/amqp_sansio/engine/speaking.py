@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from amqp_sansio.engine import demarcation
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, Credit
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
-from amqp_sansio.spec import execution, message
+from amqp_sansio.spec import dtx, execution, message
 from amqp_sansio.spec.base import Command
+from amqp_sansio.tables.demarcation import COORDINATION, SUBSCRIBE_NONE
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
 
 if TYPE_CHECKING:
@@ -76,6 +78,8 @@ def _subscribe(session: Session, command: Command) -> Effect | None:
         raise LimitError("subscriptions", session.limits.subscriptions, len(session.subscriptions) + 1)
     accept_mode, acquire_mode = command.accept_mode or 0, command.acquire_mode or 0
     check_modes(accept_mode, acquire_mode)
+    if accept_mode:
+        demarcation.check_verb(session, SUBSCRIBE_NONE)
     subscription = Subscription(session, command.queue or "", destination, accept_mode, acquire_mode)
 
     def effect(_: int) -> None:
@@ -188,6 +192,8 @@ def _result(session: Session, command: Command) -> Effect | None:
 
     def effect(_: int) -> None:
         session.results.given(id)
+        if isinstance(command.value, dtx.XaResult):
+            session.demarcation.answered(id, command.value.status or 0, heard=False)
         if session.completes_on_hand_out:
             session.complete_now(RangeSet.of(id))
 
@@ -218,7 +224,9 @@ _CHECKS: Final[dict[str, Check]] = {
     "message.acquire": _settle,
     "message.resume": _resume,
     "execution.result": _result,
+    **dict.fromkeys(("tx.select", "tx.commit", "tx.rollback", "dtx.select", "dtx.start", "dtx.end"), demarcation.check),
+    **dict.fromkeys(COORDINATION, demarcation.check),
 }
 
-ALONE: Final = frozenset(_CHECKS) - {"message.flow"} | {"message.transfer", "execution.exception"}
+ALONE: Final = frozenset(_CHECKS) - {"message.flow", *COORDINATION} | {"message.transfer", "execution.exception"}
 """Commands that change what may be said next, or that carry content."""

@@ -8,8 +8,10 @@ from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import feedback
 from amqp_sansio.engine.carrier import Role, check_seconds, name_of
 from amqp_sansio.engine.credit import Credit
+from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
+from amqp_sansio.engine.outcomes import Unanswered
 from amqp_sansio.engine.results import Results
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import Transfers
@@ -80,6 +82,10 @@ class Standing:
         self.inbound: Final = Inbound()
         self.results: Final = Results()
         self.transfers: Final = Transfers()
+        self.demarcation = Demarcation()
+        """What the client says of transactions, whichever side we are."""
+        self.unanswered: Final = Unanswered()
+        """Commands of our client about transactions that wait for their outcome."""
         self.subscriptions: Final[dict[str, Subscription]] = {}
         self.subscribers: Final[dict[str, Subscriber]] = {}
         self.cancels: Final[dict[int, Subscription]] = {}

@@ -6,6 +6,7 @@ from typing import Final
 
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness_credit import CreditWitness
+from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
@@ -37,11 +38,16 @@ from amqp_sansio.tables.session import (
     attachment_verb,
 )
 
+_TRANSACTIONAL: Final = frozenset(
+    ["message.subscribe", "message.cancel", *[verb for verb in COMMAND_SPEAKERS if verb.startswith(("tx.", "dtx."))]]
+)
+
 
 class ChannelWitness:
     """`late`: the conversation was not heard from its beginning: nobody is held to what was not heard."""
 
-    __slots__ = ("_asked", "_attachment", "_credit", "_findings", "_late", "_streams", "name", "number")
+    __slots__ = ("_asked", "_attachment", "_credit", "_findings", "_late", "_streams", "_transactions", "_unheard",
+                 "name", "number")  # fmt: skip
 
     def __init__(self, findings: Findings, number: int, late: bool) -> None:
         self._findings: Final = findings
@@ -54,6 +60,9 @@ class ChannelWitness:
         # Made when first needed: most channels of a hostile conversation never are.
         self._streams: dict[str, StreamWitness] = {}
         self._credit: dict[str, CreditWitness] = {}
+        self._transactions: DemarcationWitness | None = None
+        self._unheard = late
+        """Whether the client may have said something about transactions that was not heard."""
 
     def _stream(self, sender: str) -> StreamWitness:
         stream = self._streams.get(sender)
@@ -66,6 +75,16 @@ class ChannelWitness:
         if credit is None:
             credit = self._credit[subscriber] = CreditWitness(self._findings, not self._late)
         return credit
+
+    def _transactions_of_client(self) -> DemarcationWitness:
+        if self._transactions is None:
+            self._transactions = DemarcationWitness(self._findings, self._unheard)
+        return self._transactions
+
+    def _transactions_lost(self) -> None:
+        self._unheard = True
+        if self._transactions is not None:
+            self._transactions.lost()
 
     @property
     def attached(self) -> bool:
@@ -85,7 +104,10 @@ class ChannelWitness:
                 self._credit_of(other).carried_out(fresh)
                 self._credit_of(speaker).completed(fresh)
         elif isinstance(control, CommandPoint):
-            self._stream(speaker).command_point(control)
+            stream = self._stream(speaker)
+            if speaker == CLIENT and (control.command_id or 0) != (stream.next or 0):
+                self._transactions_lost()  # a session goes on that began elsewhere, or says something again
+            stream.command_point(control)
         elif isinstance(control, KnownCompleted):
             self._stream(speaker).known_completed(control)
         elif isinstance(control, Confirmed):
@@ -96,6 +118,8 @@ class ChannelWitness:
             self._stream(speaker).flush(FLUSH_EXPECTED if control.expected else FLUSH)
         elif isinstance(control, Gap):
             self._stream(speaker).gap(control)
+            if speaker == CLIENT:
+                self._transactions_lost()
 
     def _may(self, speaker: str, verb: str) -> bool:
         """Steps the attachment; tells, as a breach, what is said without one."""
@@ -131,6 +155,8 @@ class ChannelWitness:
         self._late = late
         self._streams.clear()
         self._credit.clear()
+        self._transactions = None
+        self._unheard = late
 
     def attach_answered(self, speaker: str, control: Attached) -> bool:
         """`speaker` attaches a session that was asked for.  Whether that was legal."""
@@ -169,10 +195,14 @@ class ChannelWitness:
         id = self._stream(speaker).command(command, verb)
         if command is not None:
             self._carries(speaker, id, command, octets)
+        elif speaker == CLIENT:
+            self._transactions_lost()
         return id
 
     def taken(self, speaker: str) -> int | None:
         """`speaker`'s next command was broken off: it takes its id, and nothing more."""
+        if speaker == CLIENT:
+            self._transactions_lost()
         return self._stream(speaker).taken()
 
     def _carries(self, speaker: str, id: int | None, command: Command, octets: int) -> None:
@@ -185,18 +215,23 @@ class ChannelWitness:
             self._stream(other).settled(command.VERB, command.transfers, final)
         elif isinstance(command, Result):
             self._stream(other).result(command.command_id)
+            if speaker == SERVER and self._transactions is not None:
+                self._transactions.answered(command.command_id, command.value)
         elif isinstance(command, Exception_):
             reason = f": {command.description[:200]}" if command.description else ""
             code = _named(ErrorCode, command.error_code)
             self._findings.note("execution.exception", f"the {speaker} refuses with {code}{reason}")
         else:
             self._credit_of(speaker).hear(id, command)
+            if speaker == CLIENT and command.VERB in _TRANSACTIONAL:
+                self._transactions_of_client().hear(id, command)
 
     # What was not heard.
 
     def unsettle(self) -> None:
         """The session may be attached or not, either side may have named its first command, and credit was granted or not."""
         self._late = True
+        self._transactions_lost()
         self._attachment = AttachmentDialogue(True)
         for stream in self._streams.values():
             stream.unsettle()

@@ -36,6 +36,13 @@ from amqp_sansio.events.observed import (
     OpaqueSeen,
 )
 from amqp_sansio.events.session import AttachRequested, SessionAttached, SessionDetached, TimeoutGranted
+from amqp_sansio.events.transaction import (
+    BranchAnswered,
+    BranchesRecovered,
+    BranchTimeout,
+    TransactionEnded,
+    TransactionOutcome,
+)
 from amqp_sansio.events.violation import Origin, Violation
 
 Event: TypeAlias = (
@@ -58,11 +65,18 @@ Event: TypeAlias = (
     | CommandsConfirmed
     | CommandsSkipped
     | ProducerCreditChanged
+    | TransactionEnded
+    | BranchAnswered
+    | BranchTimeout
+    | BranchesRecovered
 )
 
 __all__ = [
     "AttachRequested",
     "Authenticated",
+    "BranchAnswered",
+    "BranchTimeout",
+    "BranchesRecovered",
     "CommandReceived",
     "CommandSeen",
     "CommandsCompleted",
@@ -87,6 +101,8 @@ __all__ = [
     "SessionDetached",
     "StartReceived",
     "TimeoutGranted",
+    "TransactionEnded",
+    "TransactionOutcome",
     "TransferReceived",
     "Violation",
 ]

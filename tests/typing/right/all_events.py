@@ -7,6 +7,9 @@ from typing import assert_never, assert_type
 from amqp_sansio.events import (
     AttachRequested,
     Authenticated,
+    BranchAnswered,
+    BranchesRecovered,
+    BranchTimeout,
     CommandReceived,
     CommandsCompleted,
     CommandsConfirmed,
@@ -24,6 +27,8 @@ from amqp_sansio.events import (
     SessionDetached,
     StartReceived,
     TimeoutGranted,
+    TransactionEnded,
+    TransactionOutcome,
     TransferReceived,
     Violation,
 )
@@ -50,5 +55,10 @@ def tell(event: Event) -> str:
             return "command"
         case CommandsCompleted() | CommandsConfirmed() | CommandsSkipped() | ProducerCreditChanged():
             return "progress"
+        case TransactionEnded(outcome=outcome):
+            assert_type(outcome, TransactionOutcome)
+            return "transaction"
+        case BranchAnswered() | BranchTimeout() | BranchesRecovered():
+            return "branch"
         case _:
             assert_never(event)

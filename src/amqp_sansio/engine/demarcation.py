@@ -1,0 +1,289 @@
+"""What is remembered of the transactions of one session, whoever remembers: the client, the server or an observer.
+
+It follows the client's words by the rows of `tables.demarcation`, and keeps beside them which branch the session is associated
+with and which it has suspended.  `verb` says what a command is in the words of the rows, `refusal` whether it may be said, and
+`said` takes it for said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from amqp_sansio.engine.xid import XidKey, key_of, show
+from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.spec import dtx, tx
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import ErrorCode, XaStatus
+from amqp_sansio.tables import demarcation as rows
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.standing import Standing
+
+
+class Demarcation:
+    """Where a session stands with its transactions.
+
+    * `machine`: walks the rows; in several states when not all that the client knows is known.
+    * `associated`: the branch that the session works on, `start` the id of the dtx.start that began it; None without one.
+    * `suspended`: branches that the session has suspended, with the id of the dtx.start that began each.
+    * `late`: something was not heard: xids that it does not know may be associated or suspended.
+    """
+
+    __slots__ = ("associated", "late", "machine", "start", "suspended")
+
+    def __init__(self) -> None:
+        self.machine: Machine = Machine(rows.DEMARCATION)
+        self.associated: XidKey | None = None
+        self.start: int | None = None
+        self.suspended: dict[XidKey, int | None] = {}
+        self.late = False
+
+    @property
+    def state(self) -> str:
+        """The state of the rows; several possible ones are joined by "|"."""
+        return self.machine.state
+
+    # What a command is in the words of the rows.
+
+    def verb(self, command: Command, beside: bool = False) -> str | None:
+        """The verb of the rows; None for what is legal in every state.  `beside`: some subscription has accept-mode none."""
+        if isinstance(command, dtx.Start):
+            return self._start(command)
+        if isinstance(command, dtx.End):
+            return self._end(command)
+        if isinstance(command, tx.Select):
+            return rows.TX_SELECT_BESIDE if beside else rows.TX_SELECT
+        return command.VERB if isinstance(command, tx.Commit | tx.Rollback | dtx.Select) else None
+
+    def _start(self, command: dtx.Start) -> str:
+        if command.join and command.resume:
+            return rows.JOIN_AND_RESUME
+        if not command.resume:
+            return rows.START
+        return rows.RESUME if self.late or key_of(command.xid) in self.suspended else rows.RESUME_OTHER
+
+    def _end(self, command: dtx.End) -> str:
+        key = key_of(command.xid)
+        if key == self.associated or (self._unheard(key) and self.machine.can(rows.CLIENT, rows.END)):
+            if command.suspend:
+                return rows.SUSPEND_AND_FAIL if command.fail else rows.SUSPEND
+            return rows.END
+        if key in self.suspended or (self.late and not command.suspend):
+            if command.suspend:
+                return rows.SUSPEND_AND_FAIL if command.fail else rows.SUSPEND_AGAIN
+            return rows.END_SUSPENDED
+        return rows.END_OTHER
+
+    def _unheard(self, key: XidKey) -> bool:
+        """Whether the session may be associated with a branch although that was not heard."""
+        return self.late and self.associated is None and key not in self.suspended
+
+    # Whether it may be said.
+
+    def refusal(self, verb: str) -> rows.Forbidden | None:
+        """Why the client must not say a verb of the rows now; None when it may.  Changes nothing."""
+        if self.machine.can(rows.CLIENT, verb):
+            return None
+        for said in (verb, rows.RESUME_OTHER if verb == rows.RESUME else rows.END_OTHER):  # who came late may be mistaken
+            for state in self.machine.states:
+                cell = rows.FORBIDDEN.get((state, said))
+                if cell is not None:
+                    return cell
+        raise AssertionError(f"no cell for {verb} in {self.state}")
+
+    def legal(self, instead: str = "") -> tuple[str, ...]:
+        """What the client may say now (instead of a verb that was refused), as verbs of the rows."""
+        words = [word.partition(":")[2] for word in self.machine.legal]
+        unknown = () if self.suspended or self.late else (rows.RESUME, rows.END_SUSPENDED)
+        found = tuple([word for word in words if word not in unknown])
+        if instead == rows.TX_SELECT_BESIDE and rows.TX_SELECT in found:
+            return ("message.cancel", *[word for word in found if word != rows.TX_SELECT])
+        return found
+
+    # What follows from it.
+
+    def said(self, verb: str, command: Command, id: int | None, passed: rows.Forbidden | None = None) -> None:
+        """The client said it as its command `id`: also, where somebody let it pass, what is forbidden."""
+        if passed is None:
+            before = self.machine.states
+            self.machine.step(rows.CLIENT, verb)
+            if verb == rows.END and self.associated is None:  # late: it may have been a suspended one
+                ended = self.machine.states
+                kept = [state for state in before if (state, rows.CLIENT, rows.END_SUSPENDED) in rows.DEMARCATION.moves]
+                self.machine.states = tuple(dict.fromkeys((*ended, *kept)))
+        else:
+            self.machine.states = (passed.passed,)
+        if isinstance(command, dtx.Start):
+            key = key_of(command.xid)
+            self.associated, self.start = key, id
+            self.suspended.pop(key, None)
+        elif isinstance(command, dtx.End):
+            key = key_of(command.xid)
+            if verb == rows.SUSPEND:
+                self.suspended[key] = self.start if key == self.associated else None
+            else:
+                self.suspended.pop(key, None)
+            if verb in (rows.END, rows.SUSPEND):
+                self.associated = self.start = None
+
+    def answered(self, id: int | None, status: int, *, heard: bool) -> None:
+        """The result of the client's command `id`.  A dtx.start that did not end well associates nothing.
+
+        `heard`: the client has it.  Else what it says next may have been said before: both states are possible.
+        """
+        if status == XaStatus.XA_OK or id is None:
+            return
+        if id == self.start and self.associated is not None:
+            if heard:
+                self.machine.states = (rows.DTX_IDLE,)
+                self.associated = self.start = None
+            else:
+                self.machine.states = (rows.DTX_ACTIVE, rows.DTX_IDLE)
+        elif heard:
+            for key in [key for key, start in self.suspended.items() if start == id]:
+                del self.suspended[key]
+
+    def lost(self) -> None:
+        """Something that was said was not heard: everything is possible."""
+        self.machine.forget()
+        self.associated = self.start = None
+        self.suspended.clear()
+        self.late = True
+
+    # As a plain value.
+
+    def snapshot(self) -> tuple[object, ...]:
+        """All of it as a plain value, for `restore`."""
+        return self.machine.states, self.associated, self.start, tuple(self.suspended.items()), self.late
+
+    @classmethod
+    def restore(cls, value: tuple[object, ...]) -> Demarcation:
+        """The same again.  ValueError or TypeError for what is no snapshot."""
+        states, associated, start, suspended, late = value
+        if not isinstance(states, tuple) or not isinstance(suspended, tuple) or not isinstance(late, bool):
+            raise TypeError("demarcation")
+        if not states or not set(states) <= set(rows.DEMARCATION.states):
+            raise ValueError(f"demarcation {states!r}")
+        made = cls()
+        made.machine = Machine(rows.DEMARCATION, states)
+        made.associated = None if associated is None else _key(associated)
+        made.start = _id(start)
+        made.suspended = {_key(key): _id(id) for key, id in suspended}
+        made.late = late
+        return made
+
+
+def _key(value: object) -> XidKey:
+    if not isinstance(value, tuple):
+        raise TypeError("xid")
+    form, global_id, branch_id = value
+    if not isinstance(form, int) or not isinstance(global_id, bytes) or not isinstance(branch_id, bytes):
+        raise TypeError("xid")
+    return form, global_id, branch_id
+
+
+def _id(value: object) -> int | None:
+    if value is not None and not isinstance(value, int):
+        raise TypeError("command id")
+    return value
+
+
+# --- a client, before it says something -----------------------------------------------------------------------------------
+
+Effect: TypeAlias = Callable[[int], None]
+
+NAMES_BRANCH: Final = (
+    dtx.Start, dtx.End, dtx.Prepare, dtx.Commit, dtx.Rollback, dtx.Forget, dtx.GetTimeout, dtx.SetTimeout,
+)  # fmt: skip
+"""Commands that are about one branch: without an xid they mean nothing."""
+
+
+def check(session: Standing, command: Command) -> Effect:
+    """Whether our client may say a command of class tx or dtx, by the letter, and its effect.  LocalProtocolError."""
+    if isinstance(command, NAMES_BRANCH) and command.xid is None:
+        raise EncodeError(f"{command.VERB}.xid", "names the branch")
+    demarcation = session.demarcation
+    beside = isinstance(command, tx.Select) and unaccepting(session)
+    verb = demarcation.verb(command, beside)
+    if verb is not None:
+        check_verb(session, verb)
+        if verb == rows.SUSPEND and len(demarcation.suspended) >= session.limits.suspended_branches:
+            raise LimitError("suspended_branches", session.limits.suspended_branches, len(demarcation.suspended) + 1)
+
+    def effect(id: int) -> None:
+        if verb is not None:
+            demarcation.said(verb, command, id)
+        session.unanswered.said(id, command)
+
+    return effect
+
+
+def check_verb(session: Standing, verb: str) -> None:
+    """LocalProtocolError when our client may not say a verb of the rows now."""
+    cell = session.demarcation.refusal(verb)
+    if cell is not None:
+        raise LocalProtocolError(verb, state_of(session.demarcation), session.demarcation.legal(verb), cell.rule)
+
+
+def unaccepting(session: Standing) -> bool:
+    """Whether the client has a subscription with accept-mode none that is not cancelled."""
+    if session.role == "client":
+        return any(each.accept_mode == 1 and not each.cancelled for each in session.subscriptions.values())
+    return any(each.accept_mode == 1 for each in session.subscribers.values())
+
+
+def state_of(demarcation: Demarcation) -> str:
+    """Where the session stands, for a sentence."""
+    branch = "" if demarcation.associated is None else f" with xid {show(demarcation.associated)}"
+    return f"transactions: {demarcation.state}{branch}"
+
+
+# --- a server, when a client has said something -----------------------------------------------------------------------------
+
+
+class Wrong(NamedTuple):
+    """What a client said and must not have: see `Violation`."""
+
+    rule: str
+    said: str
+    legal: tuple[str, ...]
+    code: int
+    text: str
+
+
+def hear(session: Standing, id: int, command: Command) -> Wrong | None:
+    """The client of our server said a command of class tx or dtx: None when it is for the broker to judge further."""
+    if isinstance(command, NAMES_BRANCH) and command.xid is None:
+        legal = (f"{command.VERB} with an xid",)
+        return Wrong(f"{command.VERB}.xid", command.VERB, legal, int(ErrorCode.ILLEGAL_ARGUMENT), "it names no branch")
+    demarcation = session.demarcation
+    verb = demarcation.verb(command, isinstance(command, tx.Select) and unaccepting(session))
+    if verb is None:
+        return None
+    most = session.limits.suspended_branches
+    if verb == rows.SUSPEND and len(demarcation.suspended) >= most:
+        legal = (f"at most {most} suspended branches",)
+        text = f"more than {most} branches are suspended on one session"
+        return Wrong("limits.suspended_branches", verb, legal, int(ErrorCode.RESOURCE_LIMIT_EXCEEDED), text)
+    cell = demarcation.refusal(verb)
+    code = None if cell is None else _code(session, cell)
+    if cell is not None and code is not None:
+        return Wrong(cell.rule, verb, demarcation.legal(verb), code, f"{verb}: {state_of(demarcation)}")
+    demarcation.said(verb, command, id, cell)
+    return None
+
+
+def hear_subscribe(session: Standing) -> Wrong | None:
+    """The client of our server subscribes with accept-mode none."""
+    cell = session.demarcation.refusal(rows.SUBSCRIBE_NONE)
+    code = None if cell is None else _code(session, cell)
+    if cell is None or code is None:
+        return None
+    text = "the session is transactional"
+    return Wrong(cell.rule, rows.SUBSCRIBE_NONE, ("message.subscribe with accept-mode explicit",), code, text)
+
+
+def _code(session: Standing, cell: rows.Forbidden) -> int | None:
+    return cell.spec if session.profile.error_codes == "spec" else cell.qpid

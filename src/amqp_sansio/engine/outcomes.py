@@ -1,0 +1,115 @@
+"""What becomes of our client's commands of class tx and dtx: told once each, when it is known or can never be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.events import BranchAnswered, BranchesRecovered, BranchTimeout, Event, TransactionEnded, TransactionOutcome
+from amqp_sansio.kernel.serials import RangeSet, pick, serial_le, serial_lt
+from amqp_sansio.spec import dtx, tx
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import ErrorCode, XaStatus
+from amqp_sansio.tables.demarcation import TX
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.standing import Standing
+
+_BOUNDARIES: Final = (tx.Select, tx.Commit, tx.Rollback)
+_STATUSES: Final = {int(status): status for status in XaStatus}
+
+
+class Unanswered:
+    """Our commands that wait for their outcome.
+
+    * `commands`: by id, in the order in which they were said.
+    * `boundary`: the id behind the last tx.select, tx.commit or tx.rollback: where the open transaction begins.
+    * `refused`: id and error code of the command at which the other side ended the session; what came behind it is undone.
+    """
+
+    __slots__ = ("boundary", "commands", "refused")
+
+    def __init__(self) -> None:
+        self.commands: dict[int, Command] = {}
+        self.boundary = 0
+        self.refused: tuple[int, int] | None = None
+
+    def said(self, id: int, command: Command) -> None:
+        """Our client said a command of class tx or dtx."""
+        if isinstance(command, _BOUNDARIES):
+            self.boundary = (id + 1) & 0xFFFFFFFF
+        if not isinstance(command, tx.Select | dtx.Select):
+            self.commands[id] = command
+
+
+def result(session: Standing, id: int, value: Struct | None) -> Event | None:
+    """The result of our command `id` came: what it means for a branch; None when it is about something else."""
+    command = session.unanswered.commands.get(id)
+    if command is None or not command.RESULT:
+        return None
+    del session.unanswered.commands[id]
+    status = _STATUSES.get(value.status) if isinstance(value, dtx.XaResult) and value.status is not None else None
+    if status is not None and isinstance(command, dtx.Start):
+        session.demarcation.answered(id, status, heard=True)
+    return _answer(session, id, command, value, status)
+
+
+def _answer(session: Standing, id: int, command: Command, value: Struct | None, status: XaStatus | None) -> Event | None:
+    """The event of an answer; without `value` and `status` that of none."""
+    if isinstance(command, dtx.Recover):
+        if not isinstance(value, dtx.RecoverResult):
+            return BranchesRecovered(session.name, id, None)
+        return BranchesRecovered(session.name, id, tuple([each for each in value.in_doubt or () if isinstance(each, dtx.Xid)]))
+    xid: object = getattr(command, "xid", None)
+    if not isinstance(xid, dtx.Xid):
+        return None
+    if isinstance(command, dtx.GetTimeout):
+        return BranchTimeout(session.name, id, xid, value.timeout if isinstance(value, dtx.GetTimeoutResult) else None)
+    return BranchAnswered(session.name, id, command.VERB, xid, status)
+
+
+def completed(session: Standing, ids: RangeSet) -> None:
+    """The other side has completed these of our commands: tells what that means for those that have no result."""
+    commands = session.unanswered.commands
+    for id in pick(ids, commands):
+        command = commands[id]
+        if command.RESULT:
+            continue
+        del commands[id]
+        if isinstance(command, tx.Commit):
+            session.emit(TransactionEnded(session.name, id, TransactionOutcome.COMMITTED))
+        elif isinstance(command, tx.Rollback):
+            session.emit(TransactionEnded(session.name, id, TransactionOutcome.ROLLED_BACK))
+        else:
+            event = _answer(session, id, command, None, XaStatus.XA_OK)
+            if event is not None:
+                session.emit(event)
+
+
+def ended(session: Standing) -> None:
+    """The session is over: tells of everything that was not answered, in the order in which it was said."""
+    unanswered = session.unanswered
+    commands, unanswered.commands = unanswered.commands, {}
+    for id, command in commands.items():
+        if isinstance(command, tx.Commit):
+            outcome = TransactionOutcome.ROLLED_BACK if _undone(unanswered.refused, id) else TransactionOutcome.UNKNOWN
+            session.emit(TransactionEnded(session.name, id, outcome))
+        elif isinstance(command, tx.Rollback):
+            session.emit(TransactionEnded(session.name, id, TransactionOutcome.ROLLED_BACK))
+        else:
+            event = _answer(session, id, command, None, None)
+            if event is not None:
+                session.emit(event)
+    if session.demarcation.state == TX and session.outbound.next_id != unanswered.boundary:
+        session.emit(TransactionEnded(session.name, None, TransactionOutcome.ROLLED_BACK))
+        unanswered.boundary = session.outbound.next_id
+
+
+def _undone(refused: tuple[int, int] | None, id: int) -> bool:
+    """Whether a commit was certainly not executed: it was refused, or came behind what was.
+
+    A commit that broke down inside the server (internal-error) may have had its effect.
+    """
+    if refused is None:
+        return False
+    at, code = refused
+    return serial_le(at, id) and (serial_lt(at, id) or code != ErrorCode.INTERNAL_ERROR)
