@@ -64,5 +64,8 @@ class FakeWitness:
     def next_event(self) -> tuple[Speaker, int, int, Observation] | None:
         return self.events.popleft() if self.events else None
 
+    def frames(self, speaker: Speaker) -> int:
+        return self.readers[speaker].frames
+
     def unfinished(self, speaker: Speaker) -> int | None:
         return self.readers[speaker].unfinished

@@ -32,6 +32,7 @@ class Witness(Protocol):
     def receive_eof(self, speaker: Speaker) -> None: ...
     def finish(self) -> None: ...
     def next_event(self) -> tuple[Speaker, int, int, Observation] | None: ...
+    def frames(self, speaker: Speaker) -> int: ...
     def unfinished(self, speaker: Speaker) -> int | None:
         """Where the earliest thing under way ends so far: nothing told later ends before it; None when nothing is."""
 
@@ -54,7 +55,7 @@ class Heard(NamedTuple):
     end: int
 
 
-class _Marks:
+class Marks:
     """Where in a stream each packet's octets end."""
 
     __slots__ = ("ends", "packets", "times")
@@ -65,6 +66,7 @@ class _Marks:
         self.times: list[int] = []
 
     def add(self, end: int, packet: int, time: int) -> None:
+        """The next packet's octets end there."""
         if self.packets and packet < self.packets[-1]:  # it waited for an earlier octet that was captured later
             packet, time = self.packets[-1], self.times[-1]
         self.ends.append(end)
@@ -101,12 +103,17 @@ class Conversation:
         self.dialect: str | None = None
         self.octets = [0, 0]
         """Octets captured of each side."""
+        self.lost = [0, 0]
+        """Octets of each side that are not in the capture."""
+        self.gaps = 0
+        self.middle = False
+        """Whether it is heard from its middle."""
         self.packet = 0
         self.time = 0
         self._prelude: list[tuple[int, bytes, int, int, int]] = []
         self._heads = [b"", b""]
         self._offsets = [0, 0]
-        self._marks = (_Marks(), _Marks())
+        self._marks = (Marks(), Marks())
         self._ended = [False, False]
         self._over: tuple[int, int] | None = None  # the packet of a reset, and its time
         self._closing = False
@@ -118,6 +125,24 @@ class Conversation:
     def recognised(self) -> bool:
         """Whether it is a conversation in AMQP (or was asked for)."""
         return self._witness is not None
+
+    @property
+    def was_reset(self) -> bool:
+        """Whether a side reset the TCP connection."""
+        return self._over is not None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether a side has said its last octet."""
+        return any(self._ended)
+
+    def time_of(self, speaker: Speaker, end: int) -> int:
+        """When the octet before `end` of a speaker's stream was captured; of what is long past, a little later."""
+        return self._marks[self.client if speaker == CLIENT else 1 - self.client].at(end)[1]
+
+    def frames(self, speaker: Speaker) -> int:
+        """Frames of a speaker so far."""
+        return 0 if self._witness is None else self._witness.frames(speaker)
 
     # The sink of a Flow.
 
@@ -181,7 +206,7 @@ class Conversation:
         """It is a conversation: make an observer and let it hear what was said so far."""
         if self.server is not None:
             self.client = 1 - self.server
-        middle = self._from_the_middle()
+        middle = self.middle = self._from_the_middle()
         self._witness = self._make(middle)
         prelude, self._prelude = self._prelude, []
         self._heads = [b"", b""]
@@ -259,6 +284,8 @@ class Conversation:
         self._offsets[side] += len(octets) + lost
         self._marks[side].add(self._offsets[side], packet, time)
         if lost:
+            self.gaps += 1
+            self.lost[side] += lost
             witness.receive_gap(self._name(side), lost)
         else:
             self.octets[side] += len(octets)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
+from hashlib import blake2b
 from ipaddress import IPv6Address
 from typing import Final, NamedTuple, TypeAlias
 
@@ -41,10 +42,12 @@ _NEAR: Final = 1 << 24
 class Talk(Flow):
     """A TCP connection with its conversation."""
 
-    __slots__ = ("conversation", "key", "label", "name", "number", "syn")
+    __slots__ = ("begun", "conversation", "key", "label", "name", "number", "syn")
 
-    def __init__(self, conversation: Conversation, key: Key, number: int) -> None:
+    def __init__(self, conversation: Conversation, key: Key, number: int, begun: tuple[int, int] = (0, 0)) -> None:
         super().__init__(conversation)
+        self.begun: Final = begun
+        """Its first packet, and the time of it."""
         self.conversation: Final = conversation
         self.key: Final = key
         self.number: Final = number
@@ -59,7 +62,9 @@ class Talk(Flow):
         return seen != sequence if seen is not None else known.known and known.first != (sequence + 1) & _MASK
 
 
-class _Past(NamedTuple):
+class Past(NamedTuple):
+    """What is remembered of a connection that has ended."""
+
     ends: tuple[int, int]  # the next sequence number of each side
     syn: tuple[int | None, int | None]
     foreign: bool  # it did not speak AMQP and may still go on
@@ -86,14 +91,18 @@ class Listener:
         ports: Iterable[int] = (),
         warn: Warn = lambda text: None,
     ) -> None:
-        self._make: Final = make
+        self.make: Final = make
         self._tell: Final = tell
+        self.hears: Final = self._heard
+        """Takes what conversations tell."""
+        self.floors = True
+        """Whether somebody will ask for `floor`."""
         self._say_ended: Final = ended
         self._ports: Final = frozenset(ports)
         self._warn: Final = warn
         self._talks: OrderedDict[Key, Talk] = OrderedDict()
         self._strangers: OrderedDict[Key, Talk] = OrderedDict()
-        self._past: OrderedDict[Key, _Past] = OrderedDict()
+        self._past: OrderedDict[Key, Past] = OrderedDict()
         self._used: OrderedDict[int, int] = OrderedDict()  # by the hash of the key: it takes a quarter of the memory
         self._reset: deque[tuple[int, Talk]] = deque()
         self._stalled: dict[Key, int] = {}  # connections of which octets wait, and the packet since when
@@ -102,11 +111,12 @@ class Listener:
         self._odd: set[str] = set()
         self._packet = 0
         self._time = 0
+        self._count = 0
         self._talking: Talk | None = None
 
     def hear(self, packet: Packet) -> None:
         """The next packet of the file."""
-        self._packet, self._time = packet.number, packet.time
+        self.at(packet.number, packet.time)
         find = LINKS.get(packet.link)
         if find is None:
             self._once(f"packet {packet.number}: link type {packet.link} is not known; its packets are left out")
@@ -118,8 +128,35 @@ class Listener:
             self._once(f"packet {packet.number}: IP packets are in fragments; what the later ones hold counts as a gap")
         elif found is not None and found.start + 14 <= len(data):
             self._segment(found, data)
-        while self._reset and self._reset[0][0] < packet.number:
-            self._close(self._reset.popleft()[1])
+        self.linger()
+
+    @property
+    def time(self) -> int:
+        """That of the packet at hand."""
+        return self._time
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no connection is open: what is remembered is of the past only."""
+        return not self._talks and not self._strangers
+
+    def state(self) -> tuple[object, ...]:
+        """What it remembers: dicts and lists of plain values, talks and what belongs to them; `resume` takes it."""
+        open_ = dict(self._talks), dict(self._strangers), dict(self._past), dict(self._used)
+        return (*open_, list(self._reset), self._count, self._packet, self._time, self._waiting)
+
+    def resume(self, state: tuple[object, ...]) -> None:
+        """Goes on where another one was when `state` was taken.  TypeError or ValueError when that is none."""
+        talks, strangers, past, used, reset, count, packet, time, waiting = state
+        self._talks.update(talks)  # type: ignore[call-overload]
+        self._strangers.update(strangers)  # type: ignore[call-overload]
+        self._past.update(past)  # type: ignore[call-overload]
+        self._used.update(used)  # type: ignore[call-overload]
+        self._reset.extend(reset)  # type: ignore[arg-type]
+        for value in (count, packet, time, waiting):
+            if type(value) is not int:
+                raise TypeError("a number is none")
+        self._count, self._packet, self._time, self._waiting = count, packet, time, waiting  # type: ignore[assignment]
 
     def finish(self) -> None:
         """The file is over: everything that is still open ends here."""
@@ -149,6 +186,17 @@ class Listener:
         there = (found.target, target_port)
         side = 0 if here <= there else 1
         key = (*there, *here) if side else (*here, *there)
+        end = min(found.end, len(data))
+        self.segment(key, side, sequence, acknowledged, flags, data[start:end], found.end - max(end, start))
+
+    def at(self, packet: int, time: int) -> None:
+        """What is heard next was captured in this packet.  Packets may have any numbers that grow."""
+        self._packet, self._time = packet, time
+        self._count += 1
+
+    def segment(self, key: Key, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int) -> None:
+        """A TCP segment of the packet at hand.  `key` has the lower address and port first, `side` tells which of them spoke;
+        `cut` is how many octets behind `octets` were not captured."""
         talk = self._talks.get(key) or self._strangers.get(key)
         if flags & SYN and talk is not None and talk.another(side, sequence) and not flags & RST:
             self._close(talk)
@@ -166,12 +214,15 @@ class Listener:
             self._talks.move_to_end(key)
             conversation.packet, conversation.time = self._packet, self._time
             conversation.silence(self._time)
-        end = min(found.end, len(data))
-        octets = data[start:end]
         before = talk.waiting
-        talk.hear(side, sequence, acknowledged, flags, octets, found.end - max(end, start), self._packet, self._time)
+        talk.hear(side, sequence, acknowledged, flags, octets, cut, self._packet, self._time)
         self._waiting += talk.waiting - before
         self._after(talk)
+
+    def linger(self) -> None:
+        """Ends connections that were reset some packets ago."""
+        while self._reset and self._reset[0][0] < self._count:
+            self._close(self._reset.popleft()[1])
 
     def _begin(self, key: Key, side: int, sequence: int, flags: int) -> Talk | None:
         past = self._past.get(key)
@@ -181,8 +232,9 @@ class Listener:
                 return None
         elif flags & RST:
             return None
-        conversation = Conversation(self._make, self._heard)
-        talk = Talk(conversation, key, self._number(key, bool(flags & SYN or past)))
+        conversation = Conversation(self.make, self.hears)
+        begun = self._packet, self._time
+        talk = Talk(conversation, key, self._number(key, bool(flags & SYN or past)), begun)
         if not flags & SYN:
             ours = [index for index in (0, 1) if key[1 + 2 * index] in self._ports]
             if ours:
@@ -195,7 +247,8 @@ class Listener:
 
     def _number(self, key: Key, another: bool) -> int:
         """The how-manieth connection on these ports it is; `another` than the last one, if there was one."""
-        which = hash(key)
+        name = b"%s%d,%s%d" % key
+        which = int.from_bytes(blake2b(name, digest_size=8).digest(), "big")  # the same in every process
         number = self._used.pop(which, 0)
         number += another or not number
         self._used[which] = number
@@ -224,19 +277,24 @@ class Listener:
             self._waiting -= talk.waiting
             talk.give_up()
             self._waiting += talk.waiting
+        if self.floors:
+            self._note_floor(talk)
+        if talk.sides[0].ended and talk.sides[1].ended:
+            self._close(talk)
+        elif talk.reset_by is not None and not talk.closed and not any(each is talk for _, each in self._reset):
+            self._reset.append((self._count + LINGER_PACKETS, talk))
+
+    def _note_floor(self, talk: Talk) -> None:
+        key = talk.key
         if talk.sides[0].pieces or talk.sides[1].pieces:
             self._stalled.setdefault(key, self._packet)
         elif self._stalled:
             self._stalled.pop(key, None)
-        unfinished = conversation.unfinished()
+        unfinished = talk.conversation.unfinished()
         if unfinished is not None:
             self._unfinished[key] = unfinished
         elif self._unfinished:
             self._unfinished.pop(key, None)
-        if talk.sides[0].ended and talk.sides[1].ended:
-            self._close(talk)
-        elif talk.reset_by is not None and not talk.closed and not any(each is talk for _, each in self._reset):
-            self._reset.append((self._packet + LINGER_PACKETS, talk))
 
     def _adopt(self, talk: Talk) -> None:
         """From the strangers to the conversations."""
@@ -275,7 +333,7 @@ class Listener:
         self._unfinished.pop(key, None)
         first, second = talk.sides
         ends = (first.first + first.position) & _MASK, (second.first + second.position) & _MASK
-        self._past[key] = _Past(ends, (talk.syn[0], talk.syn[1]), open_ended)
+        self._past[key] = Past(ends, (talk.syn[0], talk.syn[1]), open_ended)
         self._past.move_to_end(key)
         if len(self._past) > ENDED:
             self._past.popitem(last=False)

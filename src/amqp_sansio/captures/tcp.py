@@ -139,11 +139,13 @@ def _start(piece: Piece) -> int:
 class Flow:
     """A TCP connection as it was captured.  Hand in each segment; the sink hears both streams."""
 
-    __slots__ = ("_sink", "_time", "closed", "packet", "reset_by", "segments", "sides")
+    __slots__ = ("_sink", "_time", "closed", "packet", "payload", "reset_by", "segments", "sides")
 
     def __init__(self, sink: Sink) -> None:
         self.sides: Final = (Direction(), Direction())
         self.segments = 0
+        self.payload = 0
+        """Octets of payload captured, repeated ones included."""
         self.closed = False
         self.packet = 0
         self.reset_by: int | None = None
@@ -160,6 +162,7 @@ class Flow:
     ) -> None:
         """A segment of `side`; `cut` is how many octets of it were not captured."""
         self.segments += 1
+        self.payload += len(octets)
         self.packet, self._time = packet, time
         mine, other = self.sides[side], self.sides[1 - side]
         if flags & SYN:

@@ -35,6 +35,19 @@ class Finding(NamedTuple):
     text: str
 
 
+def finding_of(heard: Heard) -> Finding | None:
+    """What is to be said about a thing heard, if anything."""
+    said = heard.said
+    if isinstance(said, Violation):
+        return Finding(VIOLATION, said.speaker, heard.packet, said.rule, said.said, tuple(said.legal), said.text)
+    if isinstance(said, Note):
+        return Finding(NOTE, heard.speaker, heard.packet, said.rule, said.text, (), said.text)
+    if isinstance(said, OpaqueSeen):
+        text = f"{said.octets} octets that cannot be read: {said.reason}"
+        return Finding(NOTE, heard.speaker, heard.packet, "opaque", text, (), text)
+    return None
+
+
 class Verdict(NamedTuple):
     """What is to be said about one connection; `verdict` is "clean" or "violations"."""
 
@@ -86,18 +99,12 @@ class _Case:
 
     def hear(self, heard: Heard) -> None:
         said = heard.said
-        speaker = heard.speaker
         if isinstance(said, CommandSeen):
             self.commands += 1
         elif isinstance(said, ControlSeen):
             self.controls += 1
-        elif isinstance(said, Violation):
-            self.add(Finding(VIOLATION, said.speaker, heard.packet, said.rule, said.said, tuple(said.legal), said.text))
-        elif isinstance(said, Note):
-            self.add(Finding(NOTE, speaker, heard.packet, said.rule, said.text, (), said.text))
-        elif isinstance(said, OpaqueSeen):
-            text = f"{said.octets} octets that cannot be read: {said.reason}"
-            self.add(Finding(NOTE, speaker, heard.packet, "opaque", text, (), text))
+        elif (found := finding_of(heard)) is not None:
+            self.add(found)
 
     def add(self, finding: Finding) -> None:
         # A violation that comes after FINDINGS notes must still be seen.

@@ -7,13 +7,13 @@ from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.observer import Observer
 
 
-def observers(strict: bool = False) -> MakeWitness:
-    """Makes observers; `strict` reports also what deployed peers do everywhere against the letter.
+def observers(strict: bool = False, frames: bool = False) -> MakeWitness:
+    """Makes observers; `strict` reports also what deployed peers do everywhere against the letter, `frames` every frame.
 
     A conversation heard from its middle is taken for AMQP 0-10; the others say in their protocol header what they are.
     """
 
     def make(middle: bool) -> Witness:
-        return Observer(AMQP_0_10 if middle else None, strict=strict)
+        return Observer(AMQP_0_10 if middle else None, strict=strict, frames=frames)
 
     return make

@@ -49,6 +49,7 @@ class Ear:
         "reason",
         "received",
         "state",
+        "trace",
     )
 
     def __init__(self, limits: Limits, carries: Callable[[int, int], bool], known: bool = False) -> None:
@@ -70,6 +71,8 @@ class Ear:
         self.ended = False
         self.found = False
         """Something could be read."""
+        self.trace = False
+        """Whether every frame is told."""
 
     @property
     def rest(self) -> int:
@@ -154,6 +157,8 @@ class Ear:
         reader = SegmentReader(self._limits, MAX_FRAME_SIZE, True, carries=self._carries, offset=start)
         if self.late:
             reader.lost(0)
+        if self.trace:
+            reader.trace = []
         self.reader = reader
         self.state = FRAMES
         reader.receive(self._head)

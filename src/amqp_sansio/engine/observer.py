@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
@@ -11,8 +11,9 @@ from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observer_snapshot import dump, load
 from amqp_sansio.engine.witness import Witness
+from amqp_sansio.engine.wording import carries_of, frame_of, verb_of, violation_of
 from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError
-from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen, Violation
+from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.events.observed import SECRET_VERBS
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
@@ -49,7 +50,8 @@ class Observer:
     `dialect`: None recognises a conversation by its protocol header; one that begins otherwise is opaque.  With a dialect
     given it may also begin in the middle; what is not known then is None in events and held against nobody.
 
-    It goes on after a violation.  `strict` reports every departure from the letter; otherwise what deployed peers do
+    It goes on after a violation.  With `frames` every frame is told too.
+    `strict` reports every departure from the letter; otherwise what deployed peers do
     everywhere is tolerated.  `limits` bounds what it remembers: assembly_octets, buffered_octets, header_octets and
     empty_frames of what is under way; channels and sessions followed; ranges of completed ids; replay_commands as the number
     of transfers in a window and of results awaited, per session; subscriptions.
@@ -57,14 +59,18 @@ class Observer:
     What is fed is stored; everything else happens in `next_event`.
     """
 
-    def __init__(self, dialect: Dialect | None = None, strict: bool = False, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self, dialect: Dialect | None = None, strict: bool = False, limits: Limits = DEFAULT_LIMITS, frames: bool = False
+    ) -> None:
         self.dialect: Dialect | None = dialect
         """The dialect given, or recognised by now."""
         self.strict: Final = strict
         self.limits: Final = limits
         self._reading: Final = Reading.of(limits, distinct_keys=strict)
-        carries = _carries(dialect or AMQP_0_10)
+        carries = carries_of(dialect or AMQP_0_10)
         self._ears: Final[dict[Speaker, Ear]] = {who: Ear(limits, carries, dialect is not None) for who in _SPEAKERS}
+        for ear in self._ears.values():
+            ear.trace = frames
         self._witness = Witness(strict, limits)
         self._inbox: deque[tuple[Speaker, bytes | int | None, bool]] = deque()
         self._events: deque[Observed] = deque()
@@ -114,16 +120,24 @@ class Observer:
         """
         return self._ears[speaker].unfinished
 
+    def frames(self, speaker: Speaker) -> int:
+        """Frames of `speaker` that were cut so far."""
+        reader = self._ears[speaker].reader
+        return 0 if reader is None else reader.frames
+
     def next_event(self) -> Observed | None:
         """The next thing observed; None when more must be heard first."""
         while not self._events:
             speaker = self._at
             if speaker is not None:
-                heard = self._ears[speaker].next()
+                ear = self._ears[speaker]
+                heard = ear.next()
+                if ear.trace:
+                    self._frames(speaker, ear)
                 if heard is not None:
                     self._hear(speaker, heard)
                     continue
-                if self._ears[speaker].ended:
+                if ear.ended:
                     self._close(speaker)
                 self._at = None
             elif self._inbox:
@@ -181,6 +195,14 @@ class Observer:
         while found:
             self._events.append(Observed(speaker, start, end, found.popleft()))
 
+    def _frames(self, speaker: Speaker, ear: Ear) -> None:
+        """Tells the frames that were cut."""
+        trace = None if ear.reader is None else ear.reader.trace
+        if trace:
+            for cut in trace:
+                self._say(speaker, cut[0], cut[0] + cut[1], frame_of(self.dialect or AMQP_0_10, cut))
+            trace.clear()
+
     # What was heard.
 
     def _hear(self, speaker: Speaker, heard: Heard) -> None:
@@ -198,7 +220,7 @@ class Observer:
         if isinstance(thing, ProtocolHeader):
             self._header(speaker, ear, thing)
         elif isinstance(thing, Malformed):
-            self._say(speaker, start, end, _violation(speaker, thing))
+            self._say(speaker, start, end, violation_of(speaker, thing))
         elif thing.kind == CONTROL:
             self._control(speaker, ear, thing)
         else:
@@ -254,7 +276,7 @@ class Observer:
     def _control(self, speaker: Speaker, ear: Ear, assembly: Assembly) -> None:
         dialect = self.dialect or AMQP_0_10
         payload = assembly.payload
-        verb = _verb(dialect, "control", payload)
+        verb = verb_of(dialect, "control", payload)
         control: Control | None = None
         error: DecodeError | None = None
         if assembly.complete:
@@ -301,7 +323,7 @@ class Observer:
     def _command(self, speaker: Speaker, assembly: Assembly) -> None:
         dialect = self.dialect or AMQP_0_10
         payload = assembly.payload
-        verb = _verb(dialect, "command", payload)
+        verb = verb_of(dialect, "command", payload)
         command: Command | None = None
         sync = len(payload) > 3 and payload[2] > 0 and bool(payload[3] & _SYNC)
         error: DecodeError | None = None
@@ -335,7 +357,7 @@ class Observer:
                     self._transfers.clear()
                 self._transfers[payload] = (command, sync)
         if header:
-            self._headers(dialect, verb, header)
+            self._headers(dialect, seen, header)
         if assembly.unended:
             text = "neither header nor body was marked as the last segment; the next command simply starts"
             findings.divergence("assembly.unended", verb, text, ("E header", "b E body"))
@@ -356,12 +378,12 @@ class Observer:
         said = verb if verb in SECRET_VERBS else f"{verb} as {payload[:40].hex(' ')}"
         self._witness.findings.divergence("encoding", said, text, about=verb)
 
-    def _headers(self, dialect: Dialect, verb: str, header: bytes) -> None:
+    def _headers(self, dialect: Dialect, seen: CommandSeen, header: bytes) -> None:
         try:
             dialect.layout.walk_headers(header, 0, len(header), self.limits)
-            dialect.layout.decode_headers(header, 0, len(header), self._reading)
+            seen.remember(dialect.layout.decode_headers(header, 0, len(header), self._reading))
         except DecodeError as error:
-            self._witness.findings.breach(rule_of("header", error), verb, str(error), legal_of(error), error.code)
+            self._witness.findings.breach(rule_of("header", error), seen.verb, str(error), legal_of(error), error.code)
 
     # Plain values.
 
@@ -383,7 +405,7 @@ class Observer:
 
         DecodeError when it is not a snapshot of an observer.
         """
-        state = load(snapshot, _carries(dialect or _dialect(snapshot) or AMQP_0_10))
+        state = load(snapshot, carries_of(dialect or _dialect(snapshot) or AMQP_0_10))
         if not isinstance(state, tuple) or len(state) != 8:
             raise DecodeError("snapshot", 0, "not a snapshot of an observer")
         name, strict, late, eof, client_header, ears, witness, limits = state
@@ -412,34 +434,3 @@ def _dialect(snapshot: tuple[object, ...]) -> Dialect | None:
     state = snapshot[0] if snapshot else None
     name = state[1] if isinstance(state, tuple) and len(state) > 1 else None
     return next((dialect for dialect in (AMQP_0_10, AMQP_0_10_FINAL) if dialect.name == name), None)
-
-
-def _carries(dialect: Dialect) -> Callable[[int, int], bool]:
-    """Whether a command may have header and body; of an unknown one nobody can say that it may not."""
-    layout = dialect.layout
-
-    def carries(class_code: int, code: int) -> bool:
-        verb = layout.verb_of("command", class_code, code)
-        return verb in layout.segments or verb.rpartition(".")[2].isdigit()
-
-    return carries
-
-
-def _verb(dialect: Dialect, kind: str, payload: bytes) -> str:
-    """What is said, by its name or its numbers; "?" for a number that did not come."""
-    if len(payload) >= 2:
-        return dialect.layout.verb_of(kind, payload[0], payload[1])
-    return f"{payload[0]}.?" if payload else "?.?"
-
-
-def _violation(speaker: Speaker, malformed: Malformed) -> Violation:
-    return Violation(
-        speaker,
-        malformed.rule,
-        malformed.said,
-        malformed.legal,
-        malformed.code,
-        malformed.channel,
-        malformed.offset,
-        malformed.text,
-    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from amqp_sansio.errors import DecodeError
@@ -22,10 +23,14 @@ def _names(kind: type) -> list[str]:
 
 
 class Dumper:
-    """Writes objects of `classes`, and tables of `tables` by their name.  What is callable is left out: see `Loader`."""
+    """Writes objects of `classes`, and tables of `tables` by their name.  What is callable is left out: see `Loader`.
 
-    def __init__(self, classes: Mapping[str, type]) -> None:
+    What is `given` is written by its name only: whoever loads gives it again.
+    """
+
+    def __init__(self, classes: Mapping[str, type], given: Mapping[str, object] = MappingProxyType({})) -> None:
         self._classes: Final = {kind: name for name, kind in classes.items()}
+        self._given: Final = {id(value): name for name, value in given.items()}
         self._indices: dict[int, int] = {}
         self._records: list[Plain] = []
         self._kept: list[object] = []
@@ -52,7 +57,11 @@ class Dumper:
             return ("dict", *[(self._value(key), self._value(item)) for key, item in value.items()])
         if isinstance(value, Table):
             return ("table", value.name)
+        if id(value) in self._given:
+            return ("given", self._given[id(value)])
         name = self._classes.get(type(value))
+        if name is not None and isinstance(value, tuple):
+            return ("named", name, *[self._value(item) for item in value])
         if name is None:
             if callable(value):
                 return ("callable",)
@@ -75,8 +84,13 @@ class Loader:
     """Makes the objects again.  Every callable becomes `callable_`.  DecodeError for what no Dumper has written."""
 
     def __init__(
-        self, classes: Mapping[str, type], tables: Mapping[str, Table], callable_: Callable[..., object] | None
+        self,
+        classes: Mapping[str, type],
+        tables: Mapping[str, Table],
+        callable_: Callable[..., object] | None,
+        given: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
+        self._given: Final = given
         self._classes: Final = classes
         self._tables: Final = tables
         self._callable: Final = callable_
@@ -106,11 +120,15 @@ class Loader:
             return self._tables[items[0]]
         if kind == "callable":
             return self._callable
+        if kind == "given":
+            return self._given[items[0]]
         if kind == "dict":
             return {self._value(key): self._value(item) for key, item in items}
         made = [self._value(item) for item in items]
         if kind == "tuple":
             return tuple(made)
+        if kind == "named" and isinstance(made[0], str) and issubclass(self._classes[made[0]], tuple):
+            return tuple.__new__(self._classes[made[0]], made[1:])
         if kind == "list":
             return made
         if kind == "deque":

@@ -6,8 +6,9 @@ from typing import ClassVar, Final, TypeAlias
 
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.kernel.value import Value
-from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.connection import Secure, SecureOk, StartOk
+from amqp_sansio.wire.headers import decode_headers
 
 SECRET_VERBS: Final = frozenset([control.VERB for control in (StartOk, Secure, SecureOk)])
 """Controls whose octets hold what nobody should see."""
@@ -56,7 +57,7 @@ class CommandSeen(Value):
     such segment).  `complete` is False when the assembly was broken off, was never marked as ended or is still open at the end.
     """
 
-    __slots__ = ("body", "channel", "command", "complete", "header", "id", "payload", "session", "sync", "verb")
+    __slots__ = ("_structs", "body", "channel", "command", "complete", "header", "id", "payload", "session", "sync", "verb")
     FIELDS: ClassVar[tuple[str, ...]] = (
         "channel",
         "session",
@@ -105,6 +106,19 @@ class CommandSeen(Value):
         self.header: Final = header
         self.body: Final = body
         self.complete: Final = complete
+        self._structs: tuple[Struct, ...] | None = None
+
+    def remember(self, structs: tuple[Struct, ...]) -> None:
+        """Whoever has read the header already tells what is in it."""
+        self._structs = structs
+
+    @property
+    def structs(self) -> tuple[Struct, ...]:
+        """The structs of the header, in order.  HeaderError when they cannot be read."""
+        if self._structs is None:
+            header = self.header or b""
+            self._structs = decode_headers(header, 0, len(header))
+        return self._structs
 
 
 class OpaqueSeen(Value):
@@ -135,4 +149,23 @@ class Note(Value):
         self.channel: Final = channel
 
 
-Observation: TypeAlias = HeaderSeen | ControlSeen | CommandSeen | OpaqueSeen | Violation | Note
+class FrameSeen(Value):
+    """One frame as it was cut, told only on request, before what it completes.
+
+    `flags` are its first octet, `kind` its segment type (0 control, 1 command, 2 header, 3 body); `verb` is what the first
+    frame of a control or command says, None for others.
+    """
+
+    __slots__ = ("channel", "flags", "kind", "track", "verb")
+    FIELDS: ClassVar[tuple[str, ...]] = ("flags", "kind", "track", "channel", "verb")
+    __match_args__ = ("flags", "kind", "track", "channel", "verb")
+
+    def __init__(self, flags: int, kind: int, track: int, channel: int, verb: str | None) -> None:
+        self.flags: Final = flags
+        self.kind: Final = kind
+        self.track: Final = track
+        self.channel: Final = channel
+        self.verb: Final = verb
+
+
+Observation: TypeAlias = HeaderSeen | ControlSeen | CommandSeen | OpaqueSeen | FrameSeen | Violation | Note

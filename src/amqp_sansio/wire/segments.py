@@ -101,6 +101,10 @@ class SegmentReader:
         """Octets of the speaker's stream so far, those before this reader included."""
         self.known: Final[dict[bytes, KnownTransfer]] = {}
         """Transfer commands by the octets of their frames (limits.cached_commands), for `cut_transfer`."""
+        self.frames = 0
+        """Frames cut so far."""
+        self.trace: list[tuple[int, int, int, int, int, int, bytes]] | None = None
+        """On request, each frame cut: start, size, flags, segment type, track, channel, first octets of the payload."""
         self._base = offset
         self._pending: list[bytes] = []
         self._pending_octets = 0
@@ -203,8 +207,11 @@ class SegmentReader:
                 continue
             self._needed = FRAME_HEADER_SIZE
             self.position = at + size
+            self.frames += 1
             start = self._base + at
             payload = buffer[at + FRAME_HEADER_SIZE : at + size]
+            if self.trace is not None:
+                self.trace.append((start, size, flags, kind, track, channel, payload[:2]))
             if size > self.max_frame_size or zero or flags & 0x30 or kind > BODY or track != (kind != CONTROL):
                 breach = check_header(flags, kind, size, zero, track, channel, self.max_frame_size, start)
                 if breach is not None:

@@ -1,0 +1,269 @@
+"""What one side of a session has said and nobody has answered yet: its commands and its messages."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from amqp_sansio.captures.replay.message import (
+    ACCEPTED,
+    CODE,
+    COMPLETED,
+    DONE,
+    OPEN,
+    OUTCOME,
+    REFUSED,
+    SECTIONS,
+    SETTLED_TX,
+    SETTLED_XID,
+    TEXT,
+    TRANSFER_ID,
+    UNKNOWN,
+    Message,
+)
+from amqp_sansio.captures.replay.rows import Rows, place
+from amqp_sansio.captures.tables import COMMANDS
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, pick, serial_add
+
+OPEN_MESSAGES: Final = 32768
+"""Messages of one side of a session of which something is awaited; beyond it the oldest goes out as it stands, as unknown."""
+OPEN_COMMANDS: Final = 8192
+"""Its other commands likewise."""
+GRACE_MESSAGES: Final = 256
+"""Complete messages that wait for an accept which need not come: one that comes later is not recorded."""
+RANGES: Final = 8191
+"""Ranges of ids remembered; beyond it nobody can say what is in doubt."""
+
+RESULT_NS: Final = place(COMMANDS, "result_ns")
+RESULT: Final = place(COMMANDS, "result")
+C_LAST: Final = place(COMMANDS, "last_octet_ns")
+C_COMPLETED: Final = place(COMMANDS, "completed_ns")
+C_LATENCY: Final = place(COMMANDS, "complete_latency_ns")
+C_OUTCOME: Final = place(COMMANDS, "outcome")
+C_CODE: Final = place(COMMANDS, "error_code")
+C_TEXT: Final = place(COMMANDS, "error_text")
+
+
+class Half:
+    """`known` tells whether everything it said, and everything the other side said of it, has been heard."""
+
+    __slots__ = ("awaited", "commands", "complete", "count", "grace", "incomplete", "known", "next", "rows", "sent",
+                 "transfers", "unsettled")  # fmt: skip
+
+    def __init__(self, rows: Rows, known: bool) -> None:
+        self.rows: Final = rows
+        self.known = known
+        self.count = 0
+        self.transfers = 0
+        self.next: int | None = None
+        self.sent: list[tuple[int, int]] = []
+        self.complete: MutableRangeSet | None = MutableRangeSet()
+        self.commands: dict[int, list[object]] = {}
+        """Rows of commands, transfers apart, that are not complete."""
+        self.awaited: dict[int, list[object]] = {}
+        """Rows of commands that are complete and whose result is awaited."""
+        self.incomplete: dict[int, Message] = {}
+        self.unsettled: dict[int, Message] = {}
+        self.grace: deque[int] = deque()
+
+    def take(self, id: int) -> None:
+        """A command with this id was said."""
+        next_ = self.next
+        if id == next_ and self.sent:
+            self.sent[-1] = self.sent[-1][0], id
+        else:
+            self.sent.append((id, id))
+            if len(self.sent) > RANGES:
+                self.complete = None
+        self.next = serial_add(id, 1)
+
+    def say(self, id: int | None, row: list[object]) -> None:
+        """A command that is no transfer."""
+        if id is None:
+            self._leave(row, UNKNOWN)
+            return
+        self.take(id)
+        if len(self.commands) >= OPEN_COMMANDS:
+            self._leave(self.commands.pop(next(iter(self.commands))), UNKNOWN)
+        self.commands[id] = row
+
+    def send(self, id: int | None, message: Message) -> None:
+        """A transfer."""
+        if id is None:
+            message.completed(None, self.rows, UNKNOWN)
+            message.row[OUTCOME] = UNKNOWN
+            message.leave(self.rows)
+            return
+        self.take(id)
+        self.incomplete[id] = message
+        if not message.settled:
+            self.unsettled[id] = message
+        if len(self.incomplete) > OPEN_MESSAGES or len(self.unsettled) > OPEN_MESSAGES:
+            self._evict()
+
+    def _leave(self, row: list[object], outcome: str) -> None:
+        """The row of a command goes out."""
+        row[C_OUTCOME] = outcome
+        if row[RESULT_NS] is None:
+            row[RESULT] = None  # that a result is awaited was noted there
+        self.rows.commands.append(row)
+
+    def _evict(self) -> None:
+        """The oldest message goes out as it stands."""
+        oldest = self.incomplete if len(self.incomplete) > OPEN_MESSAGES else self.unsettled
+        id = next(iter(oldest))
+        message = oldest[id]
+        self.incomplete.pop(id, None)
+        self.unsettled.pop(id, None)
+        self._end(message, UNKNOWN)
+
+    # What the other side says of it.
+
+    def completed(self, ids: RangeSet, time: int) -> list[int]:
+        """The other side says that these are complete: those of them that are no transfers and were not before."""
+        if self.complete is not None:
+            self.complete.update(ids)
+            if self.complete.range_count > RANGES:
+                self.complete = None
+        if self.incomplete:
+            for id in pick(ids, self.incomplete):
+                message = self.incomplete.pop(id)
+                message.completed(time, self.rows)
+                if message.settled:
+                    if message.row[OUTCOME] is None:  # nobody asked for an accept
+                        message.settle(DONE, time)
+                    message.leave(self.rows)
+                elif message.fleeting:
+                    self.grace.append(id)
+            while len(self.grace) > GRACE_MESSAGES:
+                late = self.unsettled.pop(self.grace.popleft(), None)
+                if late is not None:
+                    self._end(late, DONE)
+        found = pick(ids, self.commands) if self.commands else []
+        for id in found:
+            row = self.commands.pop(id)
+            row[C_COMPLETED] = time
+            row[C_LATENCY] = max(0, time - row[C_LAST])  # type: ignore[operator]
+            row[C_OUTCOME] = DONE
+            if row[RESULT_NS] is None and row[RESULT] is not None:
+                row[RESULT] = None
+                if len(self.awaited) >= OPEN_COMMANDS:
+                    self.rows.commands.append(self.awaited.pop(next(iter(self.awaited))))
+                self.awaited[id] = row
+            else:
+                self.rows.commands.append(row)
+        return found
+
+    def result(self, id: int, time: int, text: str | None) -> None:
+        """The other side answers a command."""
+        row = self.commands.get(id)
+        if row is None:
+            row = self.awaited.pop(id, None)
+            if row is not None:
+                self.rows.commands.append(row)
+        if row is not None:
+            row[RESULT_NS] = time
+            row[RESULT] = text
+
+    def refused(self, id: int, code: int | None, text: str | None) -> None:
+        """The other side refuses a command."""
+        row = self.commands.pop(id, None)
+        if row is not None:
+            row[C_CODE], row[C_TEXT] = code, text
+            self._leave(row, REFUSED)
+        message = self.incomplete.pop(id, None)
+        if message is not None:
+            self.unsettled.pop(id, None)
+            message.completed(None, self.rows, REFUSED, code, text)
+            message.row[OUTCOME] = REFUSED
+            message.leave(self.rows)
+
+    def settle(
+        self, ids: RangeSet, how: str, time: int, transaction: int | None, xid: str | None, code: int | None, text: str | None
+    ) -> list[Message]:
+        """The other side accepts, rejects or releases messages: those that it concerns.
+
+        In a local transaction an accept is provisional: see `sealed` and `reopened`.
+        """
+        found = [self.unsettled.pop(id) for id in pick(ids, self.unsettled)]
+        for message in found:
+            row = message.row
+            row[SECTIONS[how]] = time
+            if how == "rejected":
+                row[CODE], row[TEXT] = code, text
+            if xid is not None and how == "accepted":
+                row[SETTLED_XID] = xid
+            if transaction is not None and how == "accepted":
+                row[SETTLED_TX] = transaction
+            else:
+                message.settle(how, time)
+                if message.complete:
+                    message.leave(self.rows)
+        return found
+
+    def sealed(self, messages: Iterable[Message], time: int) -> None:
+        """The transaction in which they were accepted is committed."""
+        for message in messages:
+            if message.out:
+                continue
+            message.settle("accepted", time)
+            if message.complete:
+                message.leave(self.rows)
+
+    def reopened(self, messages: Iterable[Message]) -> None:
+        """The transaction in which they were accepted is rolled back: their recipient still holds them."""
+        for message in messages:
+            if not message.out:
+                message.row[ACCEPTED] = message.row[SETTLED_TX] = None
+                self._reopen(message)
+
+    def doubted(self, messages: Iterable[Message]) -> None:
+        """Nobody will hear what became of the transaction in which they were accepted."""
+        for message in messages:
+            if not message.out:
+                self._reopen(message)
+
+    def _reopen(self, message: Message) -> None:
+        id = message.row[TRANSFER_ID]
+        assert isinstance(id, int)
+        self.unsettled[id] = message
+
+    # The end.
+
+    def _end(self, message: Message, outcome: str) -> None:
+        """Nothing more is heard of a message."""
+        row = message.row
+        if row[OUTCOME] is None:
+            done = message.complete and message.fleeting and row[ACCEPTED] is None
+            row[OUTCOME] = DONE if done else outcome
+            if done and row[COMPLETED] is not None:
+                message.settle(DONE, row[COMPLETED])  # type: ignore[arg-type]
+        if not message.complete:
+            message.completed(None, self.rows, outcome)
+        message.leave(self.rows)
+
+    def flush(self, outcome: str) -> None:
+        """Nothing more is heard of anything: every row goes out, `outcome` for those of which nobody knows more."""
+        for row in self.commands.values():
+            self._leave(row, outcome)
+        self.rows.commands.extend(self.awaited.values())
+        for message in [*self.incomplete.values(), *self.unsettled.values()]:
+            if not message.out:
+                self._end(message, outcome)
+        self.commands.clear()
+        self.awaited.clear()
+        self.incomplete.clear()
+        self.unsettled.clear()
+        self.grace.clear()
+
+    def doubtful(self) -> RangeSet | None:
+        """The ids said of which nobody heard that they are complete; None unknown."""
+        if not self.known or self.complete is None:
+            return None
+        return self.complete.missing(RangeSet(self.sent))
+
+    @property
+    def outcome(self) -> str:
+        """What becomes of what is open when nothing more is heard."""
+        return OPEN if self.known else UNKNOWN

@@ -1,0 +1,29 @@
+"""What a replay is told beforehand."""
+
+from __future__ import annotations
+
+import attrs
+
+from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
+
+
+@attrs.frozen(kw_only=True)
+class ReplayOptions:
+    """`ports` are server ports that count in any case, also from the middle; `broker` is its name (None: address and port).
+
+    `tables` are those wanted; `body_head` is how many octets of each message's body are kept (0: none); `strict` reports every
+    departure from the letter.  ValueError for a table that is none, and for a negative number.
+    """
+
+    ports: tuple[int, ...] = ()
+    broker: str | None = None
+    tables: tuple[str, ...] = DEFAULT_TABLES
+    body_head: int = 0
+    strict: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        unknown = [name for name in self.tables if name not in TABLES]
+        if unknown:
+            raise ValueError(f"no such table: {', '.join(unknown)}; there are {', '.join(TABLES)}")
+        if self.body_head < 0:
+            raise ValueError(f"{self.body_head} octets of a body cannot be kept")

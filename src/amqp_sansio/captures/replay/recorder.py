@@ -1,0 +1,299 @@
+"""Hears one AMQP connection and writes its rows."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Final
+
+from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.flows import Talk, address
+from amqp_sansio.captures.replay.branches import Branches
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.session import Properties, Session, When, text_of
+from amqp_sansio.captures.verdicts import VIOLATION, finding_of
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, Note, OpaqueSeen
+from amqp_sansio.events.violation import Violation
+from amqp_sansio.spec.base import Control, Struct
+from amqp_sansio.spec.connection import Close, Open, OpenOk, StartOk, TuneOk
+from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, Transfer
+from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detached, Timeout
+from amqp_sansio.wire.breaches import KINDS
+from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT
+
+INFINITE: Final = 0xFFFFFFFF
+NOTHING: Final[Properties] = (None, None, None, None, None, None, None, None, None)
+PROPERTIES: Final = 256
+"""Header segments remembered with what was read in them: within a subscription they repeat."""
+PROPERTY_OCTETS: Final = 256
+
+_PLACE_BITS: Final = 48
+_FILE_BITS: Final = 32
+_PLACE: Final = (1 << _PLACE_BITS) - 1
+_FILE: Final = (1 << _FILE_BITS) - 1
+
+
+def packet_number(order: int, file: int, offset: int) -> int:
+    """One number for a packet: it grows with `order`, and holds the file and the offset in it."""
+    return order << _PLACE_BITS + _FILE_BITS | file << _PLACE_BITS | offset
+
+
+def packet_place(number: int) -> tuple[int, int]:
+    """File and offset of a packet."""
+    return number >> _PLACE_BITS & _FILE, number & _PLACE
+
+
+def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) -> int:
+    """The hash that tells a connection from all others: `number` counts those on its ports, `mark` is of its beginning."""
+    text = f"{key[0].hex()} {key[1]} {key[2].hex()} {key[3]} {number} {mark}"
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
+
+
+class Recorder:
+    """The rows of one connection go to `rows`; `common` are capture, broker and connection id of each."""
+
+    __slots__ = ("_branches", "_close", "_late", "_mechanism", "_names", "_notes", "_opaque", "_opened",
+                 "_options", "_props", "_rows", "_sessions", "_talk", "_tuned", "_verbs", "_vhost", "_violations",
+                 "commands", "common", "transfers")  # fmt: skip
+
+    def __init__(self, talk: Talk, rows: Rows, options: ReplayOptions, capture: str) -> None:
+        self._talk: Final = talk
+        self._rows: Final = rows
+        self._options: Final = options
+        client = talk.conversation.client
+        key = talk.key
+        ends = address(key[0], key[1]), address(key[2], key[3])
+        self._names = ends[client], ends[1 - client]
+        mark = talk.syn[client]
+        if mark is None:
+            mark = talk.syn[1 - client]
+        mark = talk.begun[1] if mark is None else mark
+        self.common = (capture, options.broker or self._names[1], connection_id(key, talk.number, mark))
+        self._late = {"C": talk.conversation.middle, "S": talk.conversation.middle}
+        self._sessions: dict[int, Session] = {}
+        self._branches = Branches(rows)
+        self._props: dict[bytes, Properties] = {}
+        self._verbs: dict[str, dict[str, int]] = {"C": {}, "S": {}}
+        self.commands = {"C": 0, "S": 0}
+        self.transfers = {"C": 0, "S": 0}
+        self._opened: int | None = None
+        self._close: tuple[str, int | None, str | None] | None = None
+        self._mechanism: str | None = None
+        self._vhost: str | None = None
+        self._tuned: tuple[int | None, int | None, int | None] = (None, None, None)
+        self._violations = 0
+        self._notes = 0
+        self._opaque = 0
+
+    def hear(self, heard: Heard) -> None:
+        """One thing heard."""
+        said = heard.said
+        kind = type(said)
+        if kind is CommandSeen:
+            self._command(heard, said)  # type: ignore[arg-type]
+        elif kind is ControlSeen:
+            self._control(heard, said)  # type: ignore[arg-type]
+        elif kind is FrameSeen:
+            self._frame(heard, said)  # type: ignore[arg-type]
+        elif kind is not HeaderSeen:
+            self._found(heard)
+
+    def forget_read(self) -> None:
+        """Drops what can be read again."""
+        self._props.clear()
+
+    def _frame(self, heard: Heard, said: FrameSeen) -> None:
+        flags = said.flags
+        marks = [bool(flags & bit) for bit in (FIRST_SEGMENT, LAST_SEGMENT, FIRST_FRAME, LAST_FRAME)]
+        kind = KINDS[said.kind] if said.kind < len(KINDS) else str(said.kind)
+        self._rows.frames.append(
+            (heard.time, heard.speaker, heard.start, said.channel, said.track, kind, *marks, heard.end - heard.start, said.verb,
+             *packet_place(heard.packet))
+        )  # fmt: skip
+
+    # Commands.
+
+    def _command(self, heard: Heard, said: CommandSeen) -> None:
+        speaker = heard.speaker
+        verb = said.verb
+        verbs = self._verbs[speaker]
+        verbs[verb] = verbs.get(verb, 0) + 1
+        self.commands[speaker] += 1
+        channel = said.channel
+        session = self._sessions.get(channel)
+        last = heard.time
+        file, offset = heard.packet >> _PLACE_BITS & _FILE, heard.packet & _PLACE
+        marks = self._talk.conversation
+        first = marks.time_of(speaker, heard.start + 1)
+        if session is None:
+            session = self._begin(channel, said.session, first, False)
+        command = said.command
+        if not isinstance(command, Transfer):
+            session.command(speaker, said, When(first, None, last, heard.start, file, offset))
+            return
+        self.transfers[speaker] += 1
+        header, body = said.header, said.body
+        content = None
+        if header is not None or body is not None:
+            content = last
+            if first != last:
+                content = marks.time_of(speaker, heard.start + 2 * FRAME_HEADER_SIZE + len(said.payload) + 1)
+        properties = NOTHING
+        if header:
+            found = self._props.get(header)
+            properties = self._read(said, header) if found is None else found
+        kept = self._options.body_head
+        head = (body or b"")[:kept] if kept else None
+        when = When(first, content, last, heard.start, file, offset)
+        session.transfer(speaker, said, command, when, properties, (len(header or b""), len(body or b"")), head)
+
+    def _read(self, said: CommandSeen, header: bytes) -> Properties:
+        """What the header of a message says."""
+        exchange = key = message_id = correlation = content = priority = ttl = None
+        durable = redelivered = None
+        for each in structs_of(said):
+            if isinstance(each, DeliveryProperties):
+                exchange, key, priority, ttl = each.exchange, each.routing_key, each.priority, each.ttl
+                durable = each.delivery_mode == 2
+                redelivered = each.redelivered
+            elif isinstance(each, MessageProperties):
+                message_id = None if each.message_id is None else str(each.message_id)
+                correlation = text_of(each.correlation_id)
+                content = each.content_type
+        found = (exchange, key, message_id, correlation, content, priority, durable, redelivered, ttl)
+        if len(header) <= PROPERTY_OCTETS and message_id is None:
+            if len(self._props) >= PROPERTIES:
+                self._props.clear()
+            self._props[header] = found
+        return found
+
+    def _begin(self, channel: int, name: bytes | None, time: int, known: bool) -> Session:
+        whole = not self._late["C"], not self._late["S"]
+        session = Session(self._rows, self._branches, channel, name, time, known, whole)
+        self._sessions[channel] = session
+        return session
+
+    # Controls.
+
+    def _control(self, heard: Heard, said: ControlSeen) -> None:
+        speaker = heard.speaker
+        verbs = self._verbs[speaker]
+        verbs[said.verb] = verbs.get(said.verb, 0) + 1
+        control = said.control
+        if control is None:
+            return
+        time = heard.time
+        if isinstance(control, Completed):
+            session = self._sessions.get(said.channel)
+            if session is not None and control.commands:
+                session.completed(speaker, control.commands, time)
+        elif control.VERB.startswith("session."):
+            self._of_session(speaker, said.channel, control, time)
+        elif isinstance(control, StartOk):
+            self._mechanism = control.mechanism
+        elif isinstance(control, TuneOk):
+            self._tuned = control.channel_max, control.max_frame_size, control.heartbeat or 0
+        elif isinstance(control, Open):
+            self._vhost = control.virtual_host
+        elif isinstance(control, OpenOk):
+            self._opened = time
+        elif isinstance(control, Close) and self._close is None:
+            self._close = speaker, control.reply_code, control.reply_text
+
+    def _of_session(self, speaker: str, channel: int, control: Control, time: int) -> None:
+        session = self._sessions.get(channel)
+        if isinstance(control, Attach):
+            if session is None:
+                self._begin(channel, control.name, time, True)
+            return
+        if session is None:
+            if isinstance(control, Attached):
+                self._begin(channel, control.name, time, False).attached = time
+            return
+        if isinstance(control, Attached):
+            if session.attached is None:
+                session.attached = time
+        elif isinstance(control, Detach):
+            if session.detach is None:
+                session.detach, session.detach_by = time, speaker
+        elif isinstance(control, Detached):
+            if control.name and session.raw is not None and control.name != session.raw:
+                return  # about another one, which was asked for while this one was there
+            session.detach_code = control.code
+            refused = session.attached is None and bool(control.code)
+            del self._sessions[channel]
+            session.finish("refused" if refused else "detached", time)
+        elif isinstance(control, Timeout):
+            session.timeout = INFINITE if control.timeout is None else control.timeout
+
+    # What else was found.
+
+    def _found(self, heard: Heard) -> None:
+        said = heard.said
+        finding = finding_of(heard)
+        if finding is None:
+            return
+        code, channel, at = None, None, heard.start
+        if isinstance(said, Violation):
+            code, channel, at = said.code, said.channel, said.offset
+        elif isinstance(said, Note):
+            channel = said.channel
+            if said.rule == "gap":
+                self._lost(heard.speaker, heard.time)
+        elif isinstance(said, OpaqueSeen):
+            self._opaque += said.octets
+            self._lost(heard.speaker, heard.time)
+        if finding.level == VIOLATION:
+            self._violations += 1
+        else:
+            self._notes += 1
+        self._rows.violations.append(
+            (heard.time, finding.speaker, finding.level, finding.rule, finding.said, list(finding.legal), finding.text, code,
+             channel, at, *packet_place(heard.packet))
+        )  # fmt: skip
+
+    def _lost(self, speaker: str, time: int) -> None:
+        """Some of a speaker's words were lost: what depends on them is unknown."""
+        self._late[speaker] = True
+        self._branches.lost()
+        if speaker == "S":
+            for session in self._sessions.values():
+                session.lost_of_server()
+            return
+        for session in self._sessions.values():
+            session.finish("unknown", time)
+        self._sessions.clear()
+
+    # The end.
+
+    def finish(self) -> None:
+        """Nothing more will be heard of it."""
+        talk = self._talk
+        conversation = talk.conversation
+        time = conversation.time
+        if self._close is not None:
+            end = "close"
+        else:
+            end = "reset" if conversation.was_reset else "eof" if conversation.has_ended else "open"
+        for session in self._sessions.values():
+            session.finish("open" if end == "open" else "connection", time)
+        self._sessions.clear()
+        self._branches.finish()
+        first, second = conversation.client, 1 - conversation.client
+        octets, lost, frames = conversation.octets, conversation.lost, conversation.frames
+        self._rows.connections.append(
+            (talk.begun[1], talk.name, *self._names, conversation.dialect, not conversation.middle, time, self._opened, end,
+             *(self._close or (None, None, None)), self._mechanism, self._vhost, *self._tuned, talk.segments, octets[first],
+             octets[second], max(0, talk.payload - sum(octets)), conversation.gaps, lost[first], lost[second], self._opaque,
+             frames("C"), frames("S"), self.commands["C"], self.commands["S"], self.transfers["C"], self.transfers["S"],
+             sorted(self._verbs["C"].items()), sorted(self._verbs["S"].items()), self._violations, self._notes)
+        )  # fmt: skip
+
+
+def structs_of(said: CommandSeen) -> tuple[Struct, ...]:
+    """The structs of a header; none when they cannot be read, which was told apart."""
+    try:
+        return said.structs
+    except DecodeError:
+        return ()

@@ -1,0 +1,276 @@
+"""One attachment of a session to a channel: who said what in it, what is open, and its row of `sessions` at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from amqp_sansio.captures.plain import fields, struct
+from amqp_sansio.captures.replay.branches import Branches
+from amqp_sansio.captures.replay.credit import CreditLine
+from amqp_sansio.captures.replay.half import Half
+from amqp_sansio.captures.replay.message import ACQUIRED, Message
+from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.transactions import Transactions
+from amqp_sansio.events.observed import CommandSeen
+from amqp_sansio.kernel.serials import RangeSet, pick
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.dtx import End, Start, XaResult
+from amqp_sansio.spec.dtx import Select as DtxSelect
+from amqp_sansio.spec.execution import Exception_, Result
+from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Subscribe, Transfer
+from amqp_sansio.spec.tx import Commit, Rollback, Select
+
+ABOUT: Final = 4096
+"""Commands about branches whose results are awaited; beyond it the oldest is forgotten."""
+
+Properties = tuple[object, ...]
+"""exchange, routing key, message-id, correlation-id, content-type, priority, durable, redelivered, ttl"""
+
+
+class When(NamedTuple):
+    """When and where a command was captured: first octet, first of header or body, last octet; stream offset; file; packet."""
+
+    first: int
+    content: int | None
+    last: int
+    start: int
+    file: int
+    offset: int
+
+
+_dumps: Final[Callable[[object], str]] = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+class Session:
+    """`known`: it was heard from its attach on; otherwise what is not known of it is null."""
+
+    __slots__ = ("_about", "_branches", "_rows", "_xid", "attached", "channel", "client", "credit", "demarcation", "detach",
+                 "detach_by", "detach_code", "error", "name", "raw", "server", "timeout", "ts", "tx")  # fmt: skip
+
+    def __init__(
+        self, rows: Rows, branches: Branches, channel: int, raw: bytes | None, ts: int, known: bool, whole: tuple[bool, bool]
+    ) -> None:
+        self._rows: Final = rows
+        self._branches: Final = branches
+        self.channel: Final = channel
+        self.raw: Final = raw
+        self.name: Final = text_of(raw)
+        self.ts: Final = ts
+        self.client: Final = Half(rows, known and whole[1])
+        self.server: Final = Half(rows, known and whole[0])
+        self.credit: Final = CreditLine(rows, ("C", self.name, channel))
+        self.tx: Transactions | None = None
+        self.demarcation: str | None = "none" if known and whole[0] else None
+        self.attached: int | None = None
+        self.detach: int | None = None
+        self.detach_by: str | None = None
+        self.detach_code: int | None = None
+        self.timeout: int | None = None
+        self.error: tuple[int | None, str | None] | None = None
+        self._xid: str | None = None
+        self._about: dict[int, tuple[str, str]] = {}
+
+    # Commands.
+
+    def transfer(
+        self, speaker: str, said: CommandSeen, command: Transfer, when: When, properties: Properties, sizes: tuple[int, int],
+        head: bytes | None,
+    ) -> None:  # fmt: skip
+        """A transfer came whole.  `sizes` are the octets of its header and body."""
+        explicit, acquires = not command.accept_mode, not command.acquire_mode
+        published = speaker == "C"
+        queue = transaction = xid = acquired = None
+        destination = command.destination
+        octets = sizes[0] + sizes[1]
+        if published:
+            if self.tx is not None:
+                current = self.tx.touch(when.first)
+                current.transfers += 1
+                transaction = current.number
+            elif self._xid is not None:
+                xid = self._xid
+                self._branches.of(xid, when.first).transfers += 1
+        else:
+            queue = self.credit.delivered(when.last, said.id, destination or "", octets)
+            if acquires:
+                acquired = when.last
+        exchange, key, message_id, correlation, content, priority, durable, redelivered, ttl = properties
+        row: list[object] = [
+            when.first, speaker, self.name, self.channel, said.id, destination, destination if published else exchange, key,
+            queue, message_id, correlation, content, priority, durable, redelivered, ttl,
+            "explicit" if explicit else "none", "pre-acquired" if acquires else "not-acquired", sizes[0], sizes[1], head,
+            when.content, when.last, acquired, None, None, None, None, None, None, None, None, None, transaction, xid, None,
+            None, when.start, when.file, when.offset,
+        ]  # fmt: skip
+        half = self.client if published else self.server
+        half.count += 1
+        half.transfers += 1
+        message = Message(row, (said.sync, said.complete, len(said.payload) + octets), published or not acquires, not explicit)
+        half.send(said.id, message)
+
+    def command(self, speaker: str, said: CommandSeen, when: When) -> None:
+        """Any other command, or a transfer that did not come whole."""
+        command = said.command
+        own, other = (self.client, self.server) if speaker == "C" else (self.server, self.client)
+        own.count += 1
+        arguments = None if command is None else _dumps(fields(command, False))
+        octets = len(said.payload) + len(said.header or b"") + len(said.body or b"")
+        awaits = "" if command is not None and command.RESULT else None
+        own.say(
+            said.id,
+            [when.first, speaker, self.name, self.channel, said.id, said.verb, said.sync, said.complete and command is not None,
+             arguments, octets, when.last, None, None, None, awaits, None, None, None, when.start, when.file, when.offset],
+        )  # fmt: skip
+        if command is None or not said.complete:
+            return
+        if isinstance(command, Accept | Reject | Release):
+            self._settle(speaker, other, command, when.last)
+        elif isinstance(command, Result):
+            self._result(other, command, when.last)
+        elif isinstance(command, Exception_):
+            self._exception(other, command)
+        elif speaker == "C":
+            self._of_client(said.id, command, when.last)
+
+    def _settle(self, speaker: str, other: Half, command: Accept | Reject | Release, time: int) -> None:
+        ids = command.transfers
+        if not ids:
+            return
+        transaction = xid = None
+        if isinstance(command, Accept):
+            if speaker == "C" and self.tx is not None:
+                transaction = self.tx.touch(time).number
+            elif speaker == "C":
+                xid = self._xid
+            found = other.settle(ids, "accepted", time, transaction, xid, None, None)
+            if transaction is not None and self.tx is not None:
+                current = self.tx.current
+                current.accepts += len(found)
+                current.accepted += found
+            elif xid is not None:
+                self._branches.of(xid, time).accepts += len(found)
+        elif isinstance(command, Reject):
+            other.settle(ids, "rejected", time, None, None, command.code, command.text)
+        else:
+            other.settle(ids, "released", time, None, None, None, None)
+
+    def _of_client(self, id: int | None, command: Command, time: int) -> None:
+        if isinstance(command, Select):
+            self.demarcation = "tx"
+            if self.tx is None:
+                self._begin_tx()
+        elif isinstance(command, DtxSelect):
+            self.demarcation = "dtx"
+        elif isinstance(command, Commit | Rollback):
+            if self.tx is None and self.demarcation is None:  # selected before anything was heard
+                self.demarcation = "tx"
+                self._begin_tx()
+            if self.tx is not None:
+                self.tx.ends(time, id, isinstance(command, Commit))
+        elif isinstance(command, Subscribe) or command.VERB.startswith("message."):
+            self.credit.hear(time, id, command)
+        elif command.VERB.startswith("dtx."):
+            xid = self._branches.said(command, time)
+            if xid is None:
+                return
+            if isinstance(command, Start):
+                self._xid = xid
+            elif isinstance(command, End):
+                self._xid = None
+            if id is not None:
+                if len(self._about) >= ABOUT:
+                    del self._about[next(iter(self._about))]
+                self._about[id] = command.VERB, xid
+
+    def _begin_tx(self) -> None:
+        self.tx = Transactions(self._rows, (self.name, self.channel), self.server)
+
+    def _result(self, other: Half, command: Result, time: int) -> None:
+        id, value = command.command_id, command.value
+        if id is None:
+            return
+        other.result(id, time, _dumps(struct(value)) if isinstance(value, Struct) else None)
+        about = self._about.pop(id, None) if other is self.client else None
+        if about is not None:
+            verb, xid = about
+            self._branches.result(verb, xid, value, time)
+            if verb == "dtx.start" and self._xid == xid and isinstance(value, XaResult) and value.status:
+                self._xid = None
+        elif isinstance(value, Acquired) and value.transfers and other is self.client:
+            unsettled = self.server.unsettled
+            for each in pick(value.transfers, unsettled):
+                message = unsettled[each]
+                if message.row[ACQUIRED] is None:
+                    message.row[ACQUIRED] = time
+
+    def _exception(self, other: Half, command: Exception_) -> None:
+        code, text = command.error_code, command.description
+        if self.error is None:
+            self.error = code, text
+        id = command.command_id
+        if id is None:
+            return
+        other.refused(id, code, text)
+        if other is self.client:
+            if self.tx is not None:
+                self.tx.refused(id)
+            about = self._about.pop(id, None)
+            if about is not None:
+                self._branches.refused(*about, code)
+
+    # Controls.
+
+    def completed(self, speaker: str, ids: RangeSet, time: int) -> None:
+        """`speaker` says that these commands of the other side are complete."""
+        if speaker == "C":
+            self.server.completed(ids, time)
+            self.credit.completed(ids, time)
+            return
+        self.client.completed(ids, time)
+        self.credit.carried_out(ids)
+        if self.tx is not None:
+            self.tx.completed(ids, time)
+        if self._about:
+            for id in pick(ids, self._about):
+                verb, xid = self._about[id]
+                if verb in ("dtx.forget", "dtx.set-timeout"):
+                    del self._about[id]
+                    self._branches.completed(verb, xid)
+
+    def lost_of_server(self) -> None:
+        """Some of the server's words are lost: what it said of the client's commands, and its own ids."""
+        self.client.flush("unknown")
+        self.client.known = self.server.known = False
+        self.credit.forget()
+        self._about.clear()
+        if self.tx is not None:
+            self.tx.finish("unknown")
+
+    def finish(self, end: str, time: int) -> None:
+        """It is over; `end` as the column says it.  Every open row goes out."""
+        known = end != "unknown"
+        if self.tx is not None:
+            self.tx.finish("open" if end == "open" else "abandoned" if known else "unknown")
+        self.credit.end(time)
+        doubts = [self.client.doubtful(), self.server.doubtful()] if known else [None, None]
+        for half in (self.client, self.server):
+            half.flush(half.outcome if known else "unknown")
+        count = None if doubts[0] is None or doubts[1] is None else len(doubts[0]) + len(doubts[1])
+        self._rows.sessions.append(
+            (self.ts, self.name, self.channel, self.attached, self.detach, time, end, self.detach_by, self.detach_code,
+             self.timeout, self.demarcation, *(self.error or (None, None)), self.client.count, self.server.count,
+             self.client.transfers, self.server.transfers, *[None if each is None else each.ranges for each in doubts], count)
+        )  # fmt: skip
+
+
+def text_of(octets: bytes | None) -> str | None:
+    """Octets that are text nearly always: as text; otherwise as hex digits behind 0x."""
+    if octets is None:
+        return None
+    try:
+        text = octets.decode()
+    except UnicodeDecodeError:
+        return "0x" + octets.hex()
+    return text if text.isprintable() and not text.startswith("0x") else "0x" + octets.hex()
