@@ -12,6 +12,7 @@ from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL
 from amqp_sansio.engine.observer import Observed, Observer, Speaker
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Violation
+from amqp_sansio.events.observed import FrameSeen
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, Start, StartOk, Tune, TuneOk
@@ -96,6 +97,8 @@ def words(found: list[Observed]) -> list[str]:
             word = "!" + event.rule
         elif isinstance(event, Note):
             word = "?" + event.rule
+        elif isinstance(event, FrameSeen):
+            word = f"frame {event.kind} {event.verb}"
         else:
             word = f"opaque {event.octets}"
         said.append(f"{speaker} {word}")
