@@ -37,7 +37,7 @@ def reason_of(error: BaseException) -> str:
 @contextmanager
 def told(doing: str) -> Iterator[None]:
     """Whatever Spark raises inside becomes a PipelineError: `doing`, and the reason, in one sentence."""
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     try:

@@ -43,8 +43,8 @@ class Follower(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """The packets of one connection, which come in any order within a batch; gives envelopes."""
         assert self._state is not None
-        plan = self._plan
-        replay = ConnectionReplay.restore(self._state.get()[0], plan) if self._state.exists() else ConnectionReplay(plan)
+        slept = self._state.get() if self._state.exists() else None
+        replay = ConnectionReplay(self._plan) if slept is None else ConnectionReplay.restore(slept[0], self._plan)
         sealer = Sealer()
         for batch in in_order(rows):
             full = list(sealer.add(replay.feed(batch)))

@@ -110,7 +110,7 @@ class Watch:
             assert output is not None
             try:
                 while query.isActive and not self._stop.is_set():
-                    query.awaitTermination(0.5)
+                    query.awaitTermination(1)
                 if self._stop.is_set():
                     output.close()
                     query.stop()
