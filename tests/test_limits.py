@@ -17,6 +17,7 @@ from amqp_sansio import (
     ClientConnection,
     Connection,
     LimitError,
+    LocalProtocolError,
     Profile,
     RangeSet,
     ServerConfig,
@@ -26,7 +27,7 @@ from amqp_sansio import (
 from amqp_sansio.config import Accepted, Challenge, ClientMechanism
 from amqp_sansio.events import ConnectionClosed, Event, Origin, SessionDetached, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
-from amqp_sansio.spec import dtx, execution, message, queue
+from amqp_sansio.spec import dtx, execution, file, message, queue, stream
 from amqp_sansio.spec.connection import Open, OpenOk, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, RequestTimeout
 from amqp_sansio.testing.scripted import ScriptedPeer, Word
@@ -340,6 +341,54 @@ def subscriptions_of_the_other_side(limits: Limits, amount: int) -> bool:
     return judged("subscriptions", attached(limits).say(*said, channel=ONE))
 
 
+def consumers(limits: Limits, amount: int) -> bool:
+    _, session = client_session(limits)
+    for at in range(amount - 1):
+        session.send(file.Consume("q", f"t{at}"))
+    return refused("subscriptions", lambda: session.send(file.Consume("q", "last")))
+
+
+def consumers_of_the_other_side(limits: Limits, amount: int) -> bool:
+    said = [stream.Consume("q", f"t{at}") for at in range(amount)]
+    return judged("subscriptions", attached(limits).say(*said, channel=ONE))
+
+
+def incomplete_file_deliveries(limits: Limits, amount: int) -> bool:
+    peer, session = client_session(limits)
+    session.send(file.Consume("q", "t", nowait=True))
+    session.send(file.Consume("q", "u", no_ack=True, nowait=True))
+    deliveries = [file.Deliver("t", at + 1) for at in range(amount)]
+    said: list[Word] = [CommandPoint(0, 0), *[file.Deliver("u", 1)] * 9, *deliveries]
+    return judged("incomplete_commands", peer.say(*said, channel=ONE))
+
+
+def incomplete_file_deliveries_of_ours(limits: Limits, amount: int) -> bool:
+    peer = attached(limits)
+    peer.say(file.Consume("q", "t", nowait=True), file.Open("f", 0), channel=ONE)
+    (session,) = peer.connection.sessions
+    session.complete([0, 1])
+    session.send(file.Open("f", 0))
+    for at in range(amount - 1):
+        session.send(file.Deliver("t", at + 1, identifier="f"))
+    return refused("incomplete_commands", lambda: session.send(file.Deliver("t", 99, identifier="f")))
+
+
+def staged_files(limits: Limits, amount: int) -> bool:
+    """Whether a file that was never staged is refused: not when one of those that were may have been forgotten."""
+    peer, session = client_session(limits)
+    peer.say(CommandPoint(0, 0), channel=ONE)
+    for at in range(amount):
+        session.send(file.Open(f"f{at}", 0))
+        peer.say(file.OpenOk(0), channel=ONE)
+        session.send(file.Stage(), file.FileProperties())
+    session.send(file.Publish("x", identifier=f"f{amount - 1}"))
+    try:
+        session.send(file.Publish("x", identifier="another"))
+    except LocalProtocolError:
+        return True
+    return False
+
+
 Room = Callable[[Limits, int], bool]
 BELOW_AND_AT: Final = (True, True, False)
 BELOW: Final = (True, False, False)
@@ -384,12 +433,18 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
     "sasl_octets": (100, BELOW_AND_AT, (sasl_octets, sasl_octets_at_the_client)),
     "channels": (4, BELOW_AND_AT, (channels, channels_agreed_on)),
     "sessions": (4, BELOW_AND_AT, (sessions, sessions_of_the_other_side)),
-    "incomplete_commands": (4, BELOW_AND_AT, (incomplete_transfers, incomplete_commands, incomplete_syncs)),
+    "incomplete_commands": (4, BELOW_AND_AT, (
+        incomplete_transfers, incomplete_commands, incomplete_syncs, incomplete_file_deliveries,
+        incomplete_file_deliveries_of_ours,
+    )),
     "handshake_seconds": (5, BELOW, (handshake_seconds,)),
     "close_seconds": (5, BELOW, (close_seconds,)),
     "cached_commands": (4, BELOW_AND_AT, (cached_commands,)),
-    "subscriptions": (4, BELOW_AND_AT, (subscriptions, subscriptions_of_the_other_side)),
+    "subscriptions": (
+        4, BELOW_AND_AT, (subscriptions, subscriptions_of_the_other_side, consumers, consumers_of_the_other_side),
+    ),
     "suspended_branches": (4, BELOW_AND_AT, (suspended_branches, suspended_branches_of_ours)),
+    "staged_files": (4, BELOW_AND_AT, (staged_files,)),
 }
 
 ROOMS: Final = [(name, room) for name, (_, _, rooms) in LIMITS.items() for room in rooms]

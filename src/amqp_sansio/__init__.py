@@ -12,6 +12,7 @@ from __future__ import annotations
 from amqp_sansio import events, spec
 from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, ClientConfig, Profile, ServerConfig
 from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
+from amqp_sansio.engine import two_phase
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.dtx import Dtx
@@ -64,5 +65,6 @@ __all__ = [
     "Tx",
     "events",
     "spec",
+    "two_phase",
     "xid",
 ]

@@ -67,6 +67,10 @@ class Limits:
     cached_commands: int = 256
     """Decoded transfer commands remembered by their octets, per connection."""
     subscriptions: int = 65536
+    """Subscriptions of one session, each way; consumers of class file and of class stream count apart."""
+    staged_files: int = 4096
+    """Identifiers of staged files that a session remembers, each way: when there were more, nobody is held to having staged
+    what is published or delivered."""
     """Subscriptions of one session, each way."""
     suspended_branches: int = 4096
     """Branches of distributed transactions that one session has suspended."""
@@ -94,6 +98,12 @@ class BrokerLimits:
     """Messages in one queue, acquired ones included."""
     queue_octets: int = 1024 * _MIB
     """Octets of header and body of the messages in one queue."""
+    host_messages: int = 4 * 1024 * 1024
+    """Messages in all queues of one virtual host together; one that is in several counts in each."""
+    host_octets: int = 4096 * _MIB
+    """Octets of header and body of them, counted alike."""
+    argument_octets: int = 64 * _MIB
+    """Octets of the arguments of all queues and bindings of one virtual host."""
     throttle_messages: int = 256 * 1024
     """Messages in one queue from which on its publishers, if they understand it, are told to wait until half are gone."""
     branches: int = 4096

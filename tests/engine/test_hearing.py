@@ -19,7 +19,7 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.limits import Limits
-from amqp_sansio.spec import execution, file, message, queue
+from amqp_sansio.spec import execution, message, queue, stream
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.values import Map
 from amqp_sansio.testing.carriers import BareCarrier, attached_session
@@ -326,9 +326,9 @@ def test_header_structs_are_read_under_the_limits_of_the_connection_whenever_the
 
 
 def test_eager_reading_looks_into_the_headers_of_every_command_that_has_them() -> None:
-    bad = b"\x00\x00\x00\x06\x09\x01\x01\x00\x05k"  # a content-type of five octets, of which one came
+    bad = b"\x00\x00\x00\x06\x0a\x01\x01\x00\x05k"  # a content-type of five octets, of which one came
     for eager in (False, True):
         carrier, _ = attached_session("server", eager_headers=eager)
-        carrier.hear(file.Stage(), header=bad, body=b"x")
+        carrier.hear(stream.Publish("x"), header=bad, body=b"x")
         (event,) = carrier.happened()
         assert isinstance(event, SessionDetached if eager else CommandReceived)

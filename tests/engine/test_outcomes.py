@@ -130,6 +130,17 @@ def test_branches_that_are_not_answered_are_unknown() -> None:
     ]
 
 
+def test_a_branch_whose_command_is_refused_says_so() -> None:
+    carrier, session = attached_session("client")
+    handle = session.dtx
+    prepare, commit = handle.prepare(X), handle.commit(X)
+    carrier.happened()
+    carrier.hear(exception(404, prepare), c.Detach(b"s"))
+    assert told(carrier.happened()) == [
+        BranchAnswered(b"s", prepare, "dtx.prepare", X, None, 404), BranchAnswered(b"s", commit, "dtx.commit", X, None),
+    ]  # fmt: skip
+
+
 def resumed(session: Session, expected: int) -> BareCarrier:
     carrier = BareCarrier("client")
     session.bind(carrier.channel(0))

@@ -15,6 +15,7 @@ X = Xid(0, b"x", b"")
 PAIRS: list[tuple[Value, Value]] = [
     (TransactionEnded(b"s", 1, TransactionOutcome.COMMITTED), TransactionEnded(b"s", 1, TransactionOutcome.UNKNOWN)),
     (BranchAnswered(b"s", 1, "dtx.end", X, XaStatus.XA_OK), BranchAnswered(b"s", 1, "dtx.end", X, None)),
+    (BranchAnswered(b"s", 1, "dtx.end", X, None, 404), BranchAnswered(b"s", 1, "dtx.end", X, None)),
     (BranchTimeout(b"s", 1, X, 60), BranchTimeout(b"s", 1, X, None)),
     (BranchesRecovered(b"s", 1, (X,)), BranchesRecovered(b"s", 1, ())),
 ]

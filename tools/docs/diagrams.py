@@ -16,7 +16,10 @@ CHARACTER: Final = 6.4
 """Width of a character, in units of the drawing."""
 LINE: Final = 13
 GAP: Final = 70
-COLOURS: Final = {"client": "#1f5fa8", "sender": "#1f5fa8", "server": "#2e7d32", "recipient": "#2e7d32"}
+COLOURS: Final = {
+    **dict.fromkeys(("client", "sender", "manager"), "#1f5fa8"),
+    **dict.fromkeys(("server", "recipient", "participant"), "#2e7d32"),
+}
 OTHER: Final = "#555555"
 
 

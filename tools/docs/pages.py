@@ -17,6 +17,7 @@ from amqp_sansio import errors, limits
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.spec import rules
 from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.tables import demarcation
 from tools.docs import conformance
 from tools.docs.diagrams import svg
 
@@ -61,7 +62,22 @@ def diagrams() -> str:
         parts.append(f"\n## {table.name}\n\n{svg(table)}\n\n")
         rows = [(f"`{row.state}`", row.speaker, f"`{row.verb}`", f"`{row.next_state}`") for row in table.rows]
         parts.append(_table(("in state", "this speaker", "may say", "then"), rows))
+        if table is demarcation.DEMARCATION:
+            parts.append(_forbidden())
     return "".join(parts)
+
+
+def _forbidden() -> str:
+    """The cells of demarcation that are no rows."""
+    rows = [
+        (f"`{cell.state}`", f"`{cell.verb}`", f"`{cell.rule}`", str(cell.spec), str(cell.qpid or "passes"))
+        for cell in demarcation.FORBIDDEN.values()
+    ]
+    head = (
+        "\nWhat is no row is forbidden to the client. A server answers with the error code of its profile: by the letter\n"
+        "(`spec`), or as deployed brokers do (`qpid`), who let some of it pass.\n\n"
+    )
+    return head + _table(("in state", "the client must not say", "rule", "spec", "qpid"), rows)
 
 
 def conformance_page() -> str:

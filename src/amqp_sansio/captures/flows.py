@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness
 from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
-from amqp_sansio.captures.link import LINKS
+from amqp_sansio.captures.link import LINKS, unknown_link
 from amqp_sansio.captures.packet import Packet, Warn
 from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
 
@@ -119,7 +119,7 @@ class Listener:
         self.at(packet.number, packet.time)
         find = LINKS.get(packet.link)
         if find is None:
-            self._once(f"packet {packet.number}: link type {packet.link} is not known; its packets are left out")
+            self._once(f"packet {packet.number}: {unknown_link(packet.link)}")
             return
         data = packet.data
         at = find(data)

@@ -7,14 +7,15 @@ from typing import Final
 
 _IP: Final = frozenset((b"\x08\x00", b"\x86\xdd"))
 _TAGS: Final = frozenset((b"\x81\x00", b"\x88\xa8", b"\x91\x00", b"\x92\x00"))
-_MAX_TAGS: Final = 8
-_FAMILIES: Final = frozenset((2, 10, 23, 24, 28, 30))
+MAX_TAGS: Final = 8
+"""VLAN tags of one packet that are stepped over."""
+FAMILIES: Final = (2, 10, 23, 24, 28, 30)
 """AF_INET, and AF_INET6 as Linux, Windows, NetBSD, FreeBSD and Darwin number it."""
 
 
 def _after_type(data: bytes, at: int) -> int:
     """Where IP starts when the two octets at `at` are an EtherType, stepping over VLAN tags; -1 when it is not IP."""
-    for _ in range(_MAX_TAGS):
+    for _ in range(MAX_TAGS):
         kind = data[at : at + 2]
         if kind in _IP:
             return at + 2
@@ -31,7 +32,7 @@ def _ethernet(data: bytes) -> int:
 def _loopback(data: bytes) -> int:
     # The address family stands in the byte order of the machine that captured, or (LOOP) the network's: one end is zero.
     family = data[:4]
-    return 4 if len(family) == 4 and (family[0] | family[3]) in _FAMILIES and not family[1] | family[2] else -1
+    return 4 if len(family) == 4 and (family[0] | family[3]) in FAMILIES and not family[1] | family[2] else -1
 
 
 def _cooked(data: bytes) -> int:
@@ -64,3 +65,8 @@ LINKS: Final[dict[int, Callable[[bytes], int]]] = {
 }
 """LINKTYPE_ number -> function that finds the start of the IP packet: NULL, Ethernet, RAW (as BSDs number it too), LOOP, Linux
 cooked 1 and 2, IPv4, IPv6.  The function answers -1 when there is no IP packet."""
+
+
+def unknown_link(link: int) -> str:
+    """What is said of a LINKTYPE that is not among LINKS."""
+    return f"link type {link} is not known; its packets are left out"

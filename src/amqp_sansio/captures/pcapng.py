@@ -13,13 +13,17 @@ MAGIC: Final = b"\x0a\x0d\x0d\x0a"
 MAX_BLOCK_OCTETS: Final = 16 * 1024 * 1024
 """Octets of one block.  More is damage."""
 
-_SECTION: Final = 0x0A0D0D0A
-_INTERFACE: Final = 1
-_OLD_PACKET: Final = 2
-_SIMPLE_PACKET: Final = 3
-_ENHANCED_PACKET: Final = 6
-_PACKETS: Final = frozenset((_OLD_PACKET, _SIMPLE_PACKET, _ENHANCED_PACKET))
-_ORDERS: Final = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
+SECTION: Final = 0x0A0D0D0A
+INTERFACE: Final = 1
+OLD_PACKET: Final = 2
+SIMPLE_PACKET: Final = 3
+ENHANCED_PACKET: Final = 6
+PACKETS: Final = frozenset((OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET))
+"""The kinds of block that hold a packet."""
+FIXED: Final = {ENHANCED_PACKET: 20, OLD_PACKET: 20, SIMPLE_PACKET: 4}
+"""Octets of their fixed fields."""
+ORDERS: Final = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
+"""Byte-order magic of a section -> byte order."""
 _IF_TSRESOL: Final = 9
 _IF_TSOFFSET: Final = 14
 
@@ -35,6 +39,23 @@ class Interface(NamedTuple):
     def nanoseconds(self, ticks: int) -> int:
         """The time of a packet, rounded down to nanoseconds since 1970."""
         return self.start + ticks * 1_000_000_000 // self.per_second
+
+
+def described(body: bytes, order: str) -> Interface:
+    """The interface that the body of an interface description block (8 octets at least) describes."""
+    link, _, snaplen = struct.unpack_from(order + "HHI", body)
+    per_second, seconds, at = 1_000_000, 0, 8
+    while at + 4 <= len(body):
+        code, length = struct.unpack_from(order + "HH", body, at)
+        value = body[at + 4 : at + 4 + length]
+        if code == 0 or len(value) < length:
+            break
+        if code == _IF_TSRESOL and length == 1:
+            per_second = 1 << (value[0] & 0x7F) if value[0] & 0x80 else 10 ** value[0]
+        elif code == _IF_TSOFFSET and length == 8:
+            seconds = struct.unpack(order + "q", value)[0]
+        at += 4 + (length + 3) // 4 * 4
+    return Interface(link, snaplen, per_second, seconds * 1_000_000_000)
 
 
 class _Reader:
@@ -62,14 +83,14 @@ class _Reader:
                 order = source.take(4)
                 if len(order) < 4:
                     return self._cut(start)
-                if order not in _ORDERS:
+                if order not in ORDERS:
                     raise source.error(f"byte-order magic {order.hex()} is neither 1a2b3c4d nor 4d3c2b1a", start + 8)
-                self.order = _ORDERS[order]
+                self.order = ORDERS[order]
                 taken = 12
             else:
                 taken = 8
             kind, total = struct.unpack(self.order + "II", head)
-            if kind in _PACKETS:
+            if kind in PACKETS:
                 self.number += 1
                 source.packet = self.number
             if total < taken + 4 or total % 4:
@@ -83,11 +104,11 @@ class _Reader:
             if again != total:
                 raise source.error(f"a block of {total} octets ends with the length {again}", start + total - 4)
             body = rest[:-4]
-            if kind in _PACKETS:
+            if kind in PACKETS:
                 yield self._packet(kind, body, start)
-            elif kind == _SECTION:
+            elif kind == SECTION:
                 self._section(body, start)
-            elif kind == _INTERFACE:
+            elif kind == INTERFACE:
                 self._interface(body, start)
             head = b""
 
@@ -108,32 +129,20 @@ class _Reader:
     def _interface(self, body: bytes, start: int) -> None:
         if len(body) < 8:
             raise self.source.error("an interface description block takes 20 octets at least", start)
-        link, _, snaplen = struct.unpack_from(self.order + "HHI", body)
-        per_second, seconds, at = 1_000_000, 0, 8
-        while at + 4 <= len(body):
-            code, length = struct.unpack_from(self.order + "HH", body, at)
-            value = body[at + 4 : at + 4 + length]
-            if code == 0 or len(value) < length:
-                break
-            if code == _IF_TSRESOL and length == 1:
-                per_second = 1 << (value[0] & 0x7F) if value[0] & 0x80 else 10 ** value[0]
-            elif code == _IF_TSOFFSET and length == 8:
-                seconds = struct.unpack(self.order + "q", value)[0]
-            at += 4 + (length + 3) // 4 * 4
-        self.interfaces.append(Interface(link, snaplen, per_second, seconds * 1_000_000_000))
+        self.interfaces.append(described(body, self.order))
 
     def _packet(self, kind: int, body: bytes, start: int) -> Packet:
-        room = {_ENHANCED_PACKET: 20, _OLD_PACKET: 20, _SIMPLE_PACKET: 4}[kind]
+        room = FIXED[kind]
         if len(body) < room:
             raise self.source.error(f"a packet block of type {kind} is too short for its fixed fields", start)
-        if kind == _SIMPLE_PACKET:
+        if kind == SIMPLE_PACKET:
             original: int = struct.unpack_from(self.order + "I", body)[0]
             which = 0
             interface = self._of(which, start)
             captured = min(original, interface.snaplen or original)
             time = 0  # a simple packet block holds none
         else:
-            pattern = "IIIII" if kind == _ENHANCED_PACKET else "HxxIIII"
+            pattern = "IIIII" if kind == ENHANCED_PACKET else "HxxIIII"
             which, high, low, captured, original = struct.unpack_from(self.order + pattern, body)
             interface = self._of(which, start)
             time = interface.nanoseconds(high << 32 | low)

@@ -115,6 +115,11 @@ class Carrier(Protocol):
         """A transfer command was decoded from this segment: the same octets mean the same again."""
         ...
 
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions on this connection."""
+        ...
+
     def session_named(self, name: bytes) -> Session | None:
         """The session of that name that is attached on any channel of this connection, None when there is none."""
         ...

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.engine import attachment, feedback, outcomes
 from amqp_sansio.engine.breach import violate
+from amqp_sansio.engine.content_talk import content_completed
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, TimeoutGranted
 from amqp_sansio.kernel.serials import EMPTY, RangeSet, pick, serial_lt
@@ -203,6 +204,7 @@ def _completed(session: Session, control: Control, offset: int) -> None:
         subscription = session.cancels.pop(id)
         if session.subscriptions.get(subscription.destination) is subscription:
             del session.subscriptions[subscription.destination]
+    content_completed(session, news)
     session.emit(CommandsCompleted(session.name, news))
     if session.unanswered.commands:
         outcomes.completed(session, news)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.engine import demarcation, outcomes
 from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
+from amqp_sansio.engine.content_talk import hear_content
+from amqp_sansio.engine.contents import CONTENT_VERBS
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
 from amqp_sansio.engine.inbound import DUPLICATE
 from amqp_sansio.engine.results import Owed, exception_of
@@ -187,12 +189,15 @@ def _hear_command(
         return
     note = _NOTES.get(command.VERB)
     throttled = session.producer.available if session.producer is not None else INFINITE
-    if note is not None:
-        wrong = note(session, id, command)
+    if note is not None or command.VERB in CONTENT_VERBS:
+        wrong = note(session, id, command) if note is not None else hear_content(session, id, command, header, body)
         if wrong is not None:
             violate(session, wrong.rule, wrong.said, wrong.legal, wrong.code, offset, wrong.text, id, codes)
             return
-    session.emit_command(CommandReceived(session.name, id, command, sync, header, body))
+    event = CommandReceived(session.name, id, command, sync, header, body)
+    if header and session.minds_headers:
+        event.read_as(session.carrier.reading)
+    session.emit_command(event)
     available = session.producer.available if session.producer is not None else INFINITE
     if available != throttled:
         session.emit(ProducerCreditChanged(session.name, None if available == INFINITE else available))

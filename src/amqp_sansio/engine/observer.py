@@ -338,7 +338,7 @@ class Observer:
         header, body = assembly.header, assembly.body
         octets = len(header or b"") + len(body or b"")
         if assembly.complete:
-            session, id = self._witness.command(speaker, assembly.channel, verb, command, octets)
+            session, id = self._witness.command(speaker, assembly.channel, verb, command, octets, len(body or b""))
         else:
             session, id = self._witness.broken_off(speaker, assembly.channel)
         ended = assembly.complete and not assembly.unended

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from amqp_sansio.engine.consumers import Consumers
+from amqp_sansio.engine.contents import ContentClass, Contents
+from amqp_sansio.engine.deliveries import Deliveries
 from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.plain import Dumper, Loader, Plain
+from amqp_sansio.engine.staging import Staging
 from amqp_sansio.engine.witness import Witness
 from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.engine.witness_content import ContentWitness
 from amqp_sansio.engine.witness_credit import CreditWitness, Grant
 from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
@@ -18,6 +23,7 @@ from amqp_sansio.engine.witness_stream import StreamWitness
 from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.limits import Limits
+from amqp_sansio.tables import file, stream
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, ConnectionDialogue
 from amqp_sansio.tables.demarcation import DEMARCATION
 from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
@@ -33,7 +39,12 @@ _CLASSES: Final[dict[str, type]] = {
         AttachmentDialogue,
         ChannelWitness,
         ConnectionDialogue,
+        Consumers,
+        ContentClass,
+        ContentWitness,
+        Contents,
         CreditWitness,
+        Deliveries,
         Demarcation,
         DemarcationWitness,
         Findings,
@@ -46,6 +57,7 @@ _CLASSES: Final[dict[str, type]] = {
         Partial,
         ProtocolHeader,
         SegmentReader,
+        Staging,
         StreamWitness,
         Witness,
     )
@@ -53,7 +65,16 @@ _CLASSES: Final[dict[str, type]] = {
 
 _TABLES: Final[dict[str, Table]] = {
     table.name: table
-    for table in (HANDSHAKE, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, DEMARCATION, *ATTACHMENT.values(), *STREAM.values())
+    for table in (
+        HANDSHAKE,
+        CLOSE_BY_CLIENT,
+        CLOSE_BY_SERVER,
+        DEMARCATION,
+        *ATTACHMENT.values(),
+        *STREAM.values(),
+        *[table for rows in (file, stream) for table in (rows.QOS, rows.CONSUMER, rows.PUBLISHING)],
+        *file.STAGING.values(),
+    )
 }
 
 

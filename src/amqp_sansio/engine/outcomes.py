@@ -53,7 +53,9 @@ def result(session: Standing, id: int, value: Struct | None) -> Event | None:
     return _answer(session, id, command, value, status)
 
 
-def _answer(session: Standing, id: int, command: Command, value: Struct | None, status: XaStatus | None) -> Event | None:
+def _answer(
+    session: Standing, id: int, command: Command, value: Struct | None, status: XaStatus | None, refused: int | None = None
+) -> Event | None:
     """The event of an answer; without `value` and `status` that of none."""
     if isinstance(command, dtx.Recover):
         if not isinstance(value, dtx.RecoverResult):
@@ -64,7 +66,7 @@ def _answer(session: Standing, id: int, command: Command, value: Struct | None, 
         return None
     if isinstance(command, dtx.GetTimeout):
         return BranchTimeout(session.name, id, xid, value.timeout if isinstance(value, dtx.GetTimeoutResult) else None)
-    return BranchAnswered(session.name, id, command.VERB, xid, status)
+    return BranchAnswered(session.name, id, command.VERB, xid, status, refused)
 
 
 def completed(session: Standing, ids: RangeSet) -> None:
@@ -96,7 +98,9 @@ def ended(session: Standing) -> None:
         elif isinstance(command, tx.Rollback):
             session.emit(TransactionEnded(session.name, id, TransactionOutcome.ROLLED_BACK))
         else:
-            event = _answer(session, id, command, None, None)
+            refused = unanswered.refused
+            code = refused[1] if refused is not None and refused[0] == id else None
+            event = _answer(session, id, command, None, None, code)
             if event is not None:
                 session.emit(event)
     if session.demarcation.state == TX and session.outbound.next_id != unanswered.boundary:

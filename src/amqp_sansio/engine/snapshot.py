@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.carrier import check_seconds
+from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.credit import CREDIT_MODE, Credit, Flow
 from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.results import Owed
@@ -94,6 +95,7 @@ def take(session: Session) -> dict[str, object]:
         "windows": tuple([(id, theirs(whose), octets) for id, (whose, octets) in session.windows.items()]),
         "producer": None if session.producer is None else (session.producer.limit, session.producer.used),
         "throttle": None if session.throttle is None else (session.throttle.limit, session.throttle.used),
+        "contents": None if session.contents is None else session.contents.snapshot(),
     }  # fmt: skip
     state["subscriptions"] = tuple([
         (s.queue, s.destination, s.accept_mode, s.acquire_mode, s.cancelled, s.flow.snapshot())
@@ -208,4 +210,7 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     session.windows.update({id: (subscribers[at], octets) for id, at, octets in snapshot["windows"]})
     session.producer = None if snapshot["producer"] is None else Credit(*snapshot["producer"])
     session.throttle = None if snapshot["throttle"] is None else Credit(*snapshot["throttle"])
+    if snapshot["contents"] is not None:
+        session.contents = Contents(limits, session.role)
+        session.contents.restore(snapshot["contents"])
     return session

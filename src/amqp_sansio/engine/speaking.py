@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine import demarcation
+from amqp_sansio.engine.content_talk import say_content
+from amqp_sansio.engine.contents import CONTENT_VERBS
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, Credit
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
@@ -26,12 +28,14 @@ Effect: TypeAlias = Callable[[int], None]
 Check: TypeAlias = Callable[["Session", Command], Effect | None]
 
 
-def check_command(session: Session, command: Command) -> Effect | None:
-    """Whether `command` (not a transfer) may be said now, and its effect."""
+def check_command(session: Session, command: Command, header: bool = False, octets: int = 0) -> Effect | None:
+    """Whether `command` (not a transfer) may be said now, with a header and so many octets of body, and its effect."""
     verb = command.VERB
     speaker = COMMAND_SPEAKERS.get(verb)
     if speaker is not None and speaker != session.role:
         raise LocalProtocolError(verb, f"{session.role} role", (f"{speaker}:{verb}",), f"only the {speaker} says it")
+    if verb in CONTENT_VERBS:
+        return say_content(session, command, header, octets)
     check = _CHECKS.get(verb)
     effect = check(session, command) if check is not None else None
     if not command.RESULT:
@@ -228,5 +232,6 @@ _CHECKS: Final[dict[str, Check]] = {
     **dict.fromkeys(COORDINATION, demarcation.check),
 }
 
-ALONE: Final = frozenset(_CHECKS) - {"message.flow", *COORDINATION} | {"message.transfer", "execution.exception"}
+_CARRYING: Final = CONTENT_VERBS | {"message.transfer", "execution.exception"}
+ALONE: Final = frozenset(_CHECKS) - {"message.flow", *COORDINATION} | _CARRYING
 """Commands that change what may be said next, or that carry content."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import feedback
 from amqp_sansio.engine.carrier import Role, check_seconds, name_of
+from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.credit import Credit
 from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.inbound import Inbound
@@ -99,6 +100,8 @@ class Standing:
         """What the other side lets us publish, in messages; None as long as it never throttled us."""
         self.throttle: Credit | None = None
         """What we let the other side publish; None as long as we never throttled it."""
+        self.contents: Contents | None = None
+        """Files and streams; None as long as nobody spoke of them."""
         self.timeout_known = False
         self.held: list[Event] = []
         """Events of commands that came while the session was resuming."""

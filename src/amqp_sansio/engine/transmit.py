@@ -64,9 +64,9 @@ def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, .
     if (headers or body) and verb not in carrier.layout.segments:
         raise LocalProtocolError(f"{verb} with content", "a command without segments", (f"{verb} without content",))
     payload = carrier.layout.encode_command(command, sync)
-    effect = check_command(session, command)
     header = encode_headers(session, headers)
     content = octets_of(body) or None
+    effect = check_command(session, command, bool(header), len(content or b""))
     frames = frame_command(session.channel.number, payload, header, content, carrier.max_frame_size)
     return payload, header, content, frames, effect
 

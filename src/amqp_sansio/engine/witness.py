@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from amqp_sansio.engine.contents import is_global
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness_channel import ChannelWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
@@ -107,7 +108,7 @@ class Witness:
             if self._name_octets > self.findings.limits.buffered_octets:
                 self._forget("limits.buffered_octets")
                 witness = self._channel(channel)
-            witness.attach(word, control, self.shaky)
+            witness.attach(word, control, self.shaky, control.name in self._sessions)
         elif isinstance(control, Attached):
             if witness.attach_answered(word, control) and control.name is not None:
                 self._one_transport(control.name, channel)
@@ -121,14 +122,21 @@ class Witness:
     # Commands.
 
     def command(
-        self, speaker: str, channel: int, verb: str, command: Command | None, octets: int
+        self, speaker: str, channel: int, verb: str, command: Command | None, octets: int, body: int | None = None
     ) -> tuple[bytes | None, int | None]:
-        """A command with so many octets of header and body: the session and the id that it has, None where unknown."""
+        """A command with so many octets of header and body, and of body alone (None: unknown).
+
+        The session and the id that it has, None where unknown.
+        """
         self.findings.channel = channel
         if not self._legal(speaker, SESSION, verb) or not self._in_range(channel, verb):
             return None, None
         witness = self._channel(channel)
-        id = witness.command(SPEAKERS[speaker], verb, command, octets)
+        id = witness.command(SPEAKERS[speaker], verb, command, octets, body)
+        if command is not None and is_global(command):
+            for other in self._channels.values():
+                if other is not witness:
+                    other.content.close_window()
         return witness.name, id
 
     def broken_off(self, speaker: str, channel: int) -> tuple[bytes | None, int | None]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from amqp_sansio.engine.contents import CONTENT_VERBS
 from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.witness_content import ContentWitness
 from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
@@ -47,7 +49,7 @@ class ChannelWitness:
     """`late`: the conversation was not heard from its beginning: nobody is held to what was not heard."""
 
     __slots__ = ("_asked", "_attachment", "_credit", "_findings", "_late", "_streams", "_transactions", "_unheard",
-                 "name", "number")  # fmt: skip
+                 "content", "name", "number")  # fmt: skip
 
     def __init__(self, findings: Findings, number: int, late: bool) -> None:
         self._findings: Final = findings
@@ -60,6 +62,7 @@ class ChannelWitness:
         # Made when first needed: most channels of a hostile conversation never are.
         self._streams: dict[str, StreamWitness] = {}
         self._credit: dict[str, CreditWitness] = {}
+        self.content = ContentWitness(findings, late)
         self._transactions: DemarcationWitness | None = None
         self._unheard = late
         """Whether the client may have said something about transactions that was not heard."""
@@ -103,8 +106,10 @@ class ChannelWitness:
             if fresh:
                 self._credit_of(other).carried_out(fresh)
                 self._credit_of(speaker).completed(fresh)
+                self.content.completed(speaker, fresh)
         elif isinstance(control, CommandPoint):
             stream = self._stream(speaker)
+            self.content.pointed(control, stream.next)
             if speaker == CLIENT and (control.command_id or 0) != (stream.next or 0):
                 self._transactions_lost()  # a session goes on that began elsewhere, or says something again
             stream.command_point(control)
@@ -115,9 +120,11 @@ class ChannelWitness:
         elif isinstance(control, Expected):
             self._stream(other).expected(control)
         elif isinstance(control, Flush):
+            self.content.flushed(control)
             self._stream(speaker).flush(FLUSH_EXPECTED if control.expected else FLUSH)
         elif isinstance(control, Gap):
             self._stream(speaker).gap(control)
+            self.content.forget()
             if speaker == CLIENT:
                 self._transactions_lost()
 
@@ -135,8 +142,11 @@ class ChannelWitness:
         self._findings.breach(RULE_NOT_ATTACHED, verb, text, refusal.legal_for(speaker))
         return False
 
-    def attach(self, speaker: str, control: Attach, late: bool = False) -> None:
-        """`speaker` asks for a session.  `late`: what the other side says in it may not be heard from its beginning."""
+    def attach(self, speaker: str, control: Attach, late: bool = False, known: bool = False) -> None:
+        """`speaker` asks for a session.  `late`: what the other side says in it may not be heard from its beginning.
+
+        `known`: a session of that name was attached before, and this may be the same.
+        """
         before = self._attachment.state(speaker)
         if not self._may(speaker, ATTACH):
             return
@@ -155,6 +165,7 @@ class ChannelWitness:
         self._late = late
         self._streams.clear()
         self._credit.clear()
+        self.content = ContentWitness(self._findings, late or known)
         self._transactions = None
         self._unheard = late
 
@@ -185,15 +196,19 @@ class ChannelWitness:
 
     # Commands.
 
-    def command(self, speaker: str, verb: str, command: Command | None, octets: int) -> int | None:
-        """`speaker` says a command with so many octets of header and body: its id, None while unknown."""
+    def command(
+        self, speaker: str, verb: str, command: Command | None, octets: int, body: int | None = None
+    ) -> int | None:
+        """`speaker` says a command with so many octets of header and body, and of body alone: its id, None while unknown."""
         if not self._may(speaker, verb):
             return None
         only = COMMAND_SPEAKERS.get(verb)
         if only is not None and only != speaker:
             self._findings.breach("implement", verb, f"only a {only} says this command", (), 540)
         id = self._stream(speaker).command(command, verb)
-        if command is not None:
+        if verb in CONTENT_VERBS:
+            self.content.hear(speaker, id, command if only in (None, speaker) else None, octets, body)
+        elif command is not None:
             self._carries(speaker, id, command, octets)
         elif speaker == CLIENT:
             self._transactions_lost()
@@ -201,6 +216,7 @@ class ChannelWitness:
 
     def taken(self, speaker: str) -> int | None:
         """`speaker`'s next command was broken off: it takes its id, and nothing more."""
+        self.content.forget()
         if speaker == CLIENT:
             self._transactions_lost()
         return self._stream(speaker).taken()
@@ -235,6 +251,7 @@ class ChannelWitness:
         self._attachment = AttachmentDialogue(True)
         for stream in self._streams.values():
             stream.unsettle()
+        self.content.forget()
         self._credit_of(CLIENT).stop()
         self._credit_of(SERVER).stop()
 

@@ -7,17 +7,22 @@ from typing import ClassVar, Final
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.file import FileProperties
+from amqp_sansio.spec.stream import StreamProperties
 from amqp_sansio.spec.values import Map
+from amqp_sansio.wire.headers import decode_headers
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 
 class CommandReceived(Value):
     """A command other than message.transfer, execution.result and execution.exception arrived.
 
     `id` is its id in the other side's half of the session; `sync` asks for its completion promptly.  `header` and `body`
-    are the octets of its content (file and stream classes), empty when there is none.
+    are the octets of its content (file and stream classes), empty when there is none.  The structs of the header were walked
+    on receipt, and are decoded when asked for, as those of `TransferReceived` are.
     """
 
-    __slots__ = ("body", "command", "header", "id", "session", "sync")
+    __slots__ = ("_memo", "body", "command", "header", "id", "session", "sync")
     FIELDS: ClassVar[tuple[str, ...]] = ("session", "id", "command", "sync", "header", "body")
     __match_args__ = ("session", "id", "command", "sync", "header", "body")
 
@@ -36,6 +41,29 @@ class CommandReceived(Value):
         self.sync: Final = sync
         self.header: Final = header
         self.body: Final = body
+        self._memo: tuple[Struct, ...] | Reading | None = None  # the structs, once read; before, how to read them
+
+    @property
+    def headers(self) -> tuple[Struct, ...]:
+        """All header structs in the order in which they were sent.  Raises `HeaderError` for a field that cannot be read."""
+        memo = self._memo
+        if memo is None or isinstance(memo, Reading):
+            self._memo = memo = decode_headers(self.header, 0, len(self.header), memo or DEFAULT_READING)
+        return memo
+
+    def read_as(self, reading: Reading) -> None:
+        """For the engine: how the header structs are read when somebody asks."""
+        self._memo = reading
+
+    @property
+    def file_properties(self) -> FileProperties | None:
+        """The first file-properties, None when there are none.  Raises `HeaderError`."""
+        return next((struct for struct in self.headers if isinstance(struct, FileProperties)), None)
+
+    @property
+    def stream_properties(self) -> StreamProperties | None:
+        """The first stream-properties, None when there are none.  Raises `HeaderError`."""
+        return next((struct for struct in self.headers if isinstance(struct, StreamProperties)), None)
 
 
 class ResultReceived(Value):

@@ -42,20 +42,23 @@ class BranchAnswered(Value):
     """Our command `id` about the branch `xid` is answered; `verb` names it, such as "dtx.prepare".
 
     `status` is what the result says; XA_OK when dtx.forget or dtx.set-timeout, which have no result, are complete.  None: it
-    is unknown, because the session ended before the answer (`ExceptionReceived` tells of a refusal) or because the result
-    held none that the specification has.
+    is unknown, because the session ended before the answer or because the result held none that the specification has.
+    `refused` is the error code when the server refused the command itself, which ended the session (`ExceptionReceived`).
     """
 
-    __slots__ = ("id", "session", "status", "verb", "xid")
-    FIELDS: ClassVar[tuple[str, ...]] = ("session", "id", "verb", "xid", "status")
-    __match_args__ = ("session", "id", "verb", "xid", "status")
+    __slots__ = ("id", "refused", "session", "status", "verb", "xid")
+    FIELDS: ClassVar[tuple[str, ...]] = ("session", "id", "verb", "xid", "status", "refused")
+    __match_args__ = ("session", "id", "verb", "xid", "status", "refused")
 
-    def __init__(self, session: bytes, id: int, verb: str, xid: Xid, status: XaStatus | None) -> None:
+    def __init__(
+        self, session: bytes, id: int, verb: str, xid: Xid, status: XaStatus | None, refused: int | None = None
+    ) -> None:
         self.session: Final = session
         self.id: Final = id
         self.verb: Final = verb
         self.xid: Final = xid
         self.status: Final = status
+        self.refused: Final = refused
 
 
 class BranchTimeout(Value):

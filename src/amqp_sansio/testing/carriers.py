@@ -74,6 +74,11 @@ class BareCarrier:
     def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool) -> None:
         """Remembers nothing."""
 
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """See Carrier."""
+        return tuple([channel.session for channel in self.channels.values() if channel.session is not None])
+
     def session_named(self, name: bytes) -> Session | None:
         """See Carrier."""
         for channel in self.channels.values():

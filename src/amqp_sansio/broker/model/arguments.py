@@ -1,0 +1,62 @@
+"""The arguments of declarations that the model understands."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.model.queue import MOST_LEVELS
+from amqp_sansio.limits import BrokerLimits
+from amqp_sansio.spec.values import Map, Value
+from amqp_sansio.wire.types import encode_map
+
+PRIORITIES: Final = ("qpid.priorities", "x-qpid-priorities")
+"""How many priorities are told apart, 1 to 10: the words of qpidd and of Broker-J."""
+MAX_COUNT: Final = "qpid.max_count"
+"""Messages of this queue; no more than the limit of all queues."""
+MAX_SIZE: Final = "qpid.max_size"
+"""Octets of this queue, likewise."""
+POLICY: Final = "qpid.policy_type"
+"""What happens beyond them: "reject" is all there is."""
+KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY)
+
+
+@attrs.frozen
+class QueueArguments:
+    """What the arguments of queue.declare ask for."""
+
+    levels: int
+    most_messages: int
+    most_octets: int
+
+
+def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments:
+    """Refused for an argument that is not known, and for a value that an argument cannot have."""
+    levels, most_messages, most_octets = MOST_LEVELS, limits.queue_messages, limits.queue_octets
+    for name, value in arguments.items():
+        if name in PRIORITIES:
+            levels = _number(name, value, 1, MOST_LEVELS)
+        elif name == MAX_COUNT:
+            most_messages = min(_number(name, value, 0), most_messages)
+        elif name == MAX_SIZE:
+            most_octets = min(_number(name, value, 0), most_octets)
+        elif name == POLICY:
+            if (value.decode("latin-1") if isinstance(value, bytes) else value) != "reject":
+                raise Refused(conditions.QUEUE_DECLARE_VALUE, f'{name} is "reject" here, not {value!r}')
+        else:
+            raise Refused(conditions.QUEUE_DECLARE_ARGUMENT, f"{name!r}; known are {', '.join(KNOWN)}")
+    return QueueArguments(levels, most_messages, most_octets)
+
+
+def octets_of(arguments: Map) -> int:
+    """How much arguments take; nothing when there are none."""
+    return len(encode_map(arguments)) if arguments else 0
+
+
+def _number(name: str, value: Value, low: int, high: int = 2**64 - 1) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{name} is a number of {low} to {high}, not {value!r}")
+    return int(value)

@@ -1,0 +1,378 @@
+"""Virtual hosts: what the commands of classes exchange and queue do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Condition, Refused
+from amqp_sansio.broker.model.arguments import octets_of, read_queue_arguments
+from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.model.topology import TYPES, Topology
+from amqp_sansio.broker.operations import Bound, ExchangeDeclared, Operation, QueueDeclared
+from amqp_sansio.config import ErrorCodes
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
+from amqp_sansio.spec.queue import QueueQueryResult
+from amqp_sansio.spec.values import Map, Value
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.journal import Journal
+    from amqp_sansio.broker.model.intake import Intake
+    from amqp_sansio.broker.model.ring import Consumer
+    from amqp_sansio.broker.routing.exchange import Exchange
+
+Arguments = Mapping[str, Value] | None
+
+
+class VirtualHost(Topology):
+    """Exchanges, queues, bindings and messages, apart from those of every other virtual host.
+
+    The methods that do what a command says take its fields in their order: `delete_exchange(*command.values())`.  They
+    raise `Refused` and have then changed nothing.  What returns a number gives that of the journal entry that
+    must be journalled before the command is complete; 0 when there is none.  An `owner` is whoever a queue can be exclusive to:
+    any object that is compared by identity, a session.
+
+    `error_codes` is the profile by which something is let pass that the other one refuses (see `conditions`).
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        journal: Journal | None = None,
+        limits: BrokerLimits = DEFAULT_BROKER_LIMITS,
+        intake: Intake | None = None,
+        error_codes: ErrorCodes = "qpid",
+    ) -> None:
+        super().__init__(name, journal, limits, intake)
+        self.error_codes: Final[ErrorCodes] = error_codes
+        self._owned: Final[dict[object, dict[Queue, None]]] = {}
+
+    # --- exchanges --------------------------------------------------------------------------------------------------------
+
+    def declare_exchange(
+        self,
+        exchange: str | None,
+        type_: str | None = None,
+        alternate_exchange: str | None = None,
+        passive: bool = False,
+        durable: bool = False,
+        auto_delete: bool = False,
+        arguments: Arguments = None,
+    ) -> int:
+        """exchange.declare: makes sure that it exists and is as described."""
+        if not exchange:
+            raise Refused(conditions.EXCHANGE_DECLARE_NO_NAME, "the default exchange is not declared; legal: a name")
+        found = self.exchange(exchange)
+        if passive:
+            if found is None:
+                raise Refused(conditions.EXCHANGE_DECLARE_PASSIVE, f"there is no exchange {exchange!r}")
+            if type_ and type_ != found.TYPE:
+                self._other_type(found, type_)
+            return 0
+        for prefix, reserved in (
+            ("amq.", conditions.EXCHANGE_DECLARE_RESERVED),
+            ("qpid.", conditions.EXCHANGE_DECLARE_QPID),
+        ):
+            if exchange.startswith(prefix) and reserved.counts(self.error_codes):
+                raise Refused(reserved, f"names that begin with {prefix!r} are the broker's; legal: to declare it passive")
+        kind = TYPES.get(type_ or "")
+        if kind is None:
+            raise Refused(conditions.EXCHANGE_DECLARE_NO_TYPE, f"there is no type {type_ or ''!r}; legal: {', '.join(TYPES)}")
+        if found is not None:
+            if kind.TYPE != found.TYPE:
+                self._other_type(found, kind.TYPE)
+            if alternate_exchange:
+                self._same_alternate(found, alternate_exchange, conditions.EXCHANGE_DECLARE_OTHER_ALTERNATE)
+            return 0
+        alternate = self._alternate(alternate_exchange, conditions.EXCHANGE_DECLARE_NO_ALTERNATE)
+        for name in arguments or ():
+            raise Refused(conditions.EXCHANGE_DECLARE_ARGUMENT, f"{name!r}; legal: no arguments")
+        self._room("exchanges", self.limits.exchanges, len(self.exchanges) + 1)
+        made = kind(exchange, durable, auto_delete, alternate)
+        self.exchanges[exchange] = made
+        if alternate is not None:
+            alternate.alternates += 1
+        if not durable:
+            return 0
+        return self.journal.write(
+            ExchangeDeclared(self.name, exchange, made.TYPE, alternate.name if alternate else "", auto_delete)
+        )
+
+    def delete_exchange(self, exchange: str | None, if_unused: bool = False) -> int:
+        """exchange.delete: takes it away, with its bindings."""
+        if not exchange:
+            raise Refused(conditions.EXCHANGE_DELETE_NO_NAME, "the default exchange stays; legal: a name")
+        found = self.exchange(exchange)
+        if found is None:
+            raise Refused(conditions.EXCHANGE_DELETE_NO_EXCHANGE, f"there is no exchange {exchange!r}")
+        if found.name.startswith("amq."):
+            raise Refused(conditions.EXCHANGE_DELETE_RESERVED, f"{exchange!r} was there before all clients, and stays")
+        if found.alternates:
+            raise Refused(
+                conditions.EXCHANGE_DELETE_ALTERNATE,
+                f"{exchange!r} is the alternate of {found.alternates} queues and exchanges",
+            )
+        if if_unused and len(found):
+            raise Refused(conditions.EXCHANGE_DELETE_IN_USE, f"{exchange!r} has {len(found)} bindings")
+        operations: list[Operation] = []
+        self._remove_exchange(found, operations)
+        return self.journal.write(*operations)
+
+    def query_exchange(self, name: str | None = None) -> ExchangeQueryResult:
+        """exchange.query: never refused."""
+        found = self.exchange(name)
+        if found is None:
+            return ExchangeQueryResult(not_found=True)
+        return ExchangeQueryResult(found.TYPE, found.durable, False, found.arguments)
+
+    def bind(
+        self,
+        queue: str | None,
+        exchange: str | None,
+        binding_key: str | None = None,
+        arguments: Arguments = None,
+        owner: object = None,
+    ) -> int:
+        """exchange.bind: nothing happens when it is bound with that key already."""
+        if not exchange:
+            raise Refused(
+                conditions.BIND_NO_EXCHANGE_NAME, "every queue is bound to the default exchange by its name; legal: a name"
+            )
+        bound = self._found(
+            queue, owner, conditions.BIND_NO_QUEUE, conditions.BIND_NO_QUEUE_NAME, conditions.BIND_OWNED
+        )  # fmt: skip
+        to = self.exchange(exchange)
+        if to is None:
+            raise Refused(conditions.BIND_NO_EXCHANGE, f"there is no exchange {exchange!r}")
+        key = binding_key or ""
+        if to.has(bound, key, None):
+            return 0
+        given = Map(arguments or {})
+        if given and not to.KNOWN and conditions.BIND_ARGUMENT.counts(self.error_codes):
+            raise Refused(conditions.BIND_ARGUMENT, f"{next(iter(given))!r}; an exchange of type {to.TYPE} knows none")
+        to.check(key, given)
+        octets = octets_of(given)
+        self._room("bindings", self.limits.bindings, self.bindings + 1)
+        self._room("argument_octets", self.limits.argument_octets, self.argument_octets + octets)
+        to.bind(bound, key, given)
+        self.bindings += 1
+        self.argument_octets += octets
+        if not (bound.durable and to.durable):
+            return 0
+        return self.journal.write(Bound(self.name, to.name, bound.name, key, given))
+
+    def unbind(self, queue: str | None, exchange: str | None, binding_key: str | None = None, owner: object = None) -> int:
+        """exchange.unbind: takes a binding away."""
+        if not exchange:
+            raise Refused(conditions.UNBIND_NO_EXCHANGE_NAME, "no queue leaves the default exchange; legal: a name")
+        missing = conditions.UNBIND_NO_QUEUE
+        bound = self._found(queue, owner, missing, missing, conditions.UNBIND_OWNED)
+        of = self.exchange(exchange)
+        if of is None:
+            raise Refused(conditions.UNBIND_NO_EXCHANGE, f"there is no exchange {exchange!r}")
+        binding = bound.bindings.get((of, binding_key or ""))
+        if binding is None:
+            raise Refused(conditions.UNBIND_NO_KEY, f"{queue!r} is not bound to {exchange!r} with key {binding_key or ''!r}")
+        operations: list[Operation] = []
+        self._unbind(binding, operations)
+        return self.journal.write(*operations)
+
+    def bound(
+        self,
+        exchange: str | None = None,
+        queue: str | None = None,
+        binding_key: str | None = None,
+        arguments: Arguments = None,
+    ) -> ExchangeBoundResult:
+        """exchange.bound: what there is not; never refused.  None, an empty queue name and an empty map do not count."""
+        of = self.exchange(exchange)
+        asked = self.queues.get(queue) if queue else None
+        no_queue = bool(queue) and asked is None
+        if of is None:
+            return ExchangeBoundResult(exchange_not_found=True, queue_not_found=no_queue)
+        if no_queue:
+            return ExchangeBoundResult(queue_not_found=True)
+        given = Map(arguments) if arguments else None
+        if of.has(asked, binding_key, given):
+            return ExchangeBoundResult()
+        return ExchangeBoundResult(
+            queue_not_matched=asked is not None and not of.has(asked, None, None),
+            key_not_matched=binding_key is not None and not of.has(None, binding_key, None),
+            args_not_matched=given is not None and not of.has(None, None, given),
+        )
+
+    # --- queues -----------------------------------------------------------------------------------------------------------
+
+    def declare_queue(
+        self,
+        queue: str | None,
+        alternate_exchange: str | None = None,
+        passive: bool = False,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        arguments: Arguments = None,
+        owner: object = None,
+    ) -> int:
+        """queue.declare: makes sure that it exists and is as described; with `exclusive` it is the owner's alone."""
+        if not queue:
+            raise Refused(conditions.QUEUE_DECLARE_NO_NAME, "legal: a name of 1 to 255 octets")
+        found = self.queues.get(queue)
+        if passive and found is None:
+            raise Refused(conditions.QUEUE_DECLARE_PASSIVE, f"there is no queue {queue!r}")
+        if found is not None:
+            if found.owner not in (None, owner) and (exclusive or not passive):
+                raise Refused(conditions.QUEUE_DECLARE_EXCLUSIVE, f"another session has queue {queue!r} for itself")
+            if passive:
+                return 0
+            if alternate_exchange and conditions.QUEUE_DECLARE_OTHER_ALTERNATE.counts(self.error_codes):
+                self._same_alternate(found, alternate_exchange, conditions.QUEUE_DECLARE_OTHER_ALTERNATE)
+            if exclusive and found.owner is None:
+                if found.ring is not None and [each for each in found.ring.consumers if each.owner is not owner]:
+                    raise Refused(conditions.QUEUE_DECLARE_EXCLUSIVE, f"other sessions subscribe to queue {queue!r}")
+                self._own(found, owner)
+            return 0
+        reserved = conditions.QUEUE_DECLARE_RESERVED
+        if queue.startswith("amq.") and reserved.counts(self.error_codes):
+            raise Refused(reserved, 'names that begin with "amq." are the broker\'s; legal: to declare it passive')
+        alternate = self._alternate(alternate_exchange, conditions.QUEUE_DECLARE_NO_ALTERNATE)
+        given = Map(arguments or {})
+        asked = read_queue_arguments(given, self.limits)
+        octets = octets_of(given)
+        self._room("queues", self.limits.queues, len(self.queues) + 1)
+        self._room("argument_octets", self.limits.argument_octets, self.argument_octets + octets)
+        made = Queue(
+            queue,
+            durable,
+            None,
+            auto_delete,
+            alternate,
+            given,
+            asked.levels,
+            asked.most_messages,
+            asked.most_octets,
+            self.stirred,
+        )
+        self.queues[queue] = made
+        self.argument_octets += octets
+        if alternate is not None:
+            alternate.alternates += 1
+        if exclusive:
+            self._own(made, owner)
+        if not durable:
+            return 0
+        name = alternate.name if alternate is not None else ""
+        return self.journal.write(QueueDeclared(self.name, queue, name, exclusive, auto_delete, given))
+
+    def delete_queue(self, queue: str | None, if_unused: bool = False, if_empty: bool = False, owner: object = None) -> int:
+        """queue.delete: takes it away; its messages go to its alternate exchange, its subscribers hear of it (408)."""
+        found = self._found(
+            queue, owner, conditions.QUEUE_DELETE_NO_QUEUE, conditions.QUEUE_DELETE_NO_NAME, conditions.QUEUE_DELETE_OWNED
+        )
+        if if_unused and found.subscribers:
+            raise Refused(conditions.QUEUE_DELETE_IN_USE, f"queue {queue!r} has {found.subscribers} subscribers")
+        if if_empty and found.messages:
+            raise Refused(conditions.QUEUE_DELETE_NOT_EMPTY, f"queue {queue!r} has {found.messages} messages")
+        return self._drop(found)
+
+    def purge(self, queue: str | None, owner: object = None) -> int:
+        """queue.purge: takes all messages off it that nobody has acquired."""
+        found = self._found(
+            queue, owner, conditions.QUEUE_PURGE_NO_QUEUE, conditions.QUEUE_PURGE_NO_NAME, conditions.QUEUE_PURGE_OWNED
+        )
+        return self.dequeue(found.waiting())
+
+    def query_queue(self, queue: str | None) -> QueueQueryResult:
+        """queue.query: never refused.  Messages that somebody has acquired do not count."""
+        found = self.queues.get(queue or "")
+        if found is None:
+            return QueueQueryResult()
+        return QueueQueryResult(
+            found.name,
+            found.alternate.name if found.alternate is not None else None,
+            found.durable,
+            found.owner is not None,
+            found.auto_delete,
+            found.arguments,
+            found.available,
+            found.subscribers,
+        )
+
+    # --- subscribers and owners -------------------------------------------------------------------------------------------
+
+    def subscribe(self, queue: str | None, consumer: Consumer) -> Queue:
+        """message.subscribe, as far as the queue goes: the consumer joins its subscribers."""
+        found = self._found(
+            queue,
+            consumer.owner,
+            conditions.SUBSCRIBE_NO_QUEUE,
+            conditions.SUBSCRIBE_NO_NAME,
+            conditions.SUBSCRIBE_OWNED,
+        )
+        found.subscribe(consumer)
+        return found
+
+    def unsubscribe(self, queue: Queue, consumer: Consumer) -> int:
+        """A consumer leaves; a queue that is deleted with its last one goes, unless it goes with its owner."""
+        was = queue.subscribers
+        queue.unsubscribe(consumer)
+        if was and not queue.subscribers and queue.auto_delete and queue.owner is None and not queue.deleted:
+            return self._drop(queue)
+        return 0
+
+    def owner_ended(self, owner: object) -> int:
+        """A session is over: its exclusive queues are everybody's, or deleted when they are auto-delete."""
+        number = 0
+        for queue in list(self._owned.pop(owner, ())):
+            queue.owner = None
+            if queue.auto_delete:
+                number = max(number, self._drop(queue))
+        return number
+
+    # --- inside -----------------------------------------------------------------------------------------------------------
+
+    def _found(self, queue: str | None, owner: object, missing: Condition, empty: Condition, owned: Condition) -> Queue:
+        if not queue:
+            raise Refused(empty, "the name of the queue is empty")
+        found = self.queues.get(queue)
+        if found is None:
+            raise Refused(missing, f"there is no queue {queue!r}")
+        if found.owner not in (None, owner):
+            raise Refused(owned, f"another session has queue {queue!r} for itself")
+        return found
+
+    def _own(self, queue: Queue, owner: object) -> None:
+        if owner is not None:
+            queue.owner = owner
+            self._owned.setdefault(owner, {})[queue] = None
+
+    def _drop(self, queue: Queue) -> int:
+        if queue.owner is not None:
+            owned = self._owned.get(queue.owner)
+            if owned is not None:
+                owned.pop(queue, None)
+                if not owned:
+                    del self._owned[queue.owner]
+        return self._remove_queue(queue)
+
+    def _alternate(self, name: str | None, missing: Condition) -> Exchange | None:
+        if not name:
+            return None
+        found = self.exchange(name)
+        if found is None:
+            raise Refused(missing, f"there is no exchange {name!r} to be the alternate; legal: {self._named_exchanges()}")
+        return found
+
+    def _same_alternate(self, of: Exchange | Queue, name: str, other: Condition) -> None:
+        has = of.alternate.name if of.alternate is not None else ""
+        if self.exchange(name) is not of.alternate:
+            raise Refused(other, f"the alternate of {of.name!r} is {has!r}, not {name!r}; legal: {has!r} or none")
+
+    def _other_type(self, found: Exchange, type_: str) -> None:
+        raise Refused(conditions.EXCHANGE_DECLARE_OTHER_TYPE, f"exchange {found.name!r} is {found.TYPE}, not {type_}")
+
+    def _room(self, limit: str, value: int, asked: int) -> None:
+        if asked > value:
+            raise Refused(conditions.LIMIT, f"limit {limit} is {value}; there would be {asked}")

@@ -1,0 +1,262 @@
+"""Queues: messages in order, first in first out within their priority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker.model.cursor import Cursor
+from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
+from amqp_sansio.broker.model.line import Line
+from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.model.ring import Consumer, Ring
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
+from amqp_sansio.spec.values import Map
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.routing.exchange import Binding, Exchange
+
+MOST_LEVELS: Final = 10
+"""Priorities are 0 to 9."""
+
+
+def level_of(priority: int, levels: int) -> int:
+    """The level, 0 to `levels` - 1, of a priority: the lowest and the highest ones share a level, evenly around the middle.
+
+    Rule message.priority-level-implementation.
+    """
+    return min(max(priority - 5 + (levels + 1) // 2, 0), levels - 1)
+
+
+_LEVELS: Final = tuple([tuple([level_of(priority, max(n, 1)) for priority in range(10)]) for n in range(MOST_LEVELS + 1)])
+
+
+class Queue:
+    """Messages in order.  Nothing here takes longer because messages, acquired ones or idle consumers are many.
+
+    `levels` is how many priorities are told apart, 1 to 10.  `most_messages` and `most_octets` are the limits of this queue.
+    `owner` is whoever holds the queue exclusively, None when nobody does.  A queue knows nothing of the journal, of expiry and
+    of where messages come from: its `VirtualHost` does, through which everything is done that must be journalled.
+    """
+
+    __slots__ = (
+        "_acquired", "_lines", "_mask", "_next", "_stirred", "acquired", "alternate", "arguments", "auto_delete", "available",
+        "bindings", "deleted", "durable", "held", "level", "levels", "most_messages", "most_octets", "name", "octets", "owner",
+        "ring",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        durable: bool = False,
+        owner: object | None = None,
+        auto_delete: bool = False,
+        alternate: Exchange | None = None,
+        arguments: Map | None = None,
+        levels: int = MOST_LEVELS,
+        most_messages: int = DEFAULT_BROKER_LIMITS.queue_messages,
+        most_octets: int = DEFAULT_BROKER_LIMITS.queue_octets,
+        stirred: dict[Queue, None] | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.durable: Final = durable
+        self.owner = owner
+        self.auto_delete: Final = auto_delete
+        self.alternate: Final = alternate
+        """The exchange that gets what is rejected, and what is left when the queue is deleted."""
+        self.arguments: Final = arguments if arguments is not None else Map()
+        self.levels: Final = levels
+        self.most_messages: Final = most_messages
+        self.most_octets: Final = most_octets
+        self.level: Final = _LEVELS[levels]
+        """The level of each priority."""
+        self.bindings: Final[dict[tuple[Exchange, str], Binding]] = {}
+        """By exchange and key, the default exchange apart."""
+        self.ring: Ring | None = None
+        """Its subscribers, once there was one."""
+        self.deleted = False
+        self.available = 0
+        """Messages that can be had."""
+        self.acquired = 0
+        """Messages that somebody has and has not settled."""
+        self.held = 0
+        """Messages that are not visible yet."""
+        self.octets = 0
+        """Of header and body of all of them."""
+        self._lines: Final[list[Line | None]] = [None] * levels  # of what is available or held
+        self._mask = 0  # a bit for each line in which something is
+        self._acquired: Final[dict[int, Entry]] = {}
+        self._next = 0
+        self._stirred: Final[dict[Queue, None]] = stirred if stirred is not None else {}
+
+    # --- what comes and goes ----------------------------------------------------------------------------------------------
+
+    def put(self, message: Message, held: bool = False) -> Entry:
+        """A message comes, behind all others of its level.  With `held` nobody sees it before `unhold`."""
+        position = self._next
+        self._next = position + 1
+        self.octets += message.size
+        level = self.level[message.priority]
+        line = self._lines[level]
+        if line is None:
+            line = self._lines[level] = Line()
+        if held:
+            entry = Entry(self, message, position, HELD)
+            self.held += 1
+            line.append(entry)
+            self._mask |= 1 << level
+        else:
+            entry = Entry(self, message, position, AVAILABLE)
+            self.available += 1
+            line.append(entry)
+            self._mask |= 1 << level
+            if self.ring is not None:
+                self._stir()
+        return entry
+
+    def unhold(self, entry: Entry) -> None:
+        """A held message becomes visible, in its place.  Nothing happens when it is not held (any more)."""
+        if entry.state == HELD:
+            entry.state = AVAILABLE
+            self.held -= 1
+            self.available += 1
+            self._stir()
+
+    @property
+    def head(self) -> Entry | None:
+        """The message that would be taken next."""
+        mask = self._mask
+        while mask:
+            level = mask.bit_length() - 1
+            line = self._lines[level]
+            assert line is not None
+            entry = line.head
+            if entry is not None and entry.state == AVAILABLE:
+                return entry
+            mask ^= 1 << level  # what is held holds its own level up, and no other
+        return None
+
+    def take(self) -> Entry | None:
+        """The next message, acquired; None when none is available."""
+        entry = self.head
+        if entry is not None:
+            self.acquire(entry)
+        return entry
+
+    def acquire(self, entry: Entry) -> bool:
+        """Takes this message for somebody; False when it is not available."""
+        if entry.state != AVAILABLE:
+            return False
+        self._unline(entry)
+        entry.state = ACQUIRED
+        self.available -= 1
+        self.acquired += 1
+        self._acquired[entry.position] = entry
+        return True
+
+    def release(self, entry: Entry, set_redelivered: bool = False) -> None:
+        """An acquired message is available again, in the place that it had.  What is not acquired is not affected.
+
+        Rule message.release.ordering.  What may be overdue, or on a queue that was deleted, goes through `VirtualHost.release`.
+        """
+        if entry.state != ACQUIRED:
+            return
+        del self._acquired[entry.position]
+        entry.state = AVAILABLE
+        self.acquired -= 1
+        self.available += 1
+        if set_redelivered:
+            entry.redelivered = True
+        level = self.level[entry.message.priority]
+        line = self._lines[level]
+        assert line is not None
+        line.insert(entry)
+        self._mask |= 1 << level
+        self._stir()
+
+    def remove(self, entry: Entry) -> bool:
+        """Takes a message off the queue for good; False when it was off already."""
+        state = entry.state
+        if state == ACQUIRED:
+            del self._acquired[entry.position]
+            self.acquired -= 1
+        elif state == AVAILABLE:
+            self._unline(entry)
+            self.available -= 1
+        elif state == HELD:
+            self._unline(entry)
+            self.held -= 1
+        else:
+            return False
+        entry.state = GONE
+        self.octets -= entry.message.size
+        return True
+
+    def waiting(self) -> list[Entry]:
+        """What is available or held, in the order of delivery: what a purge takes off."""
+        return [entry for line in reversed(self._lines) if line is not None for entry in line]
+
+    def all(self) -> Iterator[Entry]:
+        """Every message, acquired ones too, in the order in which they would be delivered if all were released."""
+        for level in range(self.levels - 1, -1, -1):
+            line = self._lines[level]
+            mine = [entry for entry in self._acquired.values() if self.level[entry.message.priority] == level]
+            yield from sorted([*mine, *(line or ())], key=lambda entry: entry.position)
+
+    @property
+    def messages(self) -> int:
+        """All that are on the queue, whatever their state."""
+        return self.available + self.acquired + self.held
+
+    def cursor(self) -> Cursor:
+        """For somebody who looks without taking: at the beginning of the queue."""
+        return Cursor(self._lines)
+
+    def _unline(self, entry: Entry) -> None:
+        level = self.level[entry.message.priority]
+        line = self._lines[level]
+        assert line is not None
+        line.remove(entry)
+        if not line:
+            self._mask ^= 1 << level
+
+    # --- who gets them ----------------------------------------------------------------------------------------------------
+
+    @property
+    def subscribers(self) -> int:
+        """How many there are."""
+        return len(self.ring.consumers) if self.ring is not None else 0
+
+    def subscribe(self, consumer: Consumer) -> None:
+        """A consumer joins; it is offered what there is by the next `dispatch`."""
+        if self.ring is None:
+            self.ring = Ring(self)
+        self.ring.join(consumer)
+        self._stir()
+
+    def unsubscribe(self, consumer: Consumer) -> None:
+        """A consumer leaves; what it has acquired stays so."""
+        if self.ring is not None:
+            self.ring.leave(consumer)
+
+    def wake(self, consumer: Consumer) -> None:
+        """A consumer that took nothing more can take something again."""
+        if self.ring is not None:
+            self.ring.wake(consumer)
+            self._stir()
+
+    def able(self, message: Message) -> bool:
+        """Whether a subscriber could take this message at once (delivery-properties.immediate)."""
+        return self.ring is not None and self.ring.able(message)
+
+    def dispatch(self, most: int) -> bool:
+        """Offers at most `most` messages, by turns to those that can take some; whether there is more to do."""
+        return self.ring is not None and self.ring.dispatch(most)
+
+    def _stir(self) -> None:
+        ring = self.ring
+        if ring is not None and ring.stir():
+            self._stirred[self] = None
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name!r}: {self.available} available, {self.acquired} acquired, {self.held} held>"

@@ -1,0 +1,150 @@
+"""The subscribers of one queue, by turns."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final, Protocol
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Refused
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.cursor import Cursor
+    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.queue import Queue
+
+
+class Consumer(Protocol):
+    """A subscription, as a queue sees it.  Compared and hashed by identity."""
+
+    @property
+    def acquires(self) -> bool:
+        """Whether what it is offered is acquired for it (pre-acquired), or only shown to it (not-acquired)."""
+        ...
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether it wants to be the only one."""
+        ...
+
+    @property
+    def owner(self) -> object:
+        """Whose subscription it is: the token by which queues are exclusive."""
+        ...
+
+    def offer(self, entry: Entry) -> bool:
+        """Takes the message, which is acquired already when `acquires`; False when it cannot, which puts it back in its place.
+
+        Who said False is not asked again before `Queue.wake`.  It may settle the message at once, and leave the queue.
+        """
+        ...
+
+    def able(self, message: Message) -> bool:
+        """Whether it has credit for this message now."""
+        ...
+
+    def gone(self, queue: Queue) -> None:
+        """The queue was deleted (408): the consumer has left it already."""
+        ...
+
+
+class Ring:
+    """Those that can take something are asked by turns; those that said no wait until they are woken, and cost nothing."""
+
+    __slots__ = ("_browsing", "_cursors", "_queue", "_starving", "_taking", "consumers")
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue: Final = queue
+        self.consumers: Final[dict[Consumer, None]] = {}
+        self._taking: Final[OrderedDict[Consumer, None]] = OrderedDict()
+        self._browsing: Final[OrderedDict[Consumer, None]] = OrderedDict()
+        self._starving: Final[dict[Consumer, None]] = {}  # browsers with credit that have seen everything
+        self._cursors: Final[dict[Consumer, Cursor]] = {}
+
+    def join(self, consumer: Consumer) -> None:
+        """A new subscriber.  Refused 405 when it or another wants to be the only one."""
+        others = self.consumers
+        if others and (consumer.exclusive or next(iter(others)).exclusive):
+            raise Refused(
+                conditions.SUBSCRIBE_EXCLUSIVE,
+                f"queue {self._queue.name!r} has {len(others)} subscribers"
+                + ("; an exclusive subscription wants none" if consumer.exclusive else ", an exclusive one"),
+            )
+        self.consumers[consumer] = None
+        if not consumer.acquires:
+            self._cursors[consumer] = self._queue.cursor()
+        self.wake(consumer)
+
+    def leave(self, consumer: Consumer) -> None:
+        """A subscriber is no more."""
+        for each in (self.consumers, self._taking, self._browsing, self._starving, self._cursors):
+            each.pop(consumer, None)
+
+    def wake(self, consumer: Consumer) -> None:
+        """It may be able to take something again."""
+        if consumer in self.consumers:
+            if consumer in self._cursors:
+                self._starving.pop(consumer, None)
+                self._browsing[consumer] = None
+            else:
+                self._taking[consumer] = None
+
+    def stir(self) -> bool:
+        """Something is new on the queue: whether there is somebody to offer it to."""
+        if self._starving:
+            self._browsing.update(self._starving)
+            self._starving.clear()
+        return bool(self._taking or self._browsing)
+
+    def able(self, message: Message) -> bool:
+        """Whether somebody could take the message at once."""
+        for each in (self._taking, self._browsing, self._starving):
+            for consumer in each:
+                if consumer.able(message):
+                    return True
+        return False
+
+    def dispatch(self, most: int) -> bool:
+        """Offers at most `most` messages; whether there is more to do."""
+        while most > 0:
+            moved = False
+            if self._browsing:
+                moved = True
+                most -= self._show()
+            if self._taking:
+                entry = self._queue.head
+                if entry is not None:
+                    moved = True
+                    most -= self._give(entry)
+            if not moved:
+                return False
+        return bool(self._browsing or (self._taking and self._queue.head is not None))
+
+    def _show(self) -> int:
+        consumer = next(iter(self._browsing))
+        cursor = self._cursors[consumer]
+        found = cursor.peek()
+        if found is None:
+            del self._browsing[consumer]
+            self._starving[consumer] = None
+            return 0
+        if consumer.offer(found[1]):
+            cursor.see(*found)
+            if consumer in self._browsing:
+                self._browsing.move_to_end(consumer)
+            return 1
+        self._browsing.pop(consumer, None)
+        return 0
+
+    def _give(self, entry: Entry) -> int:
+        queue = self._queue
+        consumer = next(iter(self._taking))
+        queue.acquire(entry)
+        if consumer.offer(entry):
+            if consumer in self._taking:
+                self._taking.move_to_end(consumer)
+            return 1
+        self._taking.pop(consumer, None)
+        queue.release(entry)
+        return 0

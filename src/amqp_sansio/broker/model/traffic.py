@@ -1,0 +1,293 @@
+"""How messages come to queues and leave them: limits, journal and expiry in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
+from amqp_sansio.broker.model.expiry import Expiry
+from amqp_sansio.broker.model.intake import Intake
+from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.operations import Dequeued, Enqueued, MessageStored, Operation
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.queue import Queue
+
+Publish: TypeAlias = "tuple[Message, Sequence[Queue]]"
+"""A message and the queues that are to get it."""
+
+
+class Traffic:
+    """The messages of one virtual host.
+
+    What returns a number gives that of the journal entry that must be journalled before the change counts; 0 when there is
+    none.
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        journal: Journal | None = None,
+        limits: BrokerLimits = DEFAULT_BROKER_LIMITS,
+        intake: Intake | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.journal: Final = journal if journal is not None else Journal()
+        self.limits: Final = limits
+        self.intake: Final = intake if intake is not None else Intake()
+        """Who numbers the messages of the broker; its epoch is that of the broker."""
+        self.messages = 0
+        """On all queues; one that is on several counts on each."""
+        self.octets = 0
+        self.stirred: Final[dict[Queue, None]] = {}
+        """Queues that may have something for somebody."""
+        self._expiry: Final = Expiry()
+
+    # --- in ---------------------------------------------------------------------------------------------------------------
+
+    def admit(self, publishes: Iterable[Publish]) -> None:
+        """Refused 506, naming the limit, when there is no room for all of these together.  Changes nothing."""
+        counts: dict[Queue, list[int]] = {}
+        messages, octets = self.messages, self.octets
+        for message, queues in publishes:
+            size = message.size
+            for queue in queues:
+                count = counts.setdefault(queue, [queue.messages, queue.octets])
+                count[0] += 1
+                count[1] += size
+                _room("queue_messages", queue.most_messages, count[0], queue)
+                _room("queue_octets", queue.most_octets, count[1], queue)
+            messages += len(queues)
+            octets += len(queues) * size
+        _room("host_messages", self.limits.host_messages, messages)
+        _room("host_octets", self.limits.host_octets, octets)
+
+    def enqueue(self, message: Message, queues: Sequence[Queue]) -> int:
+        """Puts a message on queues; on durable ones a persistent message is held until it is journalled.
+
+        Refused 506, naming the limit, when one of them has no room: then it is on none.
+        """
+        limits = self.limits
+        size = message.size
+        for queue in queues:
+            if queue.messages >= queue.most_messages or queue.octets + size > queue.most_octets:
+                self.admit([(message, queues)])
+        if self.messages + len(queues) > limits.host_messages or self.octets + size * len(queues) > limits.host_octets:
+            self.admit([(message, queues)])
+        if message.persistent and self.journal.enabled:
+            operations = self._stored(message, queues)
+            if operations:
+                number = self.journal.write(*operations)
+                self._put(message, [queue for queue in queues if not queue.durable])
+                self._unhold_after(number, self._put(message, [queue for queue in queues if queue.durable], held=True))
+                return number
+        self._put(message, queues)
+        return 0
+
+    def dequeue(self, entries: Iterable[Entry]) -> int:
+        """Takes messages off their queues for good: accepted, or sent to somebody who does not accept.
+
+        What is gone already is passed over.
+        """
+        operations: list[Operation] = []
+        for entry in entries:
+            self._off(entry, operations)
+        return self.journal.write(*operations) if operations else 0
+
+    def commit(
+        self,
+        publishes: Sequence[Publish],
+        entries: Sequence[Entry],
+        operations: Sequence[Operation] = (),
+        admitted: bool = False,
+    ) -> int:
+        """What a transaction held back, whole: messages come, others leave, in one entry together with `operations`.
+
+        Nothing of it is visible before that entry is journalled.  Refused 506 as `enqueue` unless the messages were
+        `admitted` before.
+        """
+        if not admitted:
+            self.admit(publishes)
+        written: list[Operation] = []
+        if self.journal.enabled:
+            for message, queues in publishes:
+                if message.persistent:
+                    written += self._stored(message, queues)
+        for entry in entries:
+            self._off(entry, written)
+        number = self.journal.write(*written, *operations)
+        held: list[Entry] = []
+        for message, queues in publishes:
+            held += self._put(message, [queue for queue in queues if not queue.deleted], held=number != 0)
+        self._unhold_after(number, held)
+        return number
+
+    def restore(self, queue: Queue, message: Message, redelivered: bool) -> Entry:
+        """A message that the journal knows stands on its queue again."""
+        message.stored += 1
+        (entry,) = self._put(message, (queue,))
+        entry.redelivered = entry.redelivered or redelivered
+        return entry
+
+    # --- back and out -----------------------------------------------------------------------------------------------------
+
+    def release(self, entries: Iterable[Entry], set_redelivered: bool = False) -> None:
+        """Acquired messages are available again in their places; `set_redelivered` marks them.
+
+        What expired meanwhile goes; what was on a queue that is deleted goes to its alternate exchange.
+        """
+        operations: list[Operation] = []
+        orphans: list[Entry] = []
+        for entry in entries:
+            if entry.state != ACQUIRED:
+                continue
+            if self._expiry.overdue(entry):
+                self._off(entry, operations)
+            elif entry.queue.deleted:
+                if set_redelivered:
+                    entry.redelivered = True
+                orphans.append(entry)
+            else:
+                entry.queue.release(entry, set_redelivered)
+        self._move(orphans, operations)
+
+    def reject(self, entries: Iterable[Entry]) -> int:
+        """Acquired messages leave their queues, to the alternate exchange where there is one.
+
+        What is not acquired is not affected.  Refused 506 when there is no room where they would go.
+        """
+        rejected = [entry for entry in entries if entry.state == ACQUIRED]
+        self.admit([(entry.message, self._alternates(entry)) for entry in rejected])
+        for entry in rejected:
+            entry.redelivered = True
+        return self._move(rejected, [])
+
+    def expire(self, now: float) -> float | None:
+        """Takes off what expired up to now; the next moment at which something does, None when nothing will."""
+        operations: list[Operation] = []
+        for entry in self._expiry.due(now):
+            if entry.state == AVAILABLE:  # somebody has the others, or they are not there yet: `release`, `_unhold`
+                self._off(entry, operations)
+        if operations:
+            self.journal.write(*operations)
+        return self._expiry.next
+
+    def dispatch(self, most: int) -> bool:
+        """Offers at most `most` messages, from queues by turns; whether there is more to do."""
+        stirred = self.stirred
+        while stirred and most > 0:
+            queue = next(iter(stirred))
+            del stirred[queue]
+            if queue.dispatch(1):
+                stirred[queue] = None
+            most -= 1
+        return bool(stirred)
+
+    # --- inside -----------------------------------------------------------------------------------------------------------
+
+    def _put(self, message: Message, queues: Sequence[Queue], held: bool = False) -> list[Entry]:
+        entries = [queue.put(message, held) for queue in queues]
+        self.messages += len(entries)
+        self.octets += len(entries) * message.size
+        if message.expires is not None:
+            for entry in entries:
+                self._expiry.add(entry)
+        return entries
+
+    def _off(self, entry: Entry, operations: list[Operation]) -> None:
+        queue = entry.queue
+        if not queue.remove(entry):
+            return
+        message = entry.message
+        self.messages -= 1
+        self.octets -= message.size
+        if message.expires is not None:
+            self._expiry.gone(entry)
+        if message.stored and queue.durable and message.persistent:
+            message.stored -= 1
+            if not queue.deleted:  # else the journal has forgotten it with its queue
+                operations.append(Dequeued(self.name, queue.name, message.number))
+
+    def _stored(self, message: Message, queues: Sequence[Queue], redelivered: bool = False) -> list[Operation]:
+        """What puts a persistent message on the durable ones of these queues; nothing when none is."""
+        durable = [queue.name for queue in queues if queue.durable and not queue.deleted]
+        if not durable:
+            return []
+        operations: list[Operation] = []
+        if not message.stored:
+            operations.append(self.stored(message, redelivered))
+        message.stored += len(durable)
+        return operations + [Enqueued(self.name, name, message.number) for name in durable]
+
+    def stored(self, message: Message, redelivered: bool = False) -> MessageStored:
+        """What the journal keeps of a message."""
+        expires = message.expires
+        return MessageStored(
+            self.name,
+            message.number,
+            message.redelivered_header if redelivered else message.header,
+            message.body,
+            None if expires is None else expires + (self.intake.epoch or 0.0),
+        )
+
+    def _unhold_after(self, number: int, entries: list[Entry]) -> None:
+        if number and entries:
+            self.journal.after(number, partial(self._unhold, entries))
+
+    def _unhold(self, entries: list[Entry]) -> None:
+        operations: list[Operation] = []
+        for entry in entries:
+            if entry.state == HELD and self._expiry.overdue(entry):
+                self._off(entry, operations)
+            elif entry.state != GONE:
+                entry.queue.unhold(entry)
+        if operations:
+            self.journal.write(*operations)
+
+    def _alternates(self, entry: Entry) -> Sequence[Queue]:
+        """Where a message goes that leaves its queue unwanted: one hop, and not back."""
+        alternate = entry.queue.alternate
+        if alternate is None:
+            return ()
+        return [queue for queue in alternate.route(entry.message) if queue is not entry.queue]
+
+    def _move(self, entries: Iterable[Entry], operations: list[Operation]) -> int:
+        """Takes entries off their queues and puts their messages where the alternate exchange says, in one journal entry.
+
+        There each is a message of its own.  A queue that is full gets none; a persistent message for which all are full goes
+        to the first of them nevertheless, for it is never dropped.
+        """
+        held: list[Entry] = []
+        for entry in entries:
+            queues = self._alternates(entry)
+            self._off(entry, operations)
+            message = self.intake.copy(entry.message)
+            chosen = [queue for queue in queues if self._has_room(message, queue)]
+            if not chosen and message.persistent:
+                chosen = list(queues[:1])
+            stored = self._stored(message, chosen, entry.redelivered) if message.persistent and self.journal.enabled else []
+            operations += stored
+            for queue in chosen:
+                waits = bool(stored) and queue.durable
+                (moved,) = self._put(message, (queue,), held=waits)
+                moved.redelivered = entry.redelivered
+                if waits:
+                    held.append(moved)
+        number = self.journal.write(*operations) if operations else 0
+        self._unhold_after(number, held)
+        return number
+
+    def _has_room(self, message: Message, queue: Queue) -> bool:
+        return queue.messages < queue.most_messages and queue.octets + message.size <= queue.most_octets
+
+
+def _room(limit: str, value: int, asked: int, queue: Queue | None = None) -> None:
+    if asked > value:
+        where = f" for queue {queue.name!r}" if queue is not None else ""
+        raise Refused(conditions.TRANSFER_LIMIT, f"limit {limit} is {value}{where}; {asked} would be there")

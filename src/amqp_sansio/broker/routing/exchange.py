@@ -1,0 +1,148 @@
+"""What all exchanges have in common: their bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from amqp_sansio.spec.values import Map
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.queue import Queue
+
+NO_ARGUMENTS: Final = Map()
+
+
+class Binding:
+    """Lets a queue have messages of an exchange."""
+
+    __slots__ = ("arguments", "exchange", "key", "queue")
+
+    def __init__(self, exchange: Exchange, queue: Queue, key: str, arguments: Map) -> None:
+        self.exchange: Final = exchange
+        self.queue: Final = queue
+        self.key: Final = key
+        self.arguments: Final = arguments
+
+    def __repr__(self) -> str:
+        return f"<Binding of {self.queue.name!r} to {self.exchange.name!r} with key {self.key!r}>"
+
+
+class Exchange:
+    """Finds queues for messages.  A subclass says which, in `route`, and is told of bindings by `added` and `removed`.
+
+    `alternates` counts the queues and exchanges of which it is the alternate exchange.
+    """
+
+    __slots__ = (
+        "_bindings", "_by_key", "_by_queue", "alternate", "alternates", "arguments", "auto_delete", "durable", "name",
+        "was_bound",
+    )  # fmt: skip
+    TYPE: ClassVar[str] = ""
+    """The word of exchange.declare."""
+    KNOWN: ClassVar[bool] = False
+    """Whether bindings to it have arguments that mean something."""
+
+    def __init__(
+        self,
+        name: str,
+        durable: bool = False,
+        auto_delete: bool = False,
+        alternate: Exchange | None = None,
+        arguments: Map = NO_ARGUMENTS,
+    ) -> None:
+        self.name: Final = name
+        self.durable: Final = durable
+        self.auto_delete: Final = auto_delete
+        self.alternate: Final = alternate
+        self.arguments: Final = arguments
+        self.alternates = 0
+        self.was_bound = False
+        """Whether there was a binding ever, without which it is not deleted by itself."""
+        self._bindings: Final[dict[tuple[Queue, str], Binding]] = {}
+        self._by_key: Final[dict[str, int]] = {}
+        self._by_queue: Final[dict[Queue, int]] = {}
+
+    def route(self, message: Message) -> Sequence[Queue]:
+        """The queues that get the message, each once.  The time does not grow with bindings that do not match."""
+        raise NotImplementedError
+
+    def check(self, key: str, arguments: Map) -> None:
+        """Refused when such a binding cannot be."""
+
+    def added(self, binding: Binding) -> None:
+        """There is a new binding."""
+        raise NotImplementedError
+
+    def removed(self, binding: Binding) -> None:
+        """A binding is no more."""
+        raise NotImplementedError
+
+    def bind(self, queue: Queue, key: str, arguments: Map = NO_ARGUMENTS) -> Binding | None:
+        """Binds the queue; None when it was bound with that key already, whatever the arguments, which stay as they were.
+
+        Refused when the arguments are wrong.
+        """
+        if (queue, key) in self._bindings:
+            return None
+        self.check(key, arguments)
+        binding = Binding(self, queue, key, arguments)
+        self._bindings[queue, key] = binding
+        self._by_key[key] = self._by_key.get(key, 0) + 1
+        self._by_queue[queue] = self._by_queue.get(queue, 0) + 1
+        queue.bindings[self, key] = binding
+        self.was_bound = True
+        self.added(binding)
+        return binding
+
+    def unbind(self, queue: Queue, key: str) -> Binding | None:
+        """Takes the binding away; None when there is none."""
+        binding = self._bindings.pop((queue, key), None)
+        if binding is None:
+            return None
+        _less(self._by_key, key)
+        _less(self._by_queue, queue)
+        del queue.bindings[self, key]
+        self.removed(binding)
+        return binding
+
+    def __len__(self) -> int:
+        return len(self._bindings)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Binding]:
+        return iter(self._bindings.values())
+
+    def __contains__(self, queue: object) -> bool:
+        """Whether the queue is bound to it."""
+        return queue in self._by_queue
+
+    def has_key(self, key: str) -> bool:
+        """Whether some binding has that key."""
+        return key in self._by_key
+
+    def has(self, queue: Queue | None, key: str | None, arguments: Map | None) -> bool:
+        """Whether some binding has all of these; None stands for any."""
+        if arguments is None:
+            if queue is None:
+                return bool(self._bindings) if key is None else key in self._by_key
+            return queue in self._by_queue if key is None else (queue, key) in self._bindings
+        if queue is not None and key is not None:
+            binding = self._bindings.get((queue, key))
+            return binding is not None and binding.arguments == arguments
+        among = self._bindings.values() if queue is None else [b for b in queue.bindings.values() if b.exchange is self]
+        return any(binding.arguments == arguments and key in (None, binding.key) for binding in among)
+
+    def __repr__(self) -> str:
+        return f"<{self.TYPE} exchange {self.name!r}: {len(self._bindings)} bindings>"
+
+
+def _less(counts: dict[str, int] | dict[Queue, int], key: object) -> None:
+    left = counts[key] - 1  # type: ignore[index]  # one of the two
+    if left:
+        counts[key] = left  # type: ignore[index]
+    else:
+        del counts[key]  # type: ignore[arg-type]

@@ -1,0 +1,94 @@
+"""Packets of capture files of any size as Arrow record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from amqp_sansio.captures.columns.batch import Parsed, note_batch
+from amqp_sansio.captures.columns.filters import Filter, chosen
+from amqp_sansio.captures.columns.heads import records
+from amqp_sansio.captures.link import LINKS, unknown_link
+from amqp_sansio.captures.packets_schema import PACKETS, Column
+from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, SplitError, over_split, reindexed, splits
+from amqp_sansio.captures.stretches import Stretch
+from amqp_sansio.captures.walk_pcap import PcapWalk
+
+BATCH_ROWS: Final = 10_000
+"""Records of one batch at most; they come of one stretch, so that STRETCH_OCTETS bounds its octets."""
+
+
+def read_split(
+    split: Split, columns: tuple[Column, ...] = PACKETS, filters: Sequence[Filter] = (), rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """The packets of a split, in the order of the file, with a row for everything in it that cannot be read.
+
+    `filters` must all hold of a row.  SplitError at the end when the next split does not start where this one ends;
+    CaptureError when the file is no more what it was.
+    """
+    last: tuple[Stretch, int] | None = None
+    first = True
+
+    def before() -> int:
+        return int(records(last[0].octets, last[0].walk, [last[1]]).time[0]) if last is not None else split.before
+
+    def note(offset: int, text: str) -> Iterator[pa.RecordBatch]:
+        batch = note_batch(PACKETS if filters else columns, split.path, split.file_id, offset, before(), text)
+        if filters:
+            batch = batch.filter(pa.array(chosen(filters, batch.column))).select([column.name for column in columns])
+        if batch.num_rows:
+            yield batch
+
+    try:
+        for stretch in over_split(split):
+            walk = stretch.walk
+            if first and split.start == 0 and isinstance(walk, PcapWalk) and walk.link not in LINKS:
+                yield from note(0, unknown_link(walk.link))
+            first = False
+            positions = stretch.positions
+            for begin in range(0, len(positions), rows):
+                found = records(stretch.octets, walk, positions[begin : begin + rows])
+                parsed = Parsed(stretch.octets, found, split.path, split.file_id, stretch.base)
+                if filters and len(parsed):
+                    parsed.keep(chosen(filters, parsed.column))
+                if len(parsed):
+                    yield parsed.batch(columns)
+            if positions:
+                last = (stretch, positions[-1])
+            if stretch.problem is not None:
+                yield from note(*stretch.problem)
+    except SplitError as error:
+        error.before = before()
+        raise
+
+
+def read_file(
+    path: str,
+    file_id: int = 0,
+    columns: tuple[Column, ...] = PACKETS,
+    octets: int = SPLIT_OCTETS,
+    resync: bool = True,
+    rows: int = BATCH_ROWS,
+) -> Iterator[pa.RecordBatch]:
+    """The packets of one file, split after split.
+
+    Where resynchronisation was misled the rest of the file is read by an exact index: nothing wrong is ever handed out, as each
+    split starts where the one before has ended.
+    """
+    waiting = splits(path, file_id, octets, resync)
+    while waiting:
+        split = waiting.pop(0)
+        try:
+            yield from read_split(split, columns, (), rows)
+        except SplitError as error:
+            waiting = reindexed(split, error, octets)
+
+
+def read_files(
+    paths: Iterable[str], columns: tuple[Column, ...] = PACKETS, octets: int = SPLIT_OCTETS
+) -> Iterator[pa.RecordBatch]:
+    """The packets of files, one after the other, numbered from 0 in the order given."""
+    for number, path in enumerate(paths):
+        yield from read_file(path, number, columns, octets)

@@ -1,0 +1,180 @@
+"""The TCP segments in many packets at once: the same ones as `captures.link` and `captures.ip` find one by one."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amqp_sansio.captures.columns.heads import HEAD_OCTETS, Bytes, Ints, Records, gathered, words
+from amqp_sansio.captures.ip import FRAGMENT, tcp_in
+from amqp_sansio.captures.link import FAMILIES, LINKS, MAX_TAGS
+from amqp_sansio.captures.walk import Octets
+
+_IP: Final = (0x0800, 0x86DD)
+_TAGS: Final = (0x8100, 0x88A8, 0x9100, 0x9200)
+_TCP: Final = 6
+_FRAGMENT: Final = "a later fragment of an IP packet: it has no TCP header, its octets count as missing"
+_TYPE_AT: Final = {1: 12, 113: 14}
+
+
+class Group(NamedTuple):
+    """Segments in IP packets of one version.  `row` is the index of the record; `start` and `end` are where the TCP segment
+    lies in the packet, by its IP header; addresses are rows of 4 or 16 octets.  With a `note`, what it says and no segment."""
+
+    row: Ints
+    source: Bytes
+    target: Bytes
+    start: Ints
+    end: Ints
+    note: str | None = None
+
+
+class Ports(NamedTuple):
+    """What the TCP headers of a group say; `begin` and `stop` are where the octets of the stream lie in the packet, as far as
+    they were captured, `cut` is how many more there were."""
+
+    source: Ints
+    target: Ints
+    sequence: Ints
+    acknowledged: Ints
+    flags: Ints
+    begin: Ints
+    stop: Ints
+    cut: Ints
+
+
+def groups(octets: Octets, found: Records) -> list[Group]:
+    """Every TCP segment, and every later fragment of an IP packet."""
+    heads = gathered(octets, found.start, HEAD_OCTETS)
+    at = _starts(heads, found)
+    made: list[Group] = []
+    for place in np.unique(at).tolist():
+        if place >= 0:
+            made += _at(octets, heads, found, np.nonzero(at == place)[0], place)
+    return [group for group in made if len(group.row)]
+
+
+def _starts(heads: Bytes, found: Records) -> Ints:
+    """Where the IP packet starts, for each record; -1 where there is none."""
+    if not len(found.link):
+        return found.link
+    at = np.full(len(heads), -1, np.int64)
+    for link in np.unique(found.link).tolist():
+        if link not in LINKS:
+            continue
+        rows = np.nonzero(found.link == link)[0]
+        at[rows] = _start(link, heads[rows], found.captured[rows])
+    at[list(found.wrong)] = -1
+    return at
+
+
+def _start(link: int, heads: Bytes, captured: Ints) -> Ints:
+    if link in _TYPE_AT:
+        return _after_type(heads, captured, np.full(len(heads), True), _TYPE_AT[link])
+    if link in (0, 108):
+        first = heads[:, 0] | heads[:, 3]
+        known = np.isin(first, FAMILIES) & ((heads[:, 1] | heads[:, 2]) == 0) & (captured >= 4)
+        return np.where(known, 4, -1)
+    if link == 276:
+        kind = words(heads, 0, ">u2")
+        tagged = np.isin(kind, _TAGS) & (captured >= 2)
+        return np.where(np.isin(kind, _IP) & (captured >= 2), 20, _after_type(heads, captured, tagged, 22))
+    return np.zeros(len(heads), np.int64)
+
+
+def _after_type(heads: Bytes, captured: Ints, active: NDArray[np.bool_], at: int) -> Ints:
+    """Behind the EtherType at `at` of the active ones, stepping over VLAN tags."""
+    start = np.full(len(heads), -1, np.int64)
+    for _ in range(MAX_TAGS):
+        kind = words(heads, at, ">u2")
+        there = active & (captured >= at + 2)
+        start[there & ((kind == _IP[0]) | (kind == _IP[1]))] = at + 2
+        active = there & np.isin(kind, _TAGS)
+        if not active.any():
+            break
+        at += 4
+    return start
+
+
+def _at(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> list[Group]:
+    """The IP packets that start at one place of their packets."""
+    rows = rows[found.captured[rows] >= at + 20]
+    version = heads[rows, at] >> 4
+    made: list[Group] = []
+    four = rows[version == 4]
+    if len(four):
+        made += _four(heads[four], found, four, at)
+    six = rows[version == 6]
+    if len(six):
+        made += _six(octets, heads[six], found, six, at)
+    return made
+
+
+def _four(heads: Bytes, found: Records, rows: Ints, at: int) -> list[Group]:
+    length = (heads[:, at].astype(np.int64) & 15) * 4
+    tcp = (heads[:, at + 9] == _TCP) & (length >= 20)
+    later = tcp & ((words(heads, at + 6, ">u2") & 0x1FFF) != 0)
+    total = words(heads, at + 2, ">u2")
+    end = np.where(total > 0, at + total, found.original[rows])
+    source, target = heads[:, at + 12 : at + 16], heads[:, at + 16 : at + 20]
+
+    def group(chosen: NDArray[np.bool_], note: str | None) -> Group:
+        if chosen.all():
+            return Group(rows, source, target, at + length, end, note)
+        return Group(rows[chosen], source[chosen], target[chosen], at + length[chosen], end[chosen], note)
+
+    return [group(tcp & ~later, None), group(later, _FRAGMENT)] if later.any() else [group(tcp, None)]
+
+
+def _six(octets: Octets, heads: Bytes, found: Records, rows: Ints, at: int) -> list[Group]:
+    length = words(heads, at + 4, ">u2")
+    start = np.full(len(rows), at + 40, np.int64)
+    end = np.where(length > 0, at + 40 + length, found.original[rows])
+    tcp = heads[:, at + 6] == _TCP
+    later = np.zeros(len(rows), bool)
+    for index in np.nonzero(~tcp)[0].tolist():  # extension headers: a chain, one packet at a time
+        row = int(rows[index])
+        place = int(found.start[row])
+        packet = bytes(octets[place : place + int(found.captured[row])])
+        inside = tcp_in(packet, at, int(found.original[row]))
+        if inside is FRAGMENT:
+            later[index] = len(packet) >= at + 40
+        elif inside is not None:
+            tcp[index] = True
+            start[index], end[index] = inside.start, inside.end
+    source, target = heads[:, at + 8 : at + 24], heads[:, at + 24 : at + 40]
+    return [
+        Group(rows[chosen], source[chosen], target[chosen], start[chosen], end[chosen], note)
+        for chosen, note in ((tcp, None), (later, _FRAGMENT))
+    ]
+
+
+def ports(octets: Octets, found: Records, group: Group) -> tuple[Group, Ports]:
+    """The TCP headers of a group, which loses what has none that is whole enough."""
+    rows = group.row
+    there = group.start + 14 <= found.captured[rows]
+    if not there.all():
+        group = _only(group, there)
+        rows = group.row
+    heads = gathered(octets, found.start[rows] + group.start, 16)
+    length = (heads[:, 12].astype(np.int64) >> 4) * 4
+    begin = group.start + length
+    sound = (length >= 20) & (begin <= group.end)
+    if not sound.all():
+        group, heads, begin = _only(group, sound), heads[sound], begin[sound]
+        rows = group.row
+    captured = found.captured[rows]
+    stop = np.minimum(group.end, captured)
+    cut = np.minimum(group.end - np.maximum(stop, begin), 2**31 - 1)
+    first, second = words(heads, 0, ">u2"), words(heads, 2, ">u2")
+    flags = heads[:, 13].astype(np.int64)
+    begin = np.minimum(begin, stop)
+    return group, Ports(first, second, words(heads, 4, ">u4"), words(heads, 8, ">u4"), flags, begin, stop, cut)
+
+
+def _only(group: Group, chosen: NDArray[np.bool_]) -> Group:
+    return Group(
+        group.row[chosen], group.source[chosen], group.target[chosen], group.start[chosen], group.end[chosen], group.note
+    )

@@ -1,0 +1,70 @@
+"""What a session does with commands of classes file and stream, its own and the other side's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from amqp_sansio.engine.contents import Contents, is_global
+from amqp_sansio.engine.objection import Objection
+from amqp_sansio.errors import LimitError, LocalProtocolError
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec.base import Command
+from amqp_sansio.tables.connection import CLIENT, SERVER
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.session import Session
+
+
+def say_content(session: Session, command: Command, header: bool, octets: int) -> Callable[[int], None]:
+    """Whether a command with such a header and so many octets of body may be said now, and its effect; changes nothing.
+
+    LocalProtocolError, LimitError.
+    """
+    contents = _contents(session)
+    wrong = contents.check(session.role, command, header, octets)
+    if wrong is not None:
+        name = wrong.rule.removeprefix("limits.")
+        if name != wrong.rule:
+            most: int = getattr(session.limits, name)
+            raise LimitError(name, most, most + 1)
+        raise LocalProtocolError(wrong.said, wrong.text, wrong.legal, wrong.rule)
+
+    def effect(id: int) -> None:
+        _step(session, contents, session.role, command, id)
+
+    return effect
+
+
+def hear_content(session: Session, id: int, command: Command, header: bytes, body: bytes) -> Objection | None:
+    """The other side says a command: what is wrong with it, else it is remembered."""
+    contents = _contents(session)
+    speaker = _other(session)
+    wrong = contents.check(speaker, command, bool(header), len(body))
+    if wrong is not None and (wrong.sure or session.profile.strict):
+        return wrong
+    _step(session, contents, speaker, command, id)
+    return None
+
+
+def content_completed(session: Session, ids: RangeSet) -> None:
+    """The other side has completed these commands of ours."""
+    if session.contents is not None:
+        session.contents.completed(_other(session), ids)
+
+
+def _contents(session: Session) -> Contents:
+    return session.contents or Contents(session.limits, session.role)
+
+
+def _step(session: Session, contents: Contents, speaker: str, command: Command, id: int) -> None:
+    session.contents = contents
+    contents.step(speaker, command, id)
+    if is_global(command):
+        for other in session.carrier.sessions:
+            if other is not session and other.contents is not None:
+                other.contents.close_window()
+
+
+def _other(session: Session) -> str:
+    return SERVER if session.role == CLIENT else CLIENT

@@ -1,0 +1,64 @@
+"""The arguments of declarations that the model understands."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from tests.broker.model.things import refusal
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.model.arguments import QueueArguments, octets_of, read_queue_arguments
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
+from amqp_sansio.spec.values import Map, Uint8, Value
+
+LIMITS = attrs.evolve(DEFAULT_BROKER_LIMITS, queue_messages=100, queue_octets=1000)
+
+
+def test_without_arguments_there_are_ten_levels_and_the_limits_of_the_host() -> None:
+    assert read_queue_arguments(Map(), LIMITS) == QueueArguments(10, 100, 1000)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("qpid.priorities", 1, (1, 100, 1000)),
+        ("qpid.priorities", 10, (10, 100, 1000)),
+        ("x-qpid-priorities", Uint8(4), (4, 100, 1000)),
+        ("qpid.max_count", 7, (10, 7, 1000)),
+        ("qpid.max_count", 700, (10, 100, 1000)),
+        ("qpid.max_size", 7, (10, 100, 7)),
+        ("qpid.max_size", 7000, (10, 100, 1000)),
+        ("qpid.policy_type", "reject", (10, 100, 1000)),
+        ("qpid.policy_type", b"reject", (10, 100, 1000)),
+    ],
+)
+def test_what_is_understood(name: str, value: Value, expected: tuple[int, int, int]) -> None:
+    assert attrs.astuple(read_queue_arguments(Map({name: value}), LIMITS)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("qpid.priorities", 0),
+        ("qpid.priorities", 11),
+        ("qpid.priorities", "3"),
+        ("qpid.priorities", True),
+        ("qpid.priorities", None),
+        ("qpid.max_count", -1),
+        ("qpid.max_size", "big"),
+        ("qpid.policy_type", "ring"),
+    ],
+)
+def test_a_value_that_cannot_be(name: str, value: Value) -> None:
+    assert refusal(read_queue_arguments, Map({name: value}), LIMITS).condition is conditions.QUEUE_DECLARE_VALUE
+
+
+def test_what_is_not_understood() -> None:
+    refused = refusal(read_queue_arguments, Map({"qpid.last_value_queue": 1}), LIMITS)
+    assert refused.condition is conditions.QUEUE_DECLARE_ARGUMENT
+    assert "qpid.priorities" in refused.text
+
+
+def test_octets() -> None:
+    assert octets_of(Map()) == 0
+    assert octets_of(Map({"a": None})) == 4 + 4 + 2 + 1

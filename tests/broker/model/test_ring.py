@@ -1,0 +1,147 @@
+"""The subscribers of a queue are asked by turns, and only those who can take something."""
+
+from __future__ import annotations
+
+import pytest
+from tests.broker.model.things import Sink, message, refusal
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE
+from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.model.ring import Consumer
+
+
+def queue_of(*consumers: Consumer, messages: int = 0) -> Queue:
+    queue = Queue("q")
+    for consumer in consumers:
+        queue.subscribe(consumer)
+    for at in range(messages):
+        queue.put(message(body=b"%d" % at))
+    return queue
+
+
+def test_messages_go_round() -> None:
+    a, b = Sink(), Sink()
+    queue = queue_of(a, b, messages=5)
+    assert queue.dispatch(3)
+    assert not queue.dispatch(3)
+    assert (a.bodies, b.bodies) == ([b"0", b"2", b"4"], [b"1", b"3"])
+    assert (queue.available, queue.acquired) == (0, 5)
+    assert {entry.state for entry in a.got} == {ACQUIRED}
+
+
+def test_one_that_says_no_is_not_asked_again_before_it_is_woken() -> None:
+    a, b = Sink(credit=1), Sink()
+    queue = queue_of(a, b, messages=4)
+    queue.dispatch(100)
+    assert (a.bodies, b.bodies, a.asked) == ([b"0"], [b"1", b"2", b"3"], 2)
+    for _ in range(10):
+        queue.put(message())
+        queue.dispatch(100)
+    assert a.asked == 2
+    a.credit = 1
+    queue.wake(a)
+    for _ in range(2):
+        queue.put(message(body=b"z"))
+    queue.dispatch(100)
+    assert a.bodies == [b"0", b"z"]
+
+
+def test_what_nobody_takes_has_its_place_and_its_mark_again() -> None:
+    queue = queue_of(Sink(credit=0), messages=2)
+    assert not queue.dispatch(100)
+    assert [entry.message.body for entry in queue.waiting()] == [b"0", b"1"]
+    assert [(entry.state, entry.redelivered) for entry in queue.all()] == [(AVAILABLE, False)] * 2
+
+
+def test_browsers_see_everything_and_take_nothing() -> None:
+    a, b = Sink(acquires=False), Sink(acquires=False, credit=1)
+    queue = queue_of(a, b, messages=3)
+    queue.dispatch(100)
+    assert (a.bodies, b.bodies) == ([b"0", b"1", b"2"], [b"0"])
+    assert queue.available == 3
+    b.credit = 10
+    queue.wake(b)
+    queue.put(message(body=b"3"))
+    queue.dispatch(100)
+    assert (a.bodies, b.bodies) == ([b"0", b"1", b"2", b"3"],) * 2
+
+
+def test_a_browser_that_has_seen_all_is_not_asked() -> None:
+    a = Sink(acquires=False)
+    queue = queue_of(a, messages=1)
+    assert not queue.dispatch(100)
+    for _ in range(5):
+        assert not queue.dispatch(100)
+    assert a.asked == 1
+
+
+def test_takers_and_browsers_side_by_side() -> None:
+    looks, takes = Sink(acquires=False), Sink()
+    queue = queue_of(looks, takes, messages=3)
+    queue.dispatch(100)
+    assert (looks.bodies, takes.bodies) == ([b"0", b"1", b"2"],) * 2
+
+
+def test_one_that_leaves_while_it_is_offered_something() -> None:
+    class Leaves(Sink):
+        def offer(self, entry: object) -> bool:
+            queue.unsubscribe(self)
+            return False
+
+    leaves, stays = Leaves(), Sink()
+    queue = queue_of(leaves, stays, messages=1)
+    queue.dispatch(100)
+    assert (stays.bodies, queue.subscribers) == ([b"0"], 1)
+
+
+def test_one_that_settles_at_once() -> None:
+    class Settles(Sink):
+        def offer(self, entry: object) -> bool:
+            return super().offer(entry) and queue.remove(self.got[-1])  # type: ignore[arg-type]  # it is an Entry
+
+    settles = Settles()
+    queue = queue_of(settles, messages=3)
+    queue.dispatch(100)
+    assert (len(settles.got), queue.messages) == (3, 0)
+
+
+@pytest.mark.rule("message.subscribe.exclusive.in-use")
+def test_one_that_wants_to_be_the_only_one() -> None:
+    queue = queue_of(Sink())
+    assert refusal(queue.subscribe, Sink(exclusive=True)).condition is conditions.SUBSCRIBE_EXCLUSIVE
+    alone = queue_of(Sink(exclusive=True))
+    assert refusal(alone.subscribe, Sink()).condition is conditions.SUBSCRIBE_EXCLUSIVE
+    assert (queue.subscribers, alone.subscribers) == (1, 1)
+
+
+@pytest.mark.rule("message.subscribe.simultaneous-subscriptions")
+def test_sixteen_subscriptions_and_more() -> None:
+    sinks = [Sink() for _ in range(1000)]
+    queue = queue_of(*sinks, messages=1000)
+    queue.dispatch(1000)
+    assert {len(sink.got) for sink in sinks} == {1}
+
+
+def test_who_is_able() -> None:
+    sent = message(immediate=True)
+    assert not queue_of(Sink(credit=0)).able(sent)
+    assert queue_of(Sink(credit=0), Sink(credit=1)).able(sent)
+    assert queue_of(Sink(acquires=False)).able(sent)
+
+
+def test_a_queue_is_stirred_only_when_somebody_may_take_something() -> None:
+    stirred: dict[Queue, None] = {}
+    queue = Queue("q", stirred=stirred)
+    queue.put(message())
+    assert not stirred
+    sink = Sink(credit=0)
+    queue.subscribe(sink)
+    assert list(stirred) == [queue]
+    stirred.clear()
+    queue.dispatch(1)
+    assert not stirred
+    queue.put(message())
+    assert not stirred
+    queue.wake(sink)
+    assert list(stirred) == [queue]

@@ -1,0 +1,67 @@
+"""What all exchanges have in common."""
+
+from __future__ import annotations
+
+import pytest
+from tests.broker.model.things import message
+
+from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.routing.direct import Direct
+from amqp_sansio.broker.routing.exchange import Exchange
+from amqp_sansio.spec.values import Map
+
+
+@pytest.mark.rule("exchange.bind.duplicates")
+def test_a_second_binding_of_the_same_key_is_none_and_its_arguments_do_not_count() -> None:
+    exchange, queue = Direct("x"), Queue("q")
+    first = exchange.bind(queue, "k", Map({"a": 1}))
+    assert first is not None
+    assert exchange.bind(queue, "k", Map({"a": 2})) is None
+    assert [(binding.key, binding.arguments) for binding in exchange] == [("k", Map({"a": 1}))]
+    assert len(exchange) == 1
+    assert "'k'" in repr(first)
+
+
+def test_what_there_is() -> None:
+    exchange, a, b, c = Direct("x"), Queue("a"), Queue("b"), Queue("c")
+    one, two = Map({"n": 1}), Map({"n": 2})
+    exchange.bind(a, "k", one)
+    exchange.bind(a, "l", two)
+    exchange.bind(b, "k")
+    yes = [
+        (None, None, None), (a, None, None), (None, "k", None), (a, "l", None), (a, "k", one), (a, None, two),
+        (None, "l", two), (None, None, one), (b, "k", Map()),
+    ]  # fmt: skip
+    no = [
+        (c, None, None), (None, "z", None), (b, "l", None), (a, "k", two), (b, None, one), (None, "k", two), (c, "k", one),
+        (None, None, Map({"n": 3})),
+    ]  # fmt: skip
+    assert [exchange.has(*each) for each in yes] == [True] * len(yes)
+    assert [exchange.has(*each) for each in no] == [False] * len(no)
+    assert (a in exchange, c in exchange, exchange.has_key("l")) == (True, False, True)
+
+
+def test_an_unbound_queue_leaves_nothing_behind() -> None:
+    exchange, a, b = Direct("x"), Queue("a"), Queue("b")
+    exchange.bind(a, "k")
+    exchange.bind(b, "k")
+    assert exchange.unbind(a, "z") is None
+    for queue in (a, b):
+        removed = exchange.unbind(queue, "k")
+        assert removed is not None
+        assert not queue.bindings
+    assert not exchange.has(None, None, None)
+    assert not exchange.has_key("k")
+    assert exchange.was_bound
+
+
+def test_a_type_says_how_it_routes() -> None:
+    base = Exchange("x")
+    assert bool(base)
+    with pytest.raises(NotImplementedError):
+        base.route(message())
+    with pytest.raises(NotImplementedError):
+        base.bind(Queue("q"), "k")
+    (binding,) = base
+    with pytest.raises(NotImplementedError):
+        base.removed(binding)
