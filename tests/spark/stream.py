@@ -16,7 +16,7 @@ def main() -> None:
     folder, out, checkpoint = sys.argv[1:]
     with quiet():
         spark = open_session("local[2]", settings={"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"})
-        Watch(spark, folder, out, checkpoint, OPTIONS, options={"filesPerTrigger": "1"}).run(once=True)
+        Watch(spark, folder, out, checkpoint, OPTIONS, options={"maxFilesPerTrigger": "1", "closed": "all"}).run(once=True)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,8 @@ def test_real_recordings_give_the_tables_of_the_plain_replay(spark: SparkSession
 def test_the_tables_do_not_depend_on_how_the_work_is_cut(
     spark: SparkSession, cuts: list[Path], tmp_path: Path, split: int, tasks: int, resync: str, in_order: bool
 ) -> None:
-    settings = {"splitOctets": str(split), "resync": resync, "batchRows": "500" if split < 1 << 20 else "10000"}
+    settings = {"split": str(split), "resync": resync}
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 500 if split < 1 << 20 else 10000)
     run(spark, names(cuts if in_order else cuts[::-1]), str(tmp_path), OPTIONS, tasks=tasks, options=settings)
     assert differing(truth(cuts), published(tmp_path)) == {}
 

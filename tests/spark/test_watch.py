@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 SOAK = os.environ.get("AMQP_PROFILE") == "soak"
 KILLS = 20 if SOAK else 2
-ONE_AT_A_TIME = {"filesPerTrigger": "1"}
+ONE_AT_A_TIME = {"maxFilesPerTrigger": "1", "closed": "all"}
 
 
 @pytest.fixture(scope="module")
@@ -53,17 +53,17 @@ def test_a_stream_that_goes_on_gives_what_the_batch_gives_at_every_stop(
 
 def test_a_stream_with_other_options_or_folders_is_refused(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:
     folder, out, checkpoint = str(cuts[0].parent), str(tmp_path / "out"), str(tmp_path / "checkpoint")
-    Watch(spark, folder, out, checkpoint, ReplayOptions(tables=("dtx",))).run(once=True)
+    Watch(spark, folder, out, checkpoint, ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(once=True)
     with pytest.raises(PipelineError, match="started with another tables, body_head"):
         Watch(spark, folder, out, checkpoint, ReplayOptions(tables=("dtx", "credit"), body_head=3)).run(once=True)
     with pytest.raises(PipelineError, match="not of the same stream"):
-        Watch(spark, folder, str(tmp_path / "other"), checkpoint, ReplayOptions(tables=("dtx",))).run(once=True)
+        Watch(spark, folder, str(tmp_path / "other"), checkpoint, ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(once=True)
     with pytest.raises(PipelineError, match="not of the same stream"):
-        Watch(spark, folder, out, str(tmp_path / "another"), ReplayOptions(tables=("dtx",))).run(once=True)
+        Watch(spark, folder, out, str(tmp_path / "another"), ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(once=True)
     (tmp_path / "tables" / "dtx").mkdir(parents=True)
     (tmp_path / "tables" / MANIFEST).write_text("{}")
     with pytest.raises(PipelineError, match="not of a stream"):
-        Watch(spark, folder, str(tmp_path / "tables"), str(tmp_path / "third"), ReplayOptions(tables=("dtx",))).run(once=True)
+        Watch(spark, folder, str(tmp_path / "tables"), str(tmp_path / "third"), ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(once=True)
 
 
 def start(folder: Path, out: Path, checkpoint: Path) -> subprocess.Popen[bytes]:

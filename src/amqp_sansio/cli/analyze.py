@@ -16,10 +16,10 @@ def analyze(given: argparse.Namespace) -> int:
     from amqp_sansio.spark.place import Place
     from amqp_sansio.spark.progress import Progress
     from amqp_sansio.spark.quiet import quiet
-    from amqp_sansio.spark.sources import require_captures
+    from amqp_sansio.spark.sources import files_of
 
     # Whatever can be seen to be wrong is said before Spark takes its seconds to start.
-    require_captures(given.files)
+    files = files_of(given.files)
     place = Place(given.out)
     place.open()
     place.discard()
@@ -27,8 +27,8 @@ def analyze(given: argparse.Namespace) -> int:
     with quiet():
         spark = open_session(given.master, settings=dict(given.conf))
         try:
-            with Progress(spark, f"amqp-sansio: {len(given.files)} captures"):
-                outcome = run(spark, given.files, given.out, plan)
+            with Progress(spark, f"amqp-sansio: {len(files)} capture{'' if len(files) == 1 else 's'}"):
+                outcome = run(spark, files, given.out, plan)
         finally:
             spark.stop()
     return report(outcome, given.json)

@@ -163,6 +163,12 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             )
             verb.add_argument("--checkpoint", required=True, metavar="DIR", help="where the stream remembers how far it is")
             verb.add_argument("--once", action="store_true", help="read what is there and leave")
+            verb.add_argument(
+                "--closed",
+                choices=("newest", "done", "all"),
+                help="when nobody writes to a file any more: there is a newer one (newest), NAME.done stands beside it (done), "
+                "it is there (all); newest, with --once all but for a file that grows",
+            )
         verb.add_argument(
             "--port",
             action="append",

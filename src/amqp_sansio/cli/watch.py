@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from amqp_sansio.cli.output import complain
 from amqp_sansio.cli.pipeline import plan_of, report
 
 
@@ -15,10 +16,10 @@ def watch(given: argparse.Namespace) -> int:
     from amqp_sansio.spark.place import Place
     from amqp_sansio.spark.progress import Progress
     from amqp_sansio.spark.quiet import quiet
-    from amqp_sansio.spark.sources import require_folder
+    from amqp_sansio.spark.sources import Newest
     from amqp_sansio.spark.watch import Watch
 
-    require_folder(given.folder)
+    newest = Newest(given.folder)
     plan = plan_of(given)
     place = Place(given.out)
     place.open()
@@ -26,7 +27,14 @@ def watch(given: argparse.Namespace) -> int:
     with quiet():
         spark = open_session(given.master, settings=dict(given.conf))
         try:
-            stream = Watch(spark, given.folder, given.out, given.checkpoint, plan)
+            closed = given.closed or "newest"
+            if given.once and given.closed is None:
+                # Everything that is there, but for a file that grows before our eyes: what comes later would never be read.
+                growing = newest.growing()
+                closed = "newest" if growing else "all"
+                if growing:
+                    complain(f"{growing} is still being written to: it is left for the next time")
+            stream = Watch(spark, given.folder, given.out, given.checkpoint, plan, options={"closed": closed})
             with Progress(spark, f"amqp-sansio: {given.folder}", count=stream.count):
                 outcome = stream.run(once=given.once)
         finally:

@@ -15,7 +15,7 @@ from amqp_sansio.spark.manifest import manifest_of
 from amqp_sansio.spark.passes import read_tables, replayed, split, write_tables
 from amqp_sansio.spark.place import STREAM, Place
 from amqp_sansio.spark.session import cores_of, prepare
-from amqp_sansio.spark.sources import octets_of, read_packets
+from amqp_sansio.spark.sources import files_of, octets_of, read_packets
 from amqp_sansio.spark.writer import Written, write_empty
 
 if TYPE_CHECKING:
@@ -63,8 +63,9 @@ def analyze(
         return read_tables(spark, out, plan.tables)
     prepare(spark)
     with told("the captures cannot be read"):
-        packets = read_packets(spark, captures, options)
-    return split(replayed(packets, plan, tasks or tasks_for(spark, captures)), plan.tables)
+        files = files_of(captures)
+        packets = read_packets(spark, files, options)
+    return split(replayed(packets, plan, tasks or tasks_for(spark, files)), plan.tables)
 
 
 def run(
@@ -82,18 +83,19 @@ def run(
     """
     began = time.monotonic()
     place = Place(out)
+    with told("the captures cannot be read"):
+        sources = files_of(captures)
     place.open()
     try:
         if place.read(STREAM) is not None:
             raise PipelineError(f"{out}: holds what `watch` writes; analyze into another folder")
         prepare(spark)
-        with told("the captures cannot be read"):
-            packets = read_packets(spark, captures, options)
         with told("the analysis failed, nothing was published"):
-            files = write_tables(replayed(packets, plan, tasks or tasks_for(spark, captures)), place.work, "part")
+            packets = read_packets(spark, sources, options)
+            files = write_tables(replayed(packets, plan, tasks or tasks_for(spark, sources)), place.work, "part")
         written = {file.table for file in files}
         files += [write_empty(place.work, table) for table in plan.tables if table not in written]
-        place.publish(plan.tables, manifest_of(place, files, captures, plan))
+        place.publish(plan.tables, manifest_of(place, files, sources, plan))
     finally:
         place.discard()
     return outcome(spark, out, plan, files, began)

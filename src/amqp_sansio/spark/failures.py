@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.spark.errors import PipelineError
 
 _RAISED: Final = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Damage|Interrupt)): (.+)$", re.MULTILINE)
@@ -42,5 +43,7 @@ def told(doing: str) -> Iterator[None]:
 
     try:
         yield
+    except CaptureError as error:
+        raise PipelineError(str(error)) from error
     except (PySparkException, Py4JError, OSError) as error:
         raise PipelineError(f"{doing}: {reason_of(error)}") from error
