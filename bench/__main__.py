@@ -12,7 +12,7 @@ import sys
 from importlib.metadata import version
 from typing import Final, NamedTuple
 
-from bench import memory, ours, peer_pamqp, peer_pika
+from bench import broker, memory, model, ours, peer_pamqp, peer_pika
 from bench.harness import Fresh, once, progress, ratio, rounds
 from bench.messages import messages
 
@@ -116,6 +116,8 @@ def main() -> int:
     peers = ", ".join(f"{name} {version(name)}" for name in ("pamqp", "pika"))
     print(f"Python {platform.python_version()}, {peers}; {arguments.rounds} rounds of {arguments.messages} messages, in turns")
     missed = compare(arguments.messages, arguments.rounds) + remember() + linear(arguments.messages)
+    missed += model.flat(arguments.messages, arguments.rounds) + model.memory()
+    missed += broker.through_broker(arguments.rounds)
     print()
     for line in missed:
         print(f"missed: {line}")

@@ -124,6 +124,7 @@ ROWS: Final[dict[str, Row]] = {
     "dtx.end: no branch": Row(409, 409),
     "dtx.end: not associated": Row(409, 409),
     "dtx.end: another branch is active": Row(409, 503),
+    "dtx.end: suspended already": Row(409, 409),
     "dtx.end: suspend and fail": Row(530, 503),
     "dtx.prepare: wrong state": Row(409, 409),
     "dtx.prepare: unknown branch": Row(404, 404),

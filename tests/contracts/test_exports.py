@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 LIST = Path(__file__).with_name("public_names.txt")
-MODULES = ("amqp_sansio", "amqp_sansio.events", "amqp_sansio.errors", "amqp_sansio.config", "amqp_sansio.limits")
+MODULES = (
+    "amqp_sansio",
+    "amqp_sansio.broker",
+    "amqp_sansio.events",
+    "amqp_sansio.errors",
+    "amqp_sansio.config",
+    "amqp_sansio.limits",
+)
 
 
 def names(module: str) -> list[str]:

@@ -14,9 +14,11 @@ from typing import Final
 import amqp_sansio.events
 import amqp_sansio.tables
 from amqp_sansio import errors, limits
+from amqp_sansio.broker import conditions
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.spec import rules
 from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import demarcation
 from tools.docs import conformance
 from tools.docs.diagrams import svg
@@ -118,16 +120,25 @@ def _documented_fields(cls: type) -> Iterator[tuple[str, str, str]]:
 
 def limits_page() -> str:
     """Every limit with its default."""
-    rows: list[tuple[str, ...]] = []
-    for name, _source, words in _documented_fields(limits.Limits):
-        value = getattr(limits.DEFAULT_LIMITS, name)
-        shown = f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:g}"
-        rows.append((f"`{name}`", shown, _cell(words)))
+    head = ("name", "default", "what it bounds")
     return (
         "# Limits\n\nEvery limit has a name, a default and a test at the limit less one, at the limit and at the limit plus\n"
         "one. A peer that goes beyond one is answered as a violation whose rule is `limits.` and the name; a caller\n"
         "that does is told by `LimitError`. Pass your own as `limits=Limits(...)` in a config.\n\n"
-    ) + _table(("name", "default", "what it bounds"), rows)
+        + _table(head, _limits(limits.Limits, limits.DEFAULT_LIMITS))
+        + "\n## Of a broker\n\nA client that goes beyond one is refused with 506, unless another answer is named. Pass\n"
+        "your own as `BrokerConfig(limits=BrokerLimits(...))`.\n\n"
+        + _table(head, _limits(limits.BrokerLimits, limits.DEFAULT_BROKER_LIMITS))
+    )
+
+
+def _limits(kind: type, defaults: object) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for name, _source, words in _documented_fields(kind):
+        value = getattr(defaults, name)
+        shown = f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:g}"
+        rows.append((f"`{name}`", shown, _cell(words)))
+    return rows
 
 
 def events_page() -> str:
@@ -180,10 +191,28 @@ def protocol_page() -> str:
     return "".join(parts)
 
 
+def refusals_page() -> str:
+    """Every reason for which the broker refuses a command, with both error codes."""
+
+    def code(value: ErrorCode | None) -> str:
+        return "let pass" if value is None else f"{int(value)} {value.name.lower().replace('_', '-')}"
+
+    rows = [
+        (_cell(condition.name), code(condition.spec), code(condition.qpid), f"`{condition.rule}`" if condition.rule else "")
+        for condition in conditions.CONDITIONS.values()
+    ]
+    return (
+        '# Why a broker refuses\n\nThe codes of execution.exception: those of the letter (`error_codes="spec"`) and those of '
+        'deployed brokers\n(`"qpid"`, the default). Where the specification gives no code both are alike. «Let pass» means '
+        "that the profile\ndoes not refuse at all. The rows stand in `amqp_sansio.broker.conditions`; each has a test.\n\n"
+    ) + _table(("command: reason", "spec", "qpid", "rule"), rows)
+
+
 PAGES: Final = {
     "reference/states.md": diagrams,
     "reference/conformance.md": conformance_page,
     "reference/limits.md": limits_page,
+    "reference/refusals.md": refusals_page,
     "reference/events.md": events_page,
     "reference/errors.md": errors_page,
     "reference/vocabulary.md": protocol_page,

@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from amqp_sansio.config import ErrorCodes
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 
@@ -33,6 +34,9 @@ class BrokerConfig:
     """True: durable changes come out as entries (`Broker.journal`), and what depends on them waits for `Broker.journalled`."""
     epoch: float | None = None
     """POSIX seconds at moment 0 of the broker's clock.  None: unknown, and no expiration is written into messages."""
+    error_codes: ErrorCodes = "qpid"
+    """What is refused, and with which code, where deployed brokers differ from the letter; connections that are made without a
+    `ServerConfig` answer so, others as their profile says."""
     limits: BrokerLimits = DEFAULT_BROKER_LIMITS
 
 

@@ -7,7 +7,6 @@ safe.  Whatever depends on an entry (a completion, a result, a message becoming 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from amqp_sansio.broker.operations import Entry, Operation
 from amqp_sansio.errors import LocalProtocolError
@@ -23,7 +22,7 @@ class Journal:
     __slots__ = ("_taken", "_untaken", "_waiting", "done", "enabled", "last")
 
     def __init__(self, enabled: bool = False, last: int = 0) -> None:
-        self.enabled: Final = enabled
+        self.enabled = enabled
         self.last = last
         self.done = last
         self._taken = last

@@ -225,7 +225,8 @@ class Channel:
         """The session is taken to another transport: here it is detached, and lives on."""
         session = self.session
         if session is not None:
-            self.say(controls.Detached(session.name, DetachCode.SESSION_BUSY))
+            if self.carrier.closed_cause is None:
+                self.say(controls.Detached(session.name, DetachCode.SESSION_BUSY))
             text = "taken to another transport"
             attachment.leave(session, Origin.PEER, DetachCode.SESSION_BUSY, text, keep=True)
 

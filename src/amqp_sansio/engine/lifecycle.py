@@ -102,6 +102,11 @@ class Lifecycle:
         return self._ended and not self._lingering and not self._events and not self._outbox
 
     @property
+    def eventful(self) -> bool:
+        """True when `next_event` has something that was not handed out, for which nothing needs to be read."""
+        return bool(self._events)
+
+    @property
     def is_open(self) -> bool:
         """True between open-ok and close."""
         return self._open and self.closed_cause is None

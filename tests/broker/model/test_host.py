@@ -475,8 +475,16 @@ def test_octets_of_arguments_below_at_and_beyond_their_limit(more: int) -> None:
         assert host.argument_octets == 0
 
 
-def test_a_queue_of_one_host_is_not_that_of_another() -> None:
+@pytest.mark.rule("connection.open.virtual-host.separation")
+def test_what_is_in_one_host_is_not_in_another() -> None:
     one, two = VirtualHost("one"), VirtualHost("two")
     one.declare_queue("q")
+    one.declare_exchange("x", "direct")
+    one.bind("q", "amq.direct", "k")
+    publish(one, "amq.direct", "k")
+    assert two.query_exchange("x").not_found
+    assert refusal(two.destination, "x").condition is conditions.TRANSFER_NO_EXCHANGE
+    assert publish(two, "amq.direct", "k").queues == ()
+    assert (one.messages, two.messages, two.bindings) == (1, 0, 0)
     assert isinstance(one.queues["q"], Queue)
     assert two.query_queue("q") == QueueQueryResult()

@@ -17,10 +17,12 @@ from amqp_sansio.wire.layouts.properties import write_properties
 INTAKE = Intake()
 
 
-def message(key: str = "k", body: bytes = b"", exchange: str = "", now: float = 0.0, **properties: Any) -> Message:
+def message(
+    key: str = "k", body: bytes = b"", exchange: str = "", now: float = 0.0, intake: Intake = INTAKE, **properties: Any
+) -> Message:
     """A message with these delivery- and message-properties."""
     header = write_properties(routing_key=key, **properties)
-    return INTAKE.read(Transfer(exchange, 0, 0), header, body, now)
+    return intake.read(Transfer(exchange, 0, 0), header, body, now)
 
 
 class Sink:
@@ -64,7 +66,7 @@ def durable_host(**settings: Any) -> VirtualHost:
 
 def publish(host: VirtualHost, exchange: str, key: str, body: bytes = b"", explicit: bool = True, **properties: Any) -> Any:
     """Routes and enqueues; what became of it."""
-    sent = message(key, body, exchange, **properties)
+    sent = message(key, body, exchange, intake=host.intake, **properties)
     routed = host.route(host.destination(exchange), sent, explicit)
     host.enqueue(sent, routed.queues)
     return routed

@@ -1,0 +1,306 @@
+"""The broker: many connections on virtual hosts in memory.  Octets in, octets out, no I/O, time by `tick`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
+from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.intake import Intake
+from amqp_sansio.broker.operations import Entry
+from amqp_sansio.broker.peer.agenda import Agenda
+from amqp_sansio.broker.peer.holder import Holder, Key
+from amqp_sansio.broker.peer.peer import Peer
+from amqp_sansio.broker.peer.site import Site
+from amqp_sansio.broker.peer.throttle import Throttle
+from amqp_sansio.config import Profile, ServerConfig
+from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.events import Event
+from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.limits import BrokerLimits
+
+TURN: Final = 64
+"""Deliveries at most between two events: whoever is read waits for no more."""
+
+
+class Broker:
+    """A broker in memory.
+
+    Connections come from `connect`; their sockets are yours.  The order in a loop: `Peer.receive_data`, `events`, `tick`, and
+    for each of `ready`, `Peer.data_to_send`.  What a client says never makes it raise.
+
+    Sessions are known by virtual host, identity and name, and outlive their connection for as long as they were granted.
+    """
+
+    def __init__(self, config: BrokerConfig = DEFAULT_BROKER_CONFIG) -> None:
+        self.config: Final = config
+        self.limits: Final[BrokerLimits] = config.limits
+        self.now: float | None = None
+        """The moment of the last tick; None before the first."""
+        self.journals: Final = Journal(config.journal)
+        """What is written down of durable changes, and what waits for it."""
+        self.intake: Final = Intake(config.epoch)
+        """Who makes messages of what is published, and numbers them."""
+        self.sites: Final[dict[str, Site]] = {}
+        self.sessions: Final[dict[Key, Holder]] = {}
+        """All sessions, attached or kept."""
+        self.agenda: Final[Agenda[Peer | Holder]] = Agenda()
+        self.settling: Final[dict[Holder, None]] = {}
+        """Who has publishes to accept or to reject."""
+        self.bereaved: Final[list[tuple[Holder, str]]] = []
+        """Who must hear that a queue is gone, and what."""
+        self.throttle: Final = Throttle(config.limits.throttle_messages)
+        self._peers: Final[dict[Peer, None]] = {}
+        self._turns: Final[deque[Peer]] = deque()
+        self._blocked: Final[dict[Peer, None]] = {}  # not read before their octets are taken
+        self._ready: Final[dict[Peer, None]] = {}
+        self._untold: Final[dict[Peer | Holder, None]] = {}  # who does not know yet what time it is
+        self._kept: Final[dict[tuple[str, str], int]] = {}
+        if config.virtual_hosts is not None:
+            for name in config.virtual_hosts:
+                self.sites[name] = Site(self, name)
+
+    # --- connections ------------------------------------------------------------------------------------------------------
+
+    def connect(self, config: ServerConfig | None = None) -> Peer:
+        """A new connection, which waits for its client.  Raises what `ServerConnection` raises for a config.
+
+        Who may connect, and by which mechanisms, is in the config; its `virtual_hosts` narrow those of the broker.
+        """
+        if config is not None and not isinstance(config, ServerConfig):
+            raise EncodeError("config", f"takes a ServerConfig, not {type(config).__name__}")
+        if config is None:
+            config = ServerConfig(profile=Profile(error_codes=self.config.error_codes))
+        # What a header says is read once by the model, for all messages that share it, and is refused there when it is wrong.
+        peer = Peer(self, attrs.evolve(config, headers="lazy"))
+        self._peers[peer] = None
+        self._untold[peer] = None
+        return peer
+
+    @property
+    def peers(self) -> tuple[Peer, ...]:
+        """The connections that are not over."""
+        return tuple(self._peers)
+
+    def ready(self) -> tuple[Peer, ...]:
+        """Who has octets to send now, or has ended.  Costs nothing for the others."""
+        ready = tuple(self._ready)
+        for peer in ready:
+            if peer.ended:
+                del self._ready[peer]
+        return ready
+
+    # --- events -----------------------------------------------------------------------------------------------------------
+
+    def next_event(self) -> tuple[Peer, Event] | None:
+        """The next thing that happened, and on which connection; None when there is nothing to read.
+
+        The broker has acted on it when it is handed out.  Connections take turns, one event each, and deliveries go on in
+        between, so that nobody waits for another's flood.
+        """
+        turns = self._turns
+        while turns:
+            peer = turns.popleft()
+            if peer.full and not peer.eof:
+                peer.in_turn = False
+                self._blocked[peer] = None
+                continue
+            connection = peer.connection
+            connection.now = self.now
+            event = connection.next_event()
+            if event is None:
+                peer.in_turn = False
+                if connection.bytes_to_send:
+                    self._ready[peer] = None
+                continue
+            turns.append(peer)
+            peer.act(event)
+            if connection.bytes_to_send:
+                self._ready[peer] = None
+            if self.bereaved:
+                self._bereave()
+            site = peer.site
+            if site is not None and site.host.stirred:
+                site.dispatch(TURN)
+            return peer, event
+        self._work()
+        return None
+
+    def events(self) -> Iterator[tuple[Peer, Event]]:
+        """All that happened, until there is nothing for now."""
+        while (happened := self.next_event()) is not None:
+            yield happened
+
+    def _work(self) -> None:
+        """Does what is left to do where nothing is to be read."""
+        busy = True
+        while busy:
+            busy = False
+            for site in self.sites.values():
+                if site.host.stirred:
+                    busy = site.dispatch(TURN) or busy
+            if self.settling:
+                settling = list(self.settling)
+                self.settling.clear()
+                for holder in settling:
+                    holder.settle()
+            if self.bereaved:
+                busy = True
+                self._bereave()
+        if self.throttle.busy:
+            self.throttle.relieve()
+
+    def _bereave(self) -> None:
+        bereaved = self.bereaved[:]
+        self.bereaved.clear()
+        for holder, text in bereaved:
+            holder.bereave(text)
+
+    # --- what peers and sessions tell -------------------------------------------------------------------------------------
+
+    def stored(self, peer: Peer) -> None:
+        """The connection has octets to read, or their end."""
+        self._untold[peer] = None
+        if not peer.in_turn:
+            peer.in_turn = True
+            self._turns.append(peer)
+        if peer.eof:
+            self._blocked.pop(peer, None)
+
+    def taken(self, peer: Peer) -> None:
+        """The octets of the connection were taken: who waited for room goes on."""
+        self._untold[peer] = None
+        self._ready.pop(peer, None)
+        if peer in self._blocked:
+            del self._blocked[peer]
+            self.stored(peer)
+        if peer.stalled:
+            stalled = list(peer.stalled)
+            peer.stalled.clear()
+            for consumer in stalled:
+                consumer.wake()
+            if peer.site is not None:
+                peer.site.dispatch(TURN)
+        if peer.connection.bytes_to_send:
+            self._ready[peer] = None
+
+    def wrote(self, peer: Peer) -> None:
+        """The connection may have octets to send."""
+        self._ready[peer] = None
+
+    def left(self, peer: Peer) -> None:
+        """The connection is over."""
+        self._peers.pop(peer, None)
+        self._untold.pop(peer, None)
+        self._blocked.pop(peer, None)
+        self.agenda.forget(peer)
+        self._ready[peer] = None
+
+    def may_keep(self, key: Key) -> bool:
+        """Whether one more session of that identity may outlive its connection."""
+        return self._kept.get(key[:2], 0) < self.limits.kept_sessions
+
+    def count_kept(self, holder: Holder, by: int) -> None:
+        """A session that outlives its connection begins or ends."""
+        if holder.kept:
+            whose = holder.key[:2]
+            count = self._kept.get(whose, 0) + by
+            if count:
+                self._kept[whose] = count
+            else:
+                self._kept.pop(whose, None)
+
+    def keep(self, holder: Holder) -> None:
+        """The session is detached and lives on: its time begins."""
+        if self.now is not None:
+            self._tick_holder(holder, self.now)
+        else:
+            self._untold[holder] = None
+
+    # --- virtual hosts ----------------------------------------------------------------------------------------------------
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a virtual host, or could be one."""
+        return self.config.virtual_hosts is None or name in self.config.virtual_hosts
+
+    def open(self, name: str) -> Site | None:
+        """The virtual host of that name, made when it is not there yet; None when it may not be."""
+        site = self.sites.get(name)
+        if site is None and self.exists(name) and len(self.sites) < self.limits.virtual_hosts:
+            site = self.sites[name] = Site(self, name)
+        return site
+
+    def host(self, name: str = "") -> VirtualHost:
+        """The model of a virtual host, made when it is not there yet.
+
+        Raises LocalProtocolError for one that the config does not know, LimitError for one too many.
+        """
+        site = self.open(name)
+        if site is None:
+            hosts = self.config.virtual_hosts
+            if hosts is not None:
+                legal = tuple([repr(each) for each in hosts])
+                raise LocalProtocolError(f"host({name!r})", "no such virtual host", legal, "BrokerConfig.virtual_hosts")
+            raise LimitError("virtual_hosts", self.limits.virtual_hosts, len(self.sites) + 1)
+        return site.host
+
+    # --- time -------------------------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> float | None:
+        """Does what is due at `now` (monotonic seconds) and answers when to call again, None when no time matters.
+
+        Heartbeats, handshakes and connections that are silent, sessions that were kept long enough, messages that expire,
+        branches that time out.
+        """
+        self.now = now = now + 0.0  # what is no number is refused before anything has changed
+        due = dict.fromkeys(self._untold)
+        self._untold.clear()
+        for each in self.agenda.due(now):
+            due[each] = None
+        for each in due:
+            if isinstance(each, Peer):
+                self._tick_peer(each, now)
+            else:
+                self._tick_holder(each, now)
+        moment = self.agenda.next
+        for site in self.sites.values():
+            moment = earliest(moment, site.tick(now))
+        self._work()
+        return now if self._turns else moment
+
+    def _tick_peer(self, peer: Peer, now: float) -> None:
+        moment = peer.connection.tick(now)
+        if peer.ended:
+            return
+        self.agenda.note(peer, moment)
+        if peer.connection.bytes_to_send:
+            self._ready[peer] = None
+        if peer.connection.eventful:
+            self.stored(peer)
+            self._untold.pop(peer, None)
+
+    def _tick_holder(self, holder: Holder, now: float) -> None:
+        moment = holder.session.tick(now)
+        if holder.session.state == "ended":
+            holder.end()
+        elif not holder.ended:
+            self.agenda.note(holder, moment)
+
+    # --- the journal ------------------------------------------------------------------------------------------------------
+
+    def journal(self) -> tuple[Entry, ...]:
+        """The durable changes since the last call, in order: store them, then say so with `journalled`."""
+        return self.journals.take()
+
+    def journalled(self, number: int) -> None:
+        """The entries up to this number are stored: what waited for them happens now.  LocalProtocolError for one not taken."""
+        self.journals.journalled(number)
+        self._work()
+
+    def __repr__(self) -> str:
+        return f"<Broker: {len(self._peers)} connections, {len(self.sessions)} sessions, {len(self.sites)} virtual hosts>"

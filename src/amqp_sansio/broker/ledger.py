@@ -1,0 +1,196 @@
+"""What is durable, as plain values: where the operations of a snapshot and of later journal entries are added up.
+
+It knows nothing of the model: a broker is built from it once everything is in.  Operations that cannot follow on what is there
+raise RestoreError, so that a journal with a hole in it is never taken for a whole one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from amqp_sansio.broker.operations import (
+    Bound,
+    BranchDecided,
+    BranchEnded,
+    BranchPrepared,
+    Dequeued,
+    Enqueued,
+    Entry,
+    ExchangeDeclared,
+    ExchangeDeleted,
+    MessageStored,
+    Operation,
+    QueueDeclared,
+    QueueDeleted,
+    Unbound,
+    XidKey,
+)
+from amqp_sansio.errors import RestoreError
+
+
+class HostLedger:
+    """The durable part of one virtual host."""
+
+    __slots__ = ("_places", "bindings", "branches", "contents", "decided", "exchanges", "messages", "name", "queues")
+
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
+        self.exchanges: Final[dict[str, ExchangeDeclared]] = {}
+        """The predeclared ones apart."""
+        self.queues: Final[dict[str, QueueDeclared]] = {}
+        self.bindings: Final[dict[str, dict[tuple[str, str], Bound]]] = {}
+        """By queue, and then by exchange and key."""
+        self.messages: Final[dict[int, MessageStored]] = {}
+        self.contents: Final[dict[str, dict[int, bool]]] = {}
+        """By queue, the numbers of its messages in their order, and whether each counts as redelivered."""
+        self.branches: Final[dict[XidKey, BranchPrepared]] = {}
+        """Prepared, or decided by an administrator."""
+        self.decided: Final[dict[XidKey, int]] = {}
+        """The status of those that are decided."""
+        self._places: dict[int, int] = {}  # on how many queues and in how many branches each message is
+
+    def apply(self, operation: Operation) -> None:
+        """One operation happened.  ValueError or KeyError when it cannot follow on what is there."""
+        match operation:
+            case MessageStored():
+                _new(self.messages, operation.number, operation, "message")
+                self._places[operation.number] = 0
+            case Enqueued():
+                if operation.number not in self.messages:
+                    raise KeyError(f"message {operation.number}")
+                _new(self.contents[operation.queue], operation.number, operation.redelivered, "message on the queue")
+                self._places[operation.number] += 1
+            case Dequeued():
+                del self.contents[operation.queue][operation.number]
+                self._leaves(operation.number)
+            case BranchPrepared() | BranchDecided() | BranchEnded():
+                self._branch(operation)
+            case _:
+                self._topology(operation)
+
+    def _topology(self, operation: Operation) -> None:
+        match operation:
+            case QueueDeclared():
+                _new(self.queues, operation.queue, _told_apart(operation), "queue")
+                self.contents[operation.queue] = {}
+                self.bindings[operation.queue] = {}
+            case QueueDeleted():
+                self._delete_queue(operation.queue)
+            case ExchangeDeclared():
+                _new(self.exchanges, operation.exchange, operation, "exchange")
+            case ExchangeDeleted():
+                del self.exchanges[operation.exchange]
+                for bindings in self.bindings.values():
+                    for key in [key for key in bindings if key[0] == operation.exchange]:
+                        del bindings[key]
+            case Bound():
+                _new(self.bindings[operation.queue], (operation.exchange, operation.key), operation, "binding")
+            case Unbound():
+                del self.bindings[operation.queue][operation.exchange, operation.key]
+            case _:
+                raise ValueError(f"{type(operation).__name__} is no operation that this version knows")
+
+    def _branch(self, operation: BranchPrepared | BranchDecided | BranchEnded) -> None:
+        xid = operation.xid
+        if isinstance(operation, BranchPrepared):
+            for number, _ in operation.published:
+                self._places[number] += 1
+            _new(self.branches, xid, operation, "branch")
+            return
+        branch = self.branches[xid]
+        if isinstance(operation, BranchDecided):
+            self.branches[xid] = BranchPrepared(self.name, xid, timeout=branch.timeout)
+            self.decided[xid] = operation.status
+        else:
+            del self.branches[xid]
+            self.decided.pop(xid, None)
+        for number, _ in branch.published:
+            self._leaves(number)
+
+    def _delete_queue(self, name: str) -> None:
+        del self.queues[name], self.bindings[name]
+        # One of the same name that is declared later is another one: branches must not find it.
+        for xid, b in self.branches.items():
+            if name not in [queue for _, queues in b.published for queue in queues] + [queue for queue, _ in b.accepted]:
+                continue
+            published = [(number, tuple([queue for queue in queues if queue != name])) for number, queues in b.published]
+            accepted = [(queue, number) for queue, number in b.accepted if queue != name]
+            self.branches[xid] = BranchPrepared(self.name, xid, published, accepted, b.timeout)
+        for number in self.contents.pop(name):
+            self._leaves(number)
+
+    def _leaves(self, number: int) -> None:
+        """A message has left one of its places; with the last one it is forgotten."""
+        self._places[number] -= 1
+        if not self._places[number]:
+            del self._places[number], self.messages[number]
+
+    def operations(self) -> tuple[Operation, ...]:
+        """What makes the same of an empty host."""
+        made: list[Operation] = [*self.exchanges.values(), *self.queues.values()]
+        for bindings in self.bindings.values():
+            made += bindings.values()
+        made += [message for _, message in sorted(self.messages.items())]
+        for queue, contents in self.contents.items():
+            made += [Enqueued(self.name, queue, number, redelivered) for number, redelivered in contents.items()]
+        made += self.branches.values()
+        made += [BranchDecided(self.name, xid, self.decided[xid]) for xid in self.branches if xid in self.decided]
+        return tuple(made)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HostLedger):
+            return NotImplemented
+        return self.operations() == other.operations()
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def __repr__(self) -> str:
+        return f"<HostLedger {self.name!r}: {len(self.queues)} queues, {len(self.messages)} messages>"
+
+
+def _told_apart(q: QueueDeclared) -> QueueDeclared:
+    """Whether a queue is exclusive matters only where it goes with its owner: the others stay, and become everybody's."""
+    return QueueDeclared(q.host, q.queue, q.alternate, q.exclusive and q.auto_delete, q.auto_delete, q.arguments)
+
+
+def _new(known: dict, key: object, value: object, what: str) -> None:  # type: ignore[type-arg]  # several kinds of dicts
+    if key in known:
+        raise ValueError(f"{what} {key!r} is there already")
+    known[key] = value
+
+
+class Ledger:
+    """The durable part of a broker.  `number` is that of the last journal entry that is in it."""
+
+    __slots__ = ("hosts", "last_message", "number")
+
+    def __init__(self, number: int = 0, last_message: int = 0) -> None:
+        self.number = number
+        self.last_message = last_message
+        """The highest number that a message had."""
+        self.hosts: Final[dict[str, HostLedger]] = {}
+
+    def add(self, operations: Iterable[Operation], what: str) -> None:
+        """Operations happened, in order.  RestoreError, which names `what`, when one cannot follow on what is there."""
+        for operation in operations:
+            host = self.hosts.get(operation.host)
+            if host is None:
+                host = self.hosts[operation.host] = HostLedger(operation.host)
+            try:
+                host.apply(operation)
+            except (KeyError, ValueError) as why:
+                told = f"there is no {why.args[0]!r}" if isinstance(why, KeyError) else str(why)
+                raise RestoreError(what, f"{type(operation).__name__} cannot follow on what is there: {told}") from None
+            if isinstance(operation, MessageStored):
+                self.last_message = max(self.last_message, operation.number)
+
+    def enter(self, entry: Entry) -> bool:
+        """A journal entry follows: whether it did, for one that is in already is passed over.  RestoreError for a gap."""
+        if entry.number <= self.number:
+            return False
+        if entry.number != self.number + 1:
+            raise RestoreError(f"journal entry {entry.number}", f"entry {self.number + 1} comes first")
+        self.add(entry.operations, f"journal entry {entry.number}")
+        self.number = entry.number
+        return True

@@ -1,0 +1,83 @@
+"""Commands of classes queue and exchange.  They change the model at once; what they answer waits until it is journalled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amqp_sansio.spec import exchange, queue
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.peer.holder import Holder
+
+
+def declare_queue(holder: Holder, id: int, command: queue.Declare) -> None:
+    """queue.declare."""
+    number = holder.site.host.declare_queue(
+        command.queue,
+        command.alternate_exchange,
+        command.passive,
+        command.durable,
+        command.exclusive,
+        command.auto_delete,
+        command.arguments,
+        owner=holder,
+    )
+    holder.complete_after(number, id)
+
+
+def delete_queue(holder: Holder, id: int, command: queue.Delete) -> None:
+    """queue.delete: sessions that subscribe to it hear of it afterwards."""
+    number = holder.site.host.delete_queue(command.queue, command.if_unused, command.if_empty, owner=holder)
+    holder.complete_after(number, id)
+
+
+def purge(holder: Holder, id: int, command: queue.Purge) -> None:
+    """queue.purge."""
+    holder.complete_after(holder.site.host.purge(command.queue, owner=holder), id)
+
+
+def query_queue(holder: Holder, id: int, command: queue.Query) -> None:
+    """queue.query."""
+    holder.result(id, holder.site.host.query_queue(command.queue))
+
+
+def declare_exchange(holder: Holder, id: int, command: exchange.Declare) -> None:
+    """exchange.declare."""
+    number = holder.site.host.declare_exchange(
+        command.exchange,
+        command.type_,
+        command.alternate_exchange,
+        command.passive,
+        command.durable,
+        command.auto_delete,
+        command.arguments,
+    )
+    holder.complete_after(number, id)
+
+
+def delete_exchange(holder: Holder, id: int, command: exchange.Delete) -> None:
+    """exchange.delete."""
+    holder.complete_after(holder.site.host.delete_exchange(command.exchange, command.if_unused), id)
+
+
+def query_exchange(holder: Holder, id: int, command: exchange.Query) -> None:
+    """exchange.query."""
+    holder.result(id, holder.site.host.query_exchange(command.name))
+
+
+def bind(holder: Holder, id: int, command: exchange.Bind) -> None:
+    """exchange.bind."""
+    number = holder.site.host.bind(command.queue, command.exchange, command.binding_key, command.arguments, owner=holder)
+    holder.complete_after(number, id)
+
+
+def unbind(holder: Holder, id: int, command: exchange.Unbind) -> None:
+    """exchange.unbind."""
+    number = holder.site.host.unbind(command.queue, command.exchange, command.binding_key, owner=holder)
+    holder.complete_after(number, id)
+
+
+def bound(holder: Holder, id: int, command: exchange.Bound) -> None:
+    """exchange.bound."""
+    host = holder.site.host
+    holder.result(id, host.bound(command.exchange, command.queue, command.binding_key, command.arguments))

@@ -1,0 +1,153 @@
+"""A subscription as its queue sees it: who is offered messages, and whether they can be sent now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker.peer.holder import Unsettled
+from amqp_sansio.engine.transmit import transfer
+from amqp_sansio.errors import AmqpError
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.queue import Queue
+    from amqp_sansio.broker.peer.holder import Holder
+    from amqp_sansio.engine.subscription import Subscriber
+
+
+class Consumer:
+    """A subscription of a session.  The credit is the engine's: `subscriber.flow`."""
+
+    __slots__ = (
+        "_accept_mode",
+        "_acquire_mode",
+        "_flushes",
+        "_left",
+        "_most",
+        "acquires",
+        "destination",
+        "exclusive",
+        "explicit",
+        "holder",
+        "owner",
+        "queue",
+        "subscriber",
+    )
+
+    def __init__(self, holder: Holder, queue: str | None, subscriber: Subscriber, exclusive: bool) -> None:
+        """Joins the subscribers of the queue, or raises `Refused`."""
+        self.holder: Final = holder
+        self.owner: Final[object] = holder
+        self.subscriber: Final = subscriber
+        self.destination: Final = subscriber.destination
+        self.exclusive: Final = exclusive
+        self.explicit: Final = subscriber.accept_mode == 0
+        self.acquires: Final = subscriber.acquire_mode == 0
+        self._accept_mode: Final = subscriber.accept_mode
+        self._acquire_mode: Final = subscriber.acquire_mode
+        self._most: Final = holder.broker.limits.unaccepted_transfers
+        self._flushes: list[int] = []  # commands that complete when what is there now was pushed out
+        self._left = 0  # how much of that is left, at most
+        self.queue: Final[Queue] = holder.site.host.subscribe(queue, self)
+
+    def offer(self, entry: Entry) -> bool:
+        """Sends the message when it can be sent now; what the client need not settle is off the queue then."""
+        holder = self.holder
+        peer = holder.peer
+        if peer is None or holder.ended:
+            return False
+        if peer.full:
+            peer.stalled[self] = None
+            return False
+        unsettled = holder.unsettled
+        kept = self.explicit or not self.acquires
+        if kept and len(unsettled) >= self._most:
+            holder.sated[self] = None
+            return False
+        if self._flushes:
+            if self._left <= 0:
+                self._end_flushes()
+                return False
+            self._left -= 1
+        session = holder.session
+        if not session.speaks:
+            return False
+        try:
+            id = transfer(
+                session,
+                self.destination,
+                self._accept_mode,
+                self._acquire_mode,
+                (),
+                entry.message.body,
+                False,
+                entry.header,
+                True,
+            )
+        except AmqpError:  # no credit for this one, or too much is kept for replay; or the connection closes
+            return False
+        if kept:
+            unsettled[id] = Unsettled(entry, self.acquires, self.explicit)
+        else:
+            holder.site.host.dequeue((entry,))
+        holder.broker.wrote(peer)
+        return True
+
+    def able(self, message: Message) -> bool:
+        """Whether it could have the message at once."""
+        holder = self.holder
+        session = holder.session
+        peer = holder.peer
+        if peer is None or holder.ended or not session.speaks or peer.full:
+            return False
+        octets = len(message.body) + (len(message.header) if session.counts_headers else 0)
+        return self.subscriber.flow.allows(octets) and len(holder.unsettled) < self._most
+
+    def gone(self, queue: Queue) -> None:
+        """The queue was deleted under it."""
+        self._end_flushes()
+        self.holder.gone(self)
+
+    def wake(self) -> None:
+        """Something has changed by which it may be able to take a message."""
+        if not self.holder.ended:
+            self.queue.wake(self)
+            if self._flushes:
+                self._watch()
+
+    # --- message.flush ----------------------------------------------------------------------------------------------------
+
+    def flush(self, id: int) -> None:
+        """Pushes out what credit and queue allow now; then the command completes, and the credit is gone."""
+        self._flushes.append(id)
+        self._left = self.queue.available
+        self.wake()
+
+    def flushed(self) -> bool:
+        """The queue has nothing more that it can take: whether its flushes are done now."""
+        holder = self.holder
+        peer = holder.peer
+        if not self._flushes or holder.ended:
+            return True
+        if peer is None or not holder.session.speaks or self in peer.stalled or self in holder.sated:
+            return False
+        self._end_flushes()
+        return True
+
+    def cancel(self) -> int:
+        """Nothing comes any more; what came can still be settled.  The number of the entry that must be journalled before."""
+        self._end_flushes()
+        return self.holder.site.host.unsubscribe(self.queue, self)
+
+    def _watch(self) -> None:
+        self.holder.site.watch(self)
+
+    def _end_flushes(self) -> None:
+        flushes = self._flushes[:]
+        self._flushes.clear()
+        for id in flushes:
+            self.holder.complete(id)
+
+    def __repr__(self) -> str:
+        return f"<Consumer {self.destination!r} of {self.queue!r}>"

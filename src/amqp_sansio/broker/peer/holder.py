@@ -1,0 +1,296 @@
+"""What a session holds at the broker: its subscriptions, what it has not settled, its transaction, its queues."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
+from amqp_sansio.engine.feedback import parts
+from amqp_sansio.errors import AmqpError, EncodeError, LimitError
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, pick
+from amqp_sansio.spec import message
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import ErrorCode, RejectCode
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.peer.consumer import Consumer
+    from amqp_sansio.broker.peer.peer import Peer
+    from amqp_sansio.broker.peer.site import Site
+    from amqp_sansio.broker.transactions.work import Work
+    from amqp_sansio.engine.session import Session
+
+Key: TypeAlias = tuple[str, str, bytes]
+"""Virtual host, identity and name: what tells one session from all others."""
+
+RESULT_OCTETS: Final = 12 + 6 + 4
+"""Of a frame with execution.result, besides the value: the head of the frame, codes and flags, the id."""
+MOST_TEXT: Final = 1000
+"""Characters of a description that we say."""
+
+
+class Unsettled:
+    """A transfer to the session that it may still refer to."""
+
+    __slots__ = ("acquired", "entry", "explicit")
+
+    def __init__(self, entry: Entry, acquired: bool, explicit: bool) -> None:
+        self.entry: Final = entry
+        self.acquired = acquired
+        self.explicit: Final = explicit
+        """Whether accept, reject or release ends it; else its completion does."""
+
+
+class Holder:
+    """One session as the broker sees it.  It outlives the connection that the session is attached to.
+
+    It is the owner of exclusive queues and of transactions.  Everything that it says waits while the session is detached.
+    """
+
+    def __init__(self, broker: Broker, peer: Peer, site: Site, key: Key, session: Session) -> None:
+        self.broker: Final = broker
+        self.site: Final = site
+        self.key: Final = key
+        self.session: Final = session
+        self.peer: Peer | None = peer
+        """Where it is attached; None while it is not."""
+        self.kept: Final = session.timeout != 0
+        """Whether it counts as one that outlives its connection."""
+        self.consumers: Final[dict[str, Consumer]] = {}
+        self.unsettled: Final[dict[int, Unsettled]] = {}
+        self.sated: Final[dict[Consumer, None]] = {}
+        """Consumers that get nothing because too much is unsettled."""
+        self.tx: Work | None = None
+        """What the local transaction holds back, once tx.select was said."""
+        self.pledged: Final[dict[int, Unsettled]] = {}
+        """What was accepted in the local transaction, until it is decided."""
+        self.ended = False
+        self._answers: Final[deque[Callable[[], None]]] = deque()  # what could not be said while it was detached
+        self._accepts: Final = MutableRangeSet()  # publishes that are to be accepted
+        self._rejects: Final[dict[int, MutableRangeSet]] = {}  # and to be rejected, by code
+        broker.sessions[key] = self
+        broker.count_kept(self, 1)
+
+    @property
+    def work(self) -> Work | None:
+        """What the transaction holds back to which transfers and accepts belong now; None when there is none."""
+        return self.tx if self.tx is not None else self.site.coordinator.work(self)
+
+    @property
+    def reading(self) -> Reading:
+        """How headers are read on the connection that it is attached to."""
+        return self.peer.connection.reading if self.peer is not None else DEFAULT_READING
+
+    @property
+    def throttles(self) -> bool:
+        """Whether it understands to be told that it publishes too much."""
+        return self.peer is not None and self.peer.session_flow
+
+    @property
+    def speaks(self) -> bool:
+        """Whether something can be said now."""
+        session = self.session
+        channel = session.channel
+        return session.speaks and channel is not None and channel.carrier.closed_cause is None
+
+    # --- attachment -------------------------------------------------------------------------------------------------------
+
+    def attached(self) -> None:
+        """The session may be spoken on: what waited is said, whoever has credit gets messages."""
+        answers = self._answers
+        while answers and self.speaks:
+            answers.popleft()()
+        if self.ended:
+            return
+        self.broker.settling[self] = None
+        self.broker.throttle.attached(self)
+        for consumer in list(self.consumers.values()):
+            consumer.wake()
+
+    def moved(self, peer: Peer) -> None:
+        """It is being attached to that connection."""
+        self.peer = peer
+        self.broker.agenda.forget(self)
+
+    def detached(self) -> None:
+        """The session has lost its transport: it ends, or is kept for as long as was granted."""
+        if self.ended:
+            return
+        if self.session.state == "ended":
+            self.end()
+        else:
+            self.peer = None
+            self.broker.keep(self)
+
+    # --- answers ----------------------------------------------------------------------------------------------------------
+
+    def complete(self, id: int) -> None:
+        """The command is executed."""
+        if self.ended:
+            return
+        session = self.session
+        if session.state in ("attached", "resuming", "detached"):
+            session.complete_one(id)
+            if self.peer is not None:
+                self.broker.wrote(self.peer)
+
+    def complete_after(self, number: int, id: int) -> None:
+        """The command is executed once that entry is journalled."""
+        if number:
+            self.broker.journals.after(number, lambda: self.complete(id))
+        else:
+            self.complete(id)
+
+    def result(self, id: int, value: Struct | None) -> None:
+        """The command is executed, and has this result."""
+        if self.ended:
+            return
+        if not self.speaks:
+            self._answers.append(lambda: self.result(id, value))
+            return
+        try:
+            self.session.result(id, value)
+        except (EncodeError, LimitError) as error:
+            self.fail(id, ErrorCode.RESOURCE_LIMIT_EXCEEDED, str(error))
+            return
+        self.complete(id)
+
+    def result_after(self, number: int, id: int, value: Struct | None) -> None:
+        """As `result`, once that entry is journalled."""
+        if number:
+            self.broker.journals.after(number, lambda: self.result(id, value))
+        else:
+            self.result(id, value)
+
+    def fits(self, value: Struct) -> bool:
+        """Whether a result fits into one frame of the connection."""
+        channel = self.session.channel
+        if channel is None:
+            return True
+        try:
+            size = len(channel.carrier.layout.encode_struct32(value))
+        except EncodeError:
+            return False
+        return size + RESULT_OCTETS <= channel.carrier.max_frame_size
+
+    def refuse(self, id: int | None, refused: Refused) -> None:
+        """The command cannot be done: that ends the session."""
+        code = refused.code(self.session.profile.error_codes)
+        self.fail(id, code, refused.text, refused.field_index if id is not None else None)
+
+    def fail(self, id: int | None, code: int, text: str, field_index: int | None = None) -> None:
+        """Says an exception, which ends the session."""
+        if self.ended:
+            return
+        if self.speaks:
+            peer = self.peer
+            self.session.fail(id, code, text[:MOST_TEXT], field_index=field_index)
+            if peer is not None:
+                self.broker.wrote(peer)
+            self.end()
+        else:
+            self._answers.append(lambda: self.fail(id, code, text, field_index))
+
+    def say(self, *commands: Command) -> bool:
+        """Says commands that nothing depends on; False when that cannot be done now."""
+        if self.ended or not self.speaks:
+            return False
+        try:
+            for command in commands:
+                self.session.send(command)
+        except AmqpError:  # replay is full
+            return False
+        if self.peer is not None:
+            self.broker.wrote(self.peer)
+        return True
+
+    # --- publishes with accept-mode explicit ---------------------------------------------------------------------------
+
+    def accept(self, id: int) -> None:
+        """A publish with accept-mode explicit is accepted; said with others, before the octets are taken."""
+        if not self.ended:
+            self._accepts.add(id)
+            self.broker.settling[self] = None
+
+    def reject(self, id: int, code: RejectCode) -> None:
+        """A publish with accept-mode explicit is rejected."""
+        if not self.ended:
+            self._rejects.setdefault(code, MutableRangeSet()).add(id)
+            self.broker.settling[self] = None
+
+    def settle(self) -> None:
+        """Says which publishes are accepted and which rejected."""
+        if self.ended or not self.speaks or not (self._accepts or self._rejects):
+            return
+        commands: list[Command] = []
+        if self._accepts:
+            commands += [message.Accept(ids) for ids in parts(self.session, self._accepts.freeze())]
+        for code, rejected in self._rejects.items():
+            commands += [message.Reject(ids, code) for ids in parts(self.session, rejected.freeze())]
+        self._accepts.clear()
+        self._rejects.clear()
+        try:
+            for command in commands:
+                self.session.send(command)
+        except LimitError as error:
+            self.fail(None, ErrorCode.RESOURCE_LIMIT_EXCEEDED, str(error))
+        if self.peer is not None:
+            self.broker.wrote(self.peer)
+
+    # --- what it was sent -------------------------------------------------------------------------------------------------
+
+    def completed(self, ids: RangeSet) -> None:
+        """The client has completed our commands: windows may be open again, and what it did not have to accept is over."""
+        unsettled = self.unsettled
+        if unsettled:
+            for id in pick(ids, unsettled):
+                if not unsettled[id].explicit:
+                    del unsettled[id]
+            self.slacken()
+        for subscriber in self.session.replenished:
+            consumer = self.consumers.get(subscriber.destination)
+            if consumer is not None and consumer.subscriber is subscriber:
+                consumer.wake()
+
+    def slacken(self) -> None:
+        """Less is unsettled than a moment ago: who got nothing because of that may go on."""
+        if self.sated and len(self.unsettled) < self.broker.limits.unaccepted_transfers:
+            sated = list(self.sated)
+            self.sated.clear()
+            for consumer in sated:
+                consumer.wake()
+
+    def gone(self, consumer: Consumer) -> None:
+        """The queue of a subscription is deleted: the session hears of it as soon as it can be spoken to."""
+        if self.consumers.get(consumer.destination) is consumer:
+            del self.consumers[consumer.destination]
+        self.broker.bereaved.append((self, f"queue {consumer.queue.name!r} is deleted"))
+
+    def bereave(self, text: str) -> None:
+        """Says that a queue was deleted under a subscription."""
+        self.refuse(None, Refused(SUBSCRIBE_QUEUE_DELETED, text))
+
+    # --- the end ----------------------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """The session is over: all that it held is given back."""
+        if self.ended:
+            return
+        self.ended = True
+        broker = self.broker
+        if broker.sessions.get(self.key) is self:
+            del broker.sessions[self.key]
+        broker.count_kept(self, -1)
+        broker.agenda.forget(self)
+        broker.settling.pop(self, None)
+        broker.throttle.ended(self)
+        self._answers.clear()
+        self.sated.clear()
+        self.site.end(self)
+
+    def __repr__(self) -> str:
+        return f"<Holder of {self.session!r}>"

@@ -1,0 +1,147 @@
+"""Commands of class message, transfers apart: subscriptions, their credit, and what becomes of what was transferred."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Condition, Refused
+from amqp_sansio.broker.peer.consumer import Consumer
+from amqp_sansio.kernel.serials import EMPTY, RangeSet, pick
+from amqp_sansio.spec import message
+from amqp_sansio.spec.codes import ErrorCode
+from amqp_sansio.spec.message import Acquired, MessageResumeResult
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.peer.holder import Holder
+
+_INVALID: Final = ErrorCode.INVALID_ARGUMENT
+NO_DESTINATION: Final = Condition("message.subscribe: no destination", "", message.Subscribe, "destination", _INVALID, _INVALID)
+"""A subscription that nothing could be transferred to; "" is the whole session where credit is concerned."""
+
+Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFlowMode
+
+
+def subscribe(holder: Holder, id: int, command: message.Subscribe) -> None:
+    """message.subscribe: no credit yet, so nothing comes."""
+    destination = command.destination or ""
+    if not destination:
+        raise Refused(NO_DESTINATION, "a subscription needs a destination")
+    if destination in holder.consumers:
+        raise Refused(conditions.SUBSCRIBE_TWICE, f"destination {destination!r} is subscribed already")
+    subscriber = holder.session.subscribers[destination]
+    holder.consumers[destination] = Consumer(holder, command.queue, subscriber, command.exclusive)
+    holder.complete(id)
+
+
+def cancel(holder: Holder, id: int, command: message.Cancel) -> None:
+    """message.cancel: what was transferred can still be settled."""
+    destination = command.destination or ""
+    consumer = holder.consumers.pop(destination, None)
+    if consumer is None:
+        raise Refused(conditions.CANCEL_NO_DESTINATION, f"no subscription has destination {destination!r}")
+    holder.complete_after(consumer.cancel(), id)
+
+
+def _consumer(holder: Holder, command: Flowing, condition: Condition) -> Consumer:
+    consumer = holder.consumers.get(command.destination or "")
+    if consumer is None:
+        raise Refused(condition, f"no subscription has destination {command.destination or ''!r}")
+    return consumer
+
+
+def flow(holder: Holder, id: int, command: message.Flow) -> None:
+    """message.flow: the engine has added the credit; whoever can send now does."""
+    _consumer(holder, command, conditions.FLOW_NO_DESTINATION).wake()
+    holder.complete(id)
+
+
+def set_flow_mode(holder: Holder, id: int, command: message.SetFlowMode) -> None:
+    """message.set-flow-mode: the engine has done it."""
+    _consumer(holder, command, conditions.SET_FLOW_MODE_NO_DESTINATION).wake()
+    holder.complete(id)
+
+
+def flush(holder: Holder, id: int, command: message.Flush) -> None:
+    """message.flush: completes when all was transferred that credit and queue allow now."""
+    _consumer(holder, command, conditions.FLUSH_NO_DESTINATION).flush(id)
+
+
+def stop(holder: Holder, id: int, command: message.Stop) -> None:
+    """message.stop: the engine has taken the credit away, so that nothing comes after this completes."""
+    _consumer(holder, command, conditions.STOP_NO_DESTINATION).wake()
+    holder.complete(id)
+
+
+def accept(holder: Holder, id: int, command: message.Accept) -> None:
+    """message.accept: what is acquired is off its queue; ids that are over or were never known are ignored."""
+    unsettled = holder.unsettled
+    ids = pick(command.transfers or EMPTY, unsettled)
+    entries = [record.entry for each in ids if (record := unsettled[each]).acquired]
+    work = holder.work
+    number = 0
+    if work is not None:
+        work.accept(entries)
+        if work is holder.tx:  # which gives them back to the session when it is rolled back
+            for each in ids:
+                if unsettled[each].acquired:
+                    holder.pledged[each] = unsettled[each]
+    elif entries:
+        number = holder.site.host.dequeue(entries)
+    for each in ids:
+        del unsettled[each]
+    holder.slacken()
+    holder.complete_after(number, id)
+
+
+def reject(holder: Holder, id: int, command: message.Reject) -> None:
+    """message.reject: what is acquired goes to the alternate exchange of its queue, or nowhere; the rest is ignored."""
+    unsettled = holder.unsettled
+    entries: list[Entry] = []
+    for each in pick(command.transfers or EMPTY, unsettled):
+        if unsettled[each].acquired:
+            entries.append(unsettled.pop(each).entry)
+    number = holder.site.host.reject(entries) if entries else 0
+    holder.slacken()
+    holder.complete_after(number, id)
+
+
+def release(holder: Holder, id: int, command: message.Release) -> None:
+    """message.release: what is acquired is available again, in its place; what is not is forgotten."""
+    unsettled = holder.unsettled
+    entries: list[Entry] = []
+    for each in pick(command.transfers or EMPTY, unsettled):
+        record = unsettled.pop(each)
+        if record.acquired:
+            entries.append(record.entry)
+    if entries:
+        holder.site.host.release(entries, command.set_redelivered)
+    holder.slacken()
+    holder.complete(id)
+
+
+def acquire(holder: Holder, id: int, command: message.Acquire) -> None:
+    """message.acquire: the result names those that are the session's now."""
+    unsettled = holder.unsettled
+    mine: list[int] = []
+    gone: list[Entry] = []
+    for each in pick(command.transfers or EMPTY, unsettled):
+        record = unsettled[each]
+        if not record.acquired:
+            if not record.entry.queue.acquire(record.entry):
+                continue
+            record.acquired = True
+            if not record.explicit:  # nobody will accept it: it is off the queue at once
+                del unsettled[each]
+                gone.append(record.entry)
+        mine.append(each)
+    number = holder.site.host.dequeue(gone) if gone else 0
+    holder.result_after(number, id, Acquired(RangeSet.of(*mine)))
+
+
+def resume(holder: Holder, id: int, command: message.Resume) -> None:
+    """message.resume: nothing is kept of a message that did not come whole, so that it begins anew."""
+    if (command.destination or "") not in holder.consumers:
+        raise Refused(conditions.RESUME_NO_DESTINATION, f"no subscription has destination {command.destination or ''!r}")
+    holder.result(id, MessageResumeResult(0))

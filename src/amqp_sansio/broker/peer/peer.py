@@ -1,0 +1,232 @@
+"""One connection of the broker: what its socket carries goes in and out here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker.peer.holder import Holder
+from amqp_sansio.broker.peer.publishing import publish
+from amqp_sansio.broker.peer.table import execute
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.errors import EncodeError
+from amqp_sansio.events import (
+    AttachRequested,
+    Authenticated,
+    CommandReceived,
+    CommandsCompleted,
+    ConnectionClosed,
+    Event,
+    ExceptionReceived,
+    OpenRequested,
+    SessionAttached,
+    SessionDetached,
+    TransferReceived,
+)
+from amqp_sansio.spec.codes import CloseCode, DetachCode
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.peer.consumer import Consumer
+    from amqp_sansio.broker.peer.site import Site
+
+SESSION_FLOW: Final = "qpid.session_flow"
+"""The client property by which a client says that it understands to be throttled."""
+
+
+class Peer:
+    """A connection of the broker, which `Broker.connect` makes; the socket is yours.
+
+    `receive_data` and `receive_eof` store; `Broker.next_event` acts.  `Broker.ready` tells when there is something to take.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_config",
+        "_most",
+        "connection",
+        "eof",
+        "ended",
+        "holders",
+        "identity",
+        "in_turn",
+        "session_flow",
+        "site",
+        "stalled",
+    )
+
+    def __init__(self, broker: Broker, config: ServerConfig) -> None:
+        self._broker: Final = broker
+        self._config: Final = config
+        self._most: Final = broker.limits.outbox_octets
+        self.connection: Final = ServerConnection(config)
+        self.identity: str | None = None
+        """Who the client proved to be, "" when it is anonymous; None as long as nobody knows."""
+        self.site: Site | None = None
+        """The virtual host that it opened, and what belongs to it."""
+        self.holders: Final[dict[bytes, Holder]] = {}
+        """By name, what the sessions hold that were attached here last."""
+        self.stalled: Final[dict[Consumer, None]] = {}
+        """Who could have had a message, were our octets taken."""
+        self.session_flow = False
+        self.in_turn = False
+        self.eof = False
+        self.ended = False
+
+    # --- the socket -------------------------------------------------------------------------------------------------------
+
+    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
+        """Stores octets of the client.  Raises LocalProtocolError after `receive_eof`."""
+        self.connection.receive_data(data)
+        self._broker.stored(self)
+
+    def receive_eof(self) -> None:
+        """The client sends nothing more.  Saying so twice does no harm."""
+        self.connection.receive_eof()
+        self.eof = True
+        self._broker.stored(self)
+
+    def data_to_send(self) -> bytes:
+        """Takes everything that is to be written now.  What waited for room goes on, and may be there to be taken at once."""
+        octets = self.connection.data_to_send()
+        self._broker.taken(self)
+        return octets
+
+    @property
+    def bytes_to_send(self) -> int:
+        """Octets that wait to be taken, at least so many; 0 when there is nothing to take."""
+        return self.connection.bytes_to_send
+
+    @property
+    def wants_data(self) -> bool:
+        """False when nothing more is read now: it ended, it has stored enough, or its own octets must be taken first."""
+        return self.connection.wants_data and not self.full
+
+    @property
+    def full(self) -> bool:
+        """Whether so many octets wait to be taken that there are no more deliveries (BrokerLimits.outbox_octets)."""
+        return self.connection.bytes_to_send >= self._most
+
+    @property
+    def finished(self) -> bool:
+        """True when it is over and everything was taken: close the socket."""
+        return self.connection.finished
+
+    def close(self, code: int = CloseCode.NORMAL, text: str = "") -> None:
+        """Says connection.close, as `ServerConnection.close` does and with the same errors."""
+        self.connection.close(code, text)
+        self._broker.wrote(self)
+
+    # --- what happens -----------------------------------------------------------------------------------------------------
+
+    def act(self, event: Event) -> None:
+        """Does what an event of the connection asks for.  Never raises for what a client says."""
+        kind = type(event)
+        if kind is TransferReceived:
+            assert isinstance(event, TransferReceived)
+            holder = self.holders.get(event.session)
+            if holder is not None and not holder.ended:
+                publish(holder, event)
+        elif kind is CommandsCompleted:
+            assert isinstance(event, CommandsCompleted)
+            holder = self.holders.get(event.session)
+            if holder is not None and not holder.ended:
+                holder.completed(event.ids)
+        elif kind is CommandReceived:
+            assert isinstance(event, CommandReceived)
+            holder = self.holders.get(event.session)
+            if holder is not None and not holder.ended:
+                execute(holder, event)
+        else:
+            self._act(event)
+
+    def _act(self, event: Event) -> None:
+        match event:
+            case Authenticated():
+                self.identity = event.identity
+                self.session_flow = SESSION_FLOW in event.client_properties
+            case OpenRequested():
+                self._open(event.virtual_host)
+            case AttachRequested():
+                self._attach(event)
+            case SessionAttached():
+                holder = self.holders.get(event.session)
+                if holder is not None:
+                    holder.attached()
+            case SessionDetached():
+                self._detached(event.session)
+            case ExceptionReceived():
+                holder = self.holders.get(event.session)
+                if holder is not None:
+                    holder.end()
+            case ConnectionClosed():
+                self.ended = True
+                self._broker.left(self)
+            case _:
+                pass  # what a session confirmed or skipped, a result that nobody asked for: nothing depends on it
+
+    def _open(self, name: str) -> None:
+        """Lets the client into a virtual host, or says why not: 402 for one that does not exist, 320 for one too many."""
+        allowed = self._config.virtual_hosts
+        site = None
+        if allowed is None or name in allowed:
+            site = self._broker.open(name)
+        if site is not None:
+            self.site = site
+            try:
+                self.connection.open_ok()
+            except EncodeError:  # more known hosts than fit into a frame of the size agreed on: they are only hints
+                self.connection.open_ok(())
+        elif self._broker.exists(name) and (allowed is None or name in allowed):
+            self.connection.close(CloseCode.CONNECTION_FORCED, "limits.virtual_hosts: no more virtual hosts can be opened")
+        else:
+            self.connection.close(CloseCode.INVALID_PATH, "no such virtual host")
+
+    def _attach(self, event: AttachRequested) -> None:
+        """Attaches a session: a new one, or the one of that principal and name that was kept."""
+        site, name = self.site, event.session
+        assert site is not None  # nobody attaches before open-ok
+        if self._config.attach == "refuse":
+            self.connection.refuse(name)
+            return
+        key = (site.host.name, self.identity or "", name)
+        known = self._broker.sessions.get(key)
+        if known is not None:
+            session = known.session
+            holder = session.channel
+            if holder is not None and not event.force:
+                self.connection.refuse(name, DetachCode.SESSION_BUSY)
+                return
+            if session.timeout == 0 or session.state not in ("attached", "resuming", "detached"):
+                # Nobody wanted it to live on its own: whoever attaches by force begins anew (as old clients do).
+                if holder is not None:
+                    holder.force_off()
+                known.end()
+                if known.peer is not None and known.peer is not self:
+                    self._broker.wrote(known.peer)
+            else:
+                before = known.peer
+                self.connection.accept(name, resume=session)
+                known.moved(self)
+                if before is not None and before is not self:
+                    self._broker.wrote(before)
+                self.holders[name] = known
+                return
+        timeout = self._config.session_timeout
+        if timeout != 0 and not self._broker.may_keep(key):
+            timeout = 0
+        session = self.connection.accept(name, timeout=timeout)
+        self.holders[name] = Holder(self._broker, self, site, key, session)
+
+    def _detached(self, name: bytes) -> None:
+        holder = self.holders.get(name)
+        if holder is None:
+            return
+        if holder.peer is not self:  # it was taken to another connection, or is over
+            del self.holders[name]
+        elif holder.session.channel is None:
+            del self.holders[name]
+            holder.detached()
+
+    def __repr__(self) -> str:
+        return f"<Peer {self.identity!r} {self.connection.state}>"

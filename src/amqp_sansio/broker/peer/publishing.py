@@ -1,0 +1,50 @@
+"""What becomes of a message that a client transfers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.events import TransferReceived
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.peer.holder import Holder
+
+
+def publish(holder: Holder, event: TransferReceived) -> None:
+    """Routes the message and puts it on its queues, or keeps it for the transaction; says that it is done, or what is wrong."""
+    site, broker = holder.site, holder.broker
+    host = site.host
+    transfer = event.transfer
+    explicit = not transfer.accept_mode
+    now = broker.now
+    try:
+        exchange = host.destination(transfer.destination)
+        message = host.intake.read(
+            transfer, event.header, event.body, 0.0 if now is None else now, holder.key[1], None, holder.reading
+        )
+        if host.stirred and message.envelope.immediate:
+            site.dispatch(len(host.stirred))  # the credit that counts is what earlier messages leave
+        routed = host.route(exchange, message, explicit)
+        queues = routed.queues
+        number = 0
+        if queues:
+            work = holder.work
+            if work is not None:
+                work.publish(message, queues)
+            else:
+                number = host.enqueue(message, queues)
+    except Refused as refused:
+        holder.refuse(event.id, refused)
+        return
+    if queues and holder.throttles:
+        broker.throttle.published(holder, queues)
+    id = event.id
+    if routed.reject is not None:
+        holder.reject(id, routed.reject)
+    elif not explicit:
+        holder.complete_after(number, id)
+    elif number:
+        broker.journals.after(number, lambda: holder.accept(id))
+    else:
+        holder.accept(id)

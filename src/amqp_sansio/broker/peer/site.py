@@ -1,0 +1,75 @@
+"""A virtual host as the peers see it: its model, its transactions, and what is to be done there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.transactions.coordinator import Coordinator
+from amqp_sansio.kernel.deadlines import earliest
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.model.queue import Queue
+    from amqp_sansio.broker.peer.consumer import Consumer
+    from amqp_sansio.broker.peer.holder import Holder
+
+SLICE: Final = 16
+"""Deliveries of one queue before another has its turn."""
+
+
+class Site:
+    """One virtual host of a broker."""
+
+    __slots__ = ("_flushing", "coordinator", "host")
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        self.host: Final = VirtualHost(name, broker.journals, broker.limits, broker.intake, broker.config.error_codes)
+        self.coordinator: Final = Coordinator(self.host, broker.journals, broker.limits)
+        self._flushing: Final[dict[Queue, dict[Consumer, None]]] = {}
+
+    def dispatch(self, most: int) -> bool:
+        """Up to about so many deliveries, a few from each queue that can go on; whether there is more to do."""
+        stirred = self.host.stirred
+        while stirred and most > 0:
+            queue = next(iter(stirred))
+            del stirred[queue]
+            if queue.dispatch(min(most, SLICE)):
+                stirred[queue] = None
+                most -= SLICE
+            else:
+                most -= 1
+                if queue in self._flushing:
+                    self._flushed(queue)
+        return bool(stirred)
+
+    def watch(self, consumer: Consumer) -> None:
+        """A flush of the consumer is done when its queue has nothing more that it can take."""
+        self._flushing.setdefault(consumer.queue, {})[consumer] = None
+        self.host.stirred[consumer.queue] = None
+
+    def _flushed(self, queue: Queue) -> None:
+        waiting = self._flushing.pop(queue)
+        left = {consumer: None for consumer in waiting if not consumer.flushed()}
+        if left:
+            self._flushing.setdefault(queue, {}).update(left)
+
+    def tick(self, now: float) -> float | None:
+        """What is due in the model; the moment at which to ask again."""
+        return earliest(self.host.expire(now), self.coordinator.tick(now))
+
+    def end(self, holder: Holder) -> None:
+        """A session is over: what it has acquired is available again, its queues are free or gone."""
+        if holder.tx is not None:
+            holder.tx.rollback(True)
+            holder.pledged.clear()
+        self.coordinator.owner_ended(holder)
+        entries = [record.entry for record in holder.unsettled.values() if record.acquired]
+        holder.unsettled.clear()
+        if entries:
+            self.host.release(entries, True)
+        consumers = list(holder.consumers.values())
+        holder.consumers.clear()
+        for consumer in consumers:
+            consumer.cancel()
+        self.host.owner_ended(holder)

@@ -1,0 +1,77 @@
+"""Producer flow control: who publishes into a queue that is too long is told to wait, if it understands that.
+
+Said as message.set-flow-mode, message.stop and message.flow on destination "", which is every transfer of the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE
+from amqp_sansio.spec.message import Flow, SetFlowMode, Stop
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.queue import Queue
+    from amqp_sansio.broker.peer.holder import Holder
+
+
+class Throttle:
+    """Which queues are too long, and whose sessions wait for that to change."""
+
+    __slots__ = ("_most", "_queues", "_told", "_waiting")
+
+    def __init__(self, most: int) -> None:
+        self._most: Final = most  # messages of a queue from which on it is too long
+        self._queues: Final[dict[Queue, dict[Holder, None]]] = {}
+        self._waiting: Final[dict[Holder, dict[Queue, None]]] = {}
+        self._told: Final[dict[Holder, bool]] = {}  # whether a session was told to stop, of those that were ever told
+
+    def published(self, holder: Holder, queues: Iterable[Queue]) -> None:
+        """The session has published into these queues."""
+        peer = holder.peer
+        if peer is None or not peer.session_flow:
+            return
+        for queue in queues:
+            if queue.messages >= self._most and holder not in self._queues.get(queue, ()):
+                if not self._waiting.get(holder):
+                    words = (Stop(""),) if holder in self._told else (SetFlowMode("", CREDIT_MODE), Stop(""))
+                    if not holder.say(*words):
+                        return
+                    self._told[holder] = True
+                self._waiting.setdefault(holder, {})[queue] = None
+                self._queues.setdefault(queue, {})[holder] = None
+
+    def relieve(self) -> None:
+        """Looks at the queues that are too long: who waits for one that is not any more may go on."""
+        for queue in list(self._queues):
+            if queue.messages <= self._most // 2 or queue.deleted:
+                for holder in self._queues.pop(queue):
+                    waiting = self._waiting[holder]
+                    del waiting[queue]
+                    if not waiting:
+                        del self._waiting[holder]
+                        self._resume(holder)
+
+    def _resume(self, holder: Holder) -> None:
+        if self._told.get(holder) and holder.say(Flow("", MESSAGE, INFINITE)):
+            self._told[holder] = False
+
+    def attached(self, holder: Holder) -> None:
+        """The session may be spoken to again: says what could not be said."""
+        if holder not in self._waiting:
+            self._resume(holder)
+
+    def ended(self, holder: Holder) -> None:
+        """The session is over."""
+        self._told.pop(holder, None)
+        for queue in self._waiting.pop(holder, ()):
+            holders = self._queues[queue]
+            del holders[holder]
+            if not holders:
+                del self._queues[queue]
+
+    @property
+    def busy(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._queues)

@@ -1,0 +1,147 @@
+"""From a living virtual host to what is durable of it, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.ledger import HostLedger
+from amqp_sansio.broker.operations import (
+    Bound,
+    BranchDecided,
+    BranchPrepared,
+    Enqueued,
+    ExchangeDeclared,
+    MessageStored,
+    QueueDeclared,
+)
+from amqp_sansio.broker.transactions.branch import prepared
+from amqp_sansio.broker.transactions.work import Work
+from amqp_sansio.errors import DecodeError, RestoreError
+from amqp_sansio.spec.codes import XaStatus
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.host import VirtualHost
+    from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.queue import Queue
+    from amqp_sansio.broker.transactions.coordinator import Coordinator
+
+
+def survey(host: VirtualHost, coordinator: Coordinator) -> HostLedger:
+    """What is durable of a host now, entries that are written and not journalled yet included."""
+    ledger = HostLedger(host.name)
+    for exchange in host.exchanges.values():
+        if exchange.durable and not exchange.name.startswith("amq."):
+            alternate = exchange.alternate.name if exchange.alternate is not None else ""
+            ledger.apply(
+                ExchangeDeclared(
+                    host.name, exchange.name, exchange.TYPE, alternate, exchange.auto_delete, exchange.arguments
+                )
+            )  # fmt: skip
+    for queue in host.queues.values():
+        if queue.durable:
+            ledger.apply(declared(host.name, queue))
+            for binding in queue.bindings.values():
+                if binding.exchange.durable:
+                    ledger.apply(Bound(host.name, binding.exchange.name, queue.name, binding.key, binding.arguments))
+    standing: list[tuple[Queue, Entry]] = []
+    stored: dict[int, Message] = {}
+    for queue in host.queues.values():
+        if queue.durable:
+            for entry in sorted(queue.all(), key=lambda entry: entry.position):
+                if entry.message.persistent:
+                    standing.append((queue, entry))
+                    stored[entry.message.number] = entry.message
+    branches = coordinator.doubtful
+    for branch in branches:
+        stored.update({message.number: message for message in branch.stored})
+    for _, message in sorted(stored.items()):
+        ledger.apply(host.stored(message))
+    for queue, entry in standing:
+        ledger.apply(Enqueued(host.name, queue.name, entry.message.number, entry.redelivered))
+    for branch in branches:
+        ledger.apply(prepared(host.name, branch))
+        if branch.decided is not None:
+            ledger.apply(BranchDecided(host.name, branch.xid, int(branch.decided)))
+    return ledger
+
+
+def declared(host: str, queue: Queue) -> QueueDeclared:
+    """The operation that makes a queue."""
+    alternate = queue.alternate.name if queue.alternate is not None else ""
+    return QueueDeclared(host, queue.name, alternate, queue.owner is not None, queue.auto_delete, queue.arguments)
+
+
+class Rebuilding:
+    """Makes a virtual host, in which nothing is yet, of what is durable; nothing of it goes into the journal.
+
+    `redelivered`: every message counts as delivered before, for nobody can know.  `epoch` is that of the broker now.
+    """
+
+    def __init__(self, host: VirtualHost, coordinator: Coordinator, redelivered: bool, epoch: float) -> None:
+        self.host: Final = host
+        self.coordinator: Final = coordinator
+        self.messages: Final[dict[int, Message]] = {}
+        self.entries: Final[dict[tuple[str, int], Entry]] = {}
+        """By queue and number."""
+        self._redelivered: Final = redelivered
+        self._epoch: Final = epoch
+
+    def build(self, ledger: HostLedger) -> None:
+        """RestoreError when the host does not take what is in the ledger: its limits or its rules are others than they were."""
+        journal = self.host.journal
+        enabled, journal.enabled = journal.enabled, False
+        try:
+            self._topology(ledger)
+            for message in ledger.messages.values():
+                self.restore(message)
+            for name, contents in ledger.contents.items():
+                for number, redelivered in contents.items():
+                    self.stand(name, number, redelivered or self._redelivered)
+            for branch in ledger.branches.values():
+                self._branch(branch, ledger.decided.get(branch.xid))
+        except (Refused, DecodeError) as why:
+            raise RestoreError(f"virtual host {ledger.name!r}", str(why)) from None
+        except KeyError as why:
+            raise RestoreError(f"virtual host {ledger.name!r}", f"there is no {why.args[0]!r}") from None
+        finally:
+            journal.enabled = enabled
+
+    def _topology(self, ledger: HostLedger) -> None:
+        host = self.host
+        for exchange in ledger.exchanges.values():
+            alternate = exchange.alternate or None
+            host.declare_exchange(
+                exchange.exchange, exchange.type, alternate, False, True, exchange.auto_delete, exchange.arguments
+            )  # fmt: skip
+        for queue in ledger.queues.values():
+            host.declare_queue(
+                queue.queue, queue.alternate or None, False, True, False, queue.auto_delete, queue.arguments
+            )  # fmt: skip
+        for bindings in ledger.bindings.values():
+            for bound in bindings.values():
+                host.bind(bound.queue, bound.exchange, bound.key, bound.arguments)
+
+    def restore(self, stored: MessageStored) -> None:
+        """A message is known; it stands on no queue yet."""
+        expires = None if stored.expires is None else stored.expires - self._epoch
+        self.messages[stored.number] = self.host.intake.restored(stored.number, stored.header, stored.body, expires)
+
+    def stand(self, queue: str, number: int, redelivered: bool) -> None:
+        """A message that is known stands on a queue."""
+        entry = self.host.restore(self.host.queues[queue], self.messages[number], redelivered)
+        self.entries[queue, number] = entry
+
+    def _branch(self, operation: BranchPrepared, decided: int | None) -> None:
+        work = Work(self.host, self.host.limits)
+        for number, queues in operation.published:
+            work.hold(self.messages[number], [self.host.queues[name] for name in queues])
+        for name, number in operation.accepted:
+            entry = self.entries[name, number]
+            self.host.queues[name].acquire(entry)
+            work.accepted.append(entry)
+        status = None if decided is None else XaStatus(decided)
+        branch = self.coordinator.restore(operation.xid, work, operation.timeout, status)
+        for message, _ in work.published:
+            branch.keep(message)

@@ -1,0 +1,115 @@
+"""Which files are meant: paths, folders and patterns, and the files of a rotating capture that nobody writes to any more."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from glob import glob, has_magic
+from typing import Final, TypeAlias
+
+from amqp_sansio.captures.errors import CaptureError
+
+PACKED: Final = (".gz", ".zst", ".zstd")
+"""Endings that a file gets when it is compressed after it was closed: it stays the same file."""
+UNFINISHED: Final = (".tmp", ".part", ".partial")
+"""Endings of files that are about to get another name."""
+DONE: Final = ".done"
+"""Ending of the empty file that says: the one beside it, of this name without the ending, is closed."""
+CLOSED: Final = ("newest", "done", "all")
+"""How to know that nobody writes to a file any more: all but the last one by name are closed; a file `NAME.done` stands beside
+it; every file that is there (they come by renaming, or the capture is over)."""
+
+Key: TypeAlias = tuple[tuple[tuple[int, int, str], ...], str]
+
+_DIGITS: Final = re.compile(r"(\d+)")
+
+
+def order(name: str) -> Key:
+    """What to sort names by: numbers in them count as numbers (dump2 before dump10), endings of compression do not count."""
+    for ending in PACKED:
+        name = name.removesuffix(ending)
+    words = [word for word in _DIGITS.split(name) if word]
+    return tuple((1, int(word), "") if word.isdecimal() else (0, 0, word) for word in words), name
+
+
+def local(path: str) -> str:
+    """A path without `file:` before it.  CaptureError for what is on no file system of this machine."""
+    scheme, colon, rest = path.partition(":")
+    if colon and scheme.lower() == "file":
+        return "/" + rest.lstrip("/")
+    if "://" in path:
+        raise CaptureError(
+            path, 0, 0, "captures are read from file systems that are mounted here; this is another kind of place"
+        )
+    return path
+
+
+def found(paths: Iterable[str]) -> list[str]:
+    """The files that paths, folders (all files in them, hidden ones left out) and patterns (* ? [ ]) stand for, each once, in
+    the order of their names, whatever the order in which they were given.
+
+    CaptureError for what is not there, and for a folder or pattern without any file.
+    """
+    files: set[str] = set()
+    for path in map(local, paths):
+        if os.path.isdir(path):
+            here = [os.path.join(path, name) for name in names_in(path)]
+        elif os.path.exists(path):
+            here = [path]
+        elif has_magic(path):
+            here = [each for each in glob(path, recursive=True) if not os.path.isdir(each)]
+        else:
+            raise CaptureError(path, 0, 0, "no such file")
+        if not here:
+            raise CaptureError(path, 0, 0, "there is no file in it" if os.path.isdir(path) else "no file has such a name")
+        files.update(map(os.path.abspath, here))
+    return sorted(files, key=lambda path: (order(path), path))
+
+
+def names_in(folder: str) -> list[str]:
+    """Names of the files in a folder that may be captures, in order.  Each file once, compressed or not."""
+    kept: dict[Key, str] = {}
+    with os.scandir(folder) as entries:
+        for name in sorted(entry.name for entry in entries if not entry.is_dir()):
+            if not name.startswith((".", "_")) and not name.endswith((*UNFINISHED, DONE)):
+                kept.setdefault(order(name), name)
+    return [kept[key] for key in sorted(kept)]
+
+
+def closed_in(folder: str, closed: str) -> list[str]:
+    """Names of the files in a folder to which nobody writes any more, in order; `closed` is one of CLOSED.
+
+    CaptureError when the folder cannot be read, ValueError for another word.
+    """
+    if closed not in CLOSED:
+        raise ValueError(f"closed is {' or '.join(CLOSED)}, not {closed!r}")
+    try:
+        names = names_in(folder)
+        if closed == "newest":
+            return names[:-1]
+        if closed == "done":
+            return [name for name in names if _is_done(folder, name)]
+    except OSError as error:
+        raise CaptureError(folder, 0, 0, f"cannot be read: {error.strerror or error}") from error
+    return names
+
+
+def there(path: str) -> str:
+    """The path, or that of the same file compressed by now; the path itself when neither is there."""
+    for ending in ("", *PACKED):
+        if os.path.exists(path + ending):
+            return path + ending
+    return path
+
+
+def _is_done(folder: str, name: str) -> bool:
+    plain = name
+    for ending in PACKED:
+        plain = plain.removesuffix(ending)
+    return any(os.path.exists(os.path.join(folder, each + DONE)) for each in (name, plain))
+
+
+def after(names: Sequence[str], last: str) -> list[str]:
+    """Those of the names that come after `last` in order ("": all)."""
+    return [name for name in names if order(name) > order(last)] if last else list(names)

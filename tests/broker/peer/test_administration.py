@@ -1,0 +1,109 @@
+"""Commands of classes queue and exchange, as a client says them.  What each may be refused for is tested with the model."""
+
+from __future__ import annotations
+
+from tests.broker.harness import World, bodies, done, refused
+
+from amqp_sansio import ServerConfig
+from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.config import STRICT_PROFILE
+from amqp_sansio.events import CommandsCompleted, ExceptionReceived
+from amqp_sansio.spec import exchange, message, queue
+from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
+from amqp_sansio.spec.queue import QueueQueryResult
+
+
+def test_a_message_through_a_topic_exchange(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    done(client, session, exchange.Declare("stocks", "topic"))
+    done(client, session, exchange.Bind("q", "stocks", "usd.*"))
+    session.subscribe("q", "d").grant(5)
+    for key in ("usd.ibm", "eur.ibm", "usd.sun"):
+        session.publish("stocks", routing_key=key, body=key.encode())
+    world.run()
+    assert bodies(client) == [b"usd.ibm", b"usd.sun"]
+    assert done(client, session, exchange.Bound("stocks", "q", "usd.*")) == ExchangeBoundResult()
+    done(client, session, exchange.Unbind("q", "stocks", "usd.*"))
+    result = done(client, session, exchange.Bound("stocks", "q"))
+    assert result == ExchangeBoundResult(queue_not_matched=True)
+
+
+def test_queries(world: World) -> None:
+    client, session = world.session()
+    assert done(client, session, queue.Query("q")) == QueueQueryResult()
+    done(client, session, queue.Declare("q", exclusive=True, auto_delete=True))
+    session.publish(routing_key="q")
+    result = done(client, session, queue.Query("q"))
+    assert isinstance(result, QueueQueryResult)
+    assert (result.queue, result.exclusive, result.auto_delete, result.message_count) == ("q", True, True, 1)
+    assert done(client, session, exchange.Query("none")) == ExchangeQueryResult(not_found=True)
+    result = done(client, session, exchange.Query("amq.topic"))
+    assert isinstance(result, ExchangeQueryResult)
+    assert (result.type_, result.not_found) == ("topic", False)
+
+
+def test_a_refusal_names_command_field_and_reason(world: World) -> None:
+    client, session = world.session()
+    exception = refused(client, session, exchange.Declare("x", "nonsense"))
+    assert (exception.error_code, exception.class_code, exception.command_code, exception.field_index) == (404, 7, 1, 1)
+    assert "nonsense" in exception.description
+
+
+def test_other_sessions_keep_away_from_an_exclusive_queue(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("mine", exclusive=True))
+    for number, command in enumerate(
+        (queue.Declare("mine"), queue.Delete("mine"), queue.Purge("mine"), exchange.Bind("mine", "amq.fanout", ""))
+    ):
+        other, another = world.session(b"%d" % number)
+        assert refused(other, another, command).error_code == 405
+
+
+def test_delete_purge_and_their_refusals(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    session.publish(routing_key="q")
+    assert refused(client, session, queue.Delete("q", if_empty=True)).error_code == 406
+    session = client.session(b"2")
+    done(client, session, queue.Purge("q"))
+    done(client, session, queue.Delete("q", if_empty=True))
+    done(client, session, exchange.Declare("x", "fanout"))
+    done(client, session, exchange.Delete("x"))
+    assert refused(client, session, exchange.Delete("x")).error_code == 404
+
+
+def test_the_codes_are_those_of_the_profile(world: World) -> None:
+    """queue.purge without a name: 542 by the letter, 531 as deployed brokers say."""
+    client, session = world.session()
+    assert refused(client, session, queue.Purge("")).error_code == 531
+    world = World(BrokerConfig(error_codes="spec"), world.chunk)
+    client, session = world.session()
+    assert refused(client, session, queue.Purge("")).error_code == 542
+    client = world.connect(server=ServerConfig(profile=STRICT_PROFILE))
+    assert refused(client, client.session(b"t"), queue.Declare("q", arguments={"x-unknown": 1})).error_code == 540
+
+
+def test_a_deletion_completes_before_its_own_subscriber_hears_of_it(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    done(client, session, message.Subscribe("q", "d"))
+    deleted = session.send(queue.Delete("q"))
+    world.run()
+    kinds = [type(event) for event in client.events if isinstance(event, CommandsCompleted | ExceptionReceived)]
+    assert kinds[-2:] == [CommandsCompleted, ExceptionReceived]
+    assert any(deleted in event.ids for event in client.all(CommandsCompleted))
+
+
+def test_a_result_too_large_for_the_asker_ends_its_session_only(world: World) -> None:
+    from amqp_sansio import ClientConfig
+
+    client, session = world.session()
+    arguments = {"qpid.text": "x" * 5000}
+    session.send(queue.Declare("q", arguments=arguments))
+    world.run()
+    if client.all(ExceptionReceived):
+        return  # arguments of that kind are not taken
+    small = world.connect(ClientConfig(max_frame_size=4096))
+    assert refused(small, small.session(b"t"), queue.Query("q")).error_code == 506
+    done(client, session, queue.Query("q"))

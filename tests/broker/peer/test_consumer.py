@@ -1,0 +1,137 @@
+"""A subscription as its queue sees it."""
+
+from __future__ import annotations
+
+from tests.broker.harness import Client, World, bodies, done
+
+from amqp_sansio import ServerConfig, Session
+from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.peer.consumer import Consumer
+from amqp_sansio.config import Profile
+from amqp_sansio.events import CommandsCompleted, TransferReceived
+from amqp_sansio.limits import BrokerLimits, Limits
+from amqp_sansio.spec import queue
+from amqp_sansio.spec.message import DeliveryProperties, Transfer
+
+
+def scene(world: World, count: int) -> tuple[Client, Session]:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for number in range(count):
+        session.publish(routing_key="q", body=b"%d" % number)
+    world.run()
+    client.events.clear()
+    return client, session
+
+
+def only(world: World) -> Consumer:
+    (holder,) = world.broker.sessions.values()
+    (consumer,) = holder.consumers.values()
+    return consumer
+
+
+def test_no_more_than_the_limit_is_unsettled(world: World) -> None:
+    for count, comes in ((2, 2), (3, 3), (4, 3)):
+        world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=3)), world.chunk)
+        client, session = scene(world, count)
+        session.subscribe("q", "d").grant(10)
+        world.run()
+        events = client.take(TransferReceived)
+        assert len(events) == comes
+        session.accept(events[0].id)
+        world.run()
+        assert len(bodies(client)) == count - comes
+
+
+def test_browsed_messages_count_as_unsettled_until_they_are_released(world: World) -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=3)), world.chunk)
+    client, session = scene(world, 5)
+    session.subscribe("q", "d", acquire_mode=1).grant(10)
+    world.run()
+    events = client.take(TransferReceived)
+    assert len(events) == 3
+    session.release([event.id for event in events])
+    world.run()
+    assert bodies(client) == [b"3", b"4"]
+
+
+def test_what_need_not_be_settled_is_not_limited(world: World) -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=1)), world.chunk)
+    client, session = scene(world, 5)
+    session.subscribe("q", "d", accept_mode=1).grant(10)
+    world.run()
+    assert len(bodies(client)) == 5
+
+
+def test_a_flush_does_not_wait_for_what_is_published_meanwhile() -> None:
+    """It pushes out what was there when it was said: whoever publishes without an end does not keep it from completing."""
+    world = World()
+    client, session = scene(world, 3)
+    subscription = session.subscribe("q", "d")
+    subscription.grant(100)
+    world.run()
+    assert len(bodies(client)) == 3
+    consumer = only(world)
+    consumer.flush(99)  # of an empty queue
+    message = world.broker.host("").intake.read(Transfer("", 1), b"", b"x")
+    entry = consumer.queue.put(message)
+    assert consumer.queue.acquire(entry)
+    assert not consumer.offer(entry)
+
+
+def test_a_flush_completes_when_its_subscription_is_cancelled(world: World) -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=1)), world.chunk)
+    client, session = scene(world, 3)
+    subscription = session.subscribe("q", "d")
+    subscription.grant(10)
+    flush = subscription.flush(sync=True)
+    world.run()
+    assert not any(flush in event.ids for event in client.all(CommandsCompleted))
+    subscription.cancel()
+    session.sync()
+    world.run()
+    assert any(flush in event.ids for event in client.all(CommandsCompleted))
+
+
+def test_able_tells_whether_a_message_could_be_had_at_once(world: World) -> None:
+    client, session = scene(world, 0)
+    subscription = session.subscribe("q", "d")
+    world.run()
+    consumer = only(world)
+    message = world.broker.host("").intake.read(Transfer("", 1), b"", b"12345")
+    assert not consumer.able(message)
+    subscription.grant(1, message.size - 1)
+    world.run()
+    assert not consumer.able(message)
+    subscription.grant(0, 1)
+    world.run()
+    assert consumer.able(message)
+    client.cut()
+    assert not consumer.able(message)
+
+
+def test_octets_may_be_those_of_the_body_alone(world: World) -> None:
+    client = world.connect(server=ServerConfig(profile=Profile(octets="body")))
+    session = client.session()
+    done(client, session, queue.Declare("q"))
+    session.subscribe("q", "d").grant(2, 5)
+    session.publish("", DeliveryProperties(routing_key="q"), body=b"12345")
+    world.run()
+    assert bodies(client) == [b"12345"]
+
+
+def test_what_cannot_be_kept_for_replay_waits_for_completions() -> None:
+    """A session that outlives its connection keeps what it said: deliveries stop there and go on."""
+    world = World()
+    client = world.connect(server=ServerConfig(session_timeout=None, limits=Limits(replay_commands=5)))
+    session = client.session(b"s", None)
+    done(client, session, queue.Declare("q"))
+    for number in range(12):
+        session.publish(routing_key="q", body=b"%d" % number)
+    session.subscribe("q", "d", accept_mode=1).grant(100)
+    client.deaf = True
+    world.run()
+    assert world.broker.host("").queues["q"].available == 7
+    client.deaf = False
+    world.run()
+    assert len(bodies(client)) == 12

@@ -1,0 +1,149 @@
+"""What becomes of a message that a client transfers."""
+
+from __future__ import annotations
+
+import pytest
+from tests.broker.harness import Client, World, blurt, bodies, done
+
+from amqp_sansio import ClientConfig, Session
+from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.events import CommandReceived, CommandsCompleted, ExceptionReceived, TransferReceived
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import BrokerLimits
+from amqp_sansio.spec import exchange, message, queue
+from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties
+
+
+def rejects(client: Client) -> list[message.Reject]:
+    return [event.command for event in client.all(CommandReceived) if isinstance(event.command, message.Reject)]
+
+
+def failed(client: Client) -> list[int]:
+    return [event.error_code for event in client.all(ExceptionReceived)]
+
+
+@pytest.mark.rule("message.transfer.destination.blank-destination")
+def test_the_default_exchange_has_every_queue(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    blurt(session, message.Transfer(None, 1), header=None, body=b"to nobody")
+    session.publish("", routing_key="q", body=b"1")
+    world.run()
+    assert world.broker.host("").queues["q"].available == 1
+
+
+@pytest.mark.rule("message.transfer.destination.nonexistent-exchange")
+def test_no_such_exchange(world: World) -> None:
+    client, session = world.session()
+    session.publish("none", body=b"1")
+    world.run()
+    assert failed(client) == [404]
+
+
+def test_unroutable_with_accept_mode_explicit_is_rejected(world: World) -> None:
+    client, session = world.session()
+    lost = session.publish("amq.fanout", body=b"1", accept_mode=0)
+    world.run()
+    assert rejects(client) == [message.Reject(RangeSet.of(lost), 1)]
+
+
+def test_unroutable_with_accept_mode_none_is_dropped(world: World) -> None:
+    client, session = world.session()
+    lost = session.publish("amq.fanout", body=b"1", sync=True)
+    world.run()
+    assert rejects(client) == []
+    assert any(lost in event.ids for event in client.all(CommandsCompleted))
+
+
+def test_unroutable_goes_to_the_alternate_exchange_once(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("rest"))
+    done(client, session, exchange.Declare("second", "fanout"))
+    done(client, session, exchange.Declare("first", "fanout", "second"))
+    done(client, session, exchange.Bind("rest", "second", ""))
+    session.publish("first", body=b"1")
+    session.subscribe("rest", "d").grant(5)
+    world.run()
+    (event,) = client.all(TransferReceived)
+    assert event.delivery_properties == DeliveryProperties(exchange="first")
+
+
+def test_discard_unroutable(world: World) -> None:
+    client, session = world.session()
+    session.publish("amq.fanout", body=b"1", accept_mode=0, discard_unroutable=True)
+    world.run()
+    assert rejects(client) == []
+    assert failed(client) == []
+
+
+def test_immediate_counts_the_credit_that_is_left(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    subscription = session.subscribe("q", "d")
+    subscription.set_mode(0)
+    subscription.grant(1)
+    world.run()
+    session.publish(routing_key="q", body=b"1", immediate=True, accept_mode=0)
+    second = session.publish(routing_key="q", body=b"2", immediate=True, accept_mode=0)
+    world.run()
+    assert [event.body for event in client.all(TransferReceived)] == [b"1"]
+    assert rejects(client) == [message.Reject(RangeSet.of(second), 2)]
+
+
+def test_a_full_queue_refuses(world: World) -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(queue_messages=2)), world.chunk)
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for _ in range(3):
+        session.publish(routing_key="q")
+    world.run()
+    assert failed(client) == [506]
+    assert world.broker.host("").queues["q"].messages == 2
+
+
+def test_a_header_that_cannot_be_read(world: World) -> None:
+    """Codes and sizes are right, so that the walk on receipt lets it pass; the text in it is no UTF-8."""
+    client, session = world.session()
+    header = bytes.fromhex("00000006 0401 0002 01 ff".replace(" ", ""))
+    blurt(session, message.Transfer("", 1), header=header, body=b"x")
+    world.run()
+    assert failed(client) == [503]
+
+
+def test_part_of_a_message_is_not_taken(world: World) -> None:
+    client = world.connect()
+    session = client.session()
+    header = client.connection.layout.encode_struct32(FragmentProperties(first=True))
+    blurt(session, message.Transfer("", 1), header=header, body=b"x")
+    world.run()
+    assert failed(client) == [540]
+
+
+def test_a_header_larger_than_the_frames_of_the_subscriber_is_passed_on(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    small = world.connect(ClientConfig(max_frame_size=4096))
+    other = small.session(b"t")
+    other.subscribe("q", "d").grant(5)
+    session.publish(routing_key="q", body=b"x" * 10_000, application_headers={"text": "y" * 20_000})
+    world.run()
+    (event,) = small.all(TransferReceived)
+    assert event.message_properties is not None
+    assert event.message_properties.application_headers == {"text": "y" * 20_000}
+    assert bodies(small) == [b"x" * 10_000]
+
+
+def held(session: Session) -> RangeSet:
+    return session.in_doubt
+
+
+def test_a_redelivered_mark_of_the_publisher_stays(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    session.publish(routing_key="q", body=b"1", redelivered=True)
+    session.subscribe("q", "d").grant(1)
+    world.run()
+    (event,) = client.all(TransferReceived)
+    assert event.delivery_properties is not None
+    assert event.delivery_properties.redelivered
+    assert not held(session)

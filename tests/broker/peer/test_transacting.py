@@ -1,0 +1,215 @@
+"""Transactions of clients, local and distributed, through the broker."""
+
+from __future__ import annotations
+
+import pytest
+from tests.broker.harness import Client, World, blurt, bodies, done, refused
+
+from amqp_sansio import Session
+from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.events import CommandsCompleted, TransferReceived
+from amqp_sansio.spec import dtx, queue, tx
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult, Xid
+
+ONE = Xid(1, b"global", b"one")
+OK = XaResult(XaStatus.XA_OK)
+
+
+def scene(world: World, *texts: bytes) -> tuple[Client, Session]:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for text in texts:
+        session.publish(routing_key="q", body=text)
+    world.run()
+    client.events.clear()
+    return client, session
+
+
+def counts(world: World) -> tuple[int, int]:
+    found = world.broker.host("").queues["q"]
+    return found.available, found.acquired
+
+
+@pytest.mark.rule("message.transfer.transactional-publish")
+def test_what_is_published_is_seen_after_commit(world: World) -> None:
+    client, session = scene(world)
+    done(client, session, tx.Select())
+    published = session.publish(routing_key="q", body=b"1", sync=True)
+    world.run()
+    assert any(published in event.ids for event in client.all(CommandsCompleted))
+    assert counts(world) == (0, 0)
+    done(client, session, tx.Commit())
+    assert counts(world) == (1, 0)
+    session.publish(routing_key="q", body=b"2")
+    world.run()
+    assert counts(world) == (1, 0)  # the next transaction
+    done(client, session, tx.Rollback())
+    assert counts(world) == (1, 0)
+
+
+def test_a_rolled_back_accept_leaves_the_message_with_the_session(world: World) -> None:
+    client, session = scene(world, b"1", b"2")
+    done(client, session, tx.Select())
+    session.subscribe("q", "d").grant(2)
+    world.run()
+    first, second = client.take(TransferReceived)
+    session.accept(first.id)
+    world.run()
+    assert counts(world) == (0, 2)
+    done(client, session, tx.Rollback())
+    assert counts(world) == (0, 2)
+    (holder,) = world.broker.sessions.values()
+    assert sorted(holder.unsettled) == [first.id, second.id]
+
+
+def test_a_committed_accept_takes_off_the_queue(world: World) -> None:
+    client, session = scene(world, b"1", b"2")
+    done(client, session, tx.Select())
+    session.subscribe("q", "d").grant(1)
+    world.run()
+    (first,) = client.take(TransferReceived)
+    session.accept(first.id)
+    done(client, session, tx.Commit())
+    assert counts(world) == (0, 1)  # the window has moved to the second
+    client.cut()
+    assert counts(world) == (1, 0)
+
+
+def test_the_end_of_a_session_rolls_back_and_releases(world: World) -> None:
+    client, session = scene(world, b"1")
+    done(client, session, tx.Select())
+    session.subscribe("q", "d").grant(1)
+    world.run()
+    session.accept(client.take(TransferReceived)[0].id)
+    session.publish(routing_key="q", body=b"2")
+    world.run()
+    client.cut()
+    assert counts(world) == (1, 0)
+    other, again = world.session(b"t")
+    again.subscribe("q", "d").grant(5)
+    world.run()
+    (event,) = other.all(TransferReceived)
+    assert event.body == b"1"
+    assert event.delivery_properties is not None
+    assert event.delivery_properties.redelivered
+
+
+def test_a_commit_waits_for_the_journal(world: World) -> None:
+    world = World(BrokerConfig(journal=True), world.chunk)
+    client, session = world.session()
+    session.send(queue.Declare("q", durable=True))
+    session.send(tx.Select())
+    session.publish(routing_key="q", body=b"1", delivery_mode=2)
+    session.publish(routing_key="q", body=b"2")
+    commit = session.send(tx.Commit(), sync=True)
+    world.run()
+    assert not any(commit in event.ids for event in client.all(CommandsCompleted))
+    assert world.broker.host("").queues["q"].available == 0
+    world.broker.journalled(world.broker.journal()[-1].number)
+    world.run()
+    assert any(commit in event.ids for event in client.all(CommandsCompleted))
+    assert world.broker.host("").queues["q"].available == 2
+
+
+@pytest.mark.parametrize("command", [tx.Commit(), tx.Rollback()], ids=lambda command: command.VERB)
+def test_without_select(world: World, command: tx.Commit) -> None:
+    client, session = world.session()
+    assert refused(client, session, command).error_code in (409, 503)
+
+
+# --- branches -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_branch_in_two_phases(world: World) -> None:
+    client, session = scene(world, b"1")
+    session.subscribe("q", "d").grant(1)
+    world.run()
+    (first,) = client.take(TransferReceived)
+    done(client, session, dtx.Select())
+    assert done(client, session, dtx.Start(ONE)) == OK
+    session.accept(first.id)
+    session.publish(routing_key="q", body=b"2")
+    assert done(client, session, dtx.End(ONE)) == OK
+    assert counts(world) == (0, 1)
+    other, manager = world.session(b"manager")
+    assert done(other, manager, dtx.Prepare(ONE)) == OK
+    assert done(other, manager, dtx.Recover()) == RecoverResult([ONE])
+    assert done(other, manager, dtx.Commit(ONE)) == OK
+    world.run()
+    assert bodies(client) == [b"2"]
+    assert done(other, manager, dtx.Recover()) == RecoverResult([])
+
+
+def test_a_branch_rolled_back_gives_accepted_messages_back(world: World) -> None:
+    client, session = scene(world, b"1")
+    subscription = session.subscribe("q", "d")
+    subscription.set_mode(0)
+    subscription.grant(1)
+    world.run()
+    (first,) = client.take(TransferReceived)
+    done(client, session, dtx.Select())
+    done(client, session, dtx.Start(ONE))
+    session.accept(first.id)
+    done(client, session, dtx.End(ONE))
+    assert done(client, session, dtx.Rollback(ONE)) == OK
+    assert counts(world) == (1, 0)
+
+
+def test_what_is_outside_of_a_branch_happens_at_once(world: World) -> None:
+    client, session = scene(world)
+    done(client, session, dtx.Select())
+    done(client, session, dtx.Start(ONE))
+    done(client, session, dtx.End(ONE))
+    session.publish(routing_key="q", body=b"1")
+    world.run()
+    assert counts(world) == (1, 0)
+
+
+def test_the_end_of_a_session_dooms_its_branch(world: World) -> None:
+    client, session = scene(world)
+    done(client, session, dtx.Select())
+    done(client, session, dtx.Start(ONE))
+    session.publish(routing_key="q", body=b"1")
+    world.run()
+    client.cut()
+    other, manager = world.session(b"manager")
+    assert done(other, manager, dtx.Prepare(ONE)) == XaResult(XaStatus.XA_RBROLLBACK)
+    assert done(other, manager, dtx.Rollback(ONE)) == OK
+    assert counts(world) == (0, 0)
+
+
+def test_branches_time_out_by_tick(world: World) -> None:
+    world.tick(100.0)
+    client, session = scene(world)
+    done(client, session, dtx.Select())
+    done(client, session, dtx.Start(ONE))
+    done(client, session, dtx.SetTimeout(ONE, 5))
+    assert done(client, session, dtx.GetTimeout(ONE)) == GetTimeoutResult(5)
+    session.publish(routing_key="q", body=b"1")
+    world.run()
+    assert world.broker.tick(world.now) == world.now + 5
+    world.tick(5.0)
+    assert done(client, session, dtx.End(ONE)) == XaResult(XaStatus.XA_RBTIMEOUT)
+    assert counts(world) == (0, 0)
+
+
+def test_forget_of_what_was_not_decided(world: World) -> None:
+    client, session = scene(world)
+    assert refused(client, session, dtx.Forget(ONE)).error_code == 404
+
+
+def test_more_branches_than_fit_into_a_frame_are_told_in_parts() -> None:
+    world = World()
+    client, session = scene(world)
+    done(client, session, dtx.Select())
+    xids = [Xid(1, bytes(200), b"%0100d" % n) for n in range(300)]
+    for xid in xids:
+        blurt(session, dtx.Start(xid))
+        session.publish(routing_key="q", body=b"x")
+        blurt(session, dtx.End(xid))
+        blurt(session, dtx.Prepare(xid))
+    world.run()
+    result = done(client, session, dtx.Recover())
+    assert isinstance(result, RecoverResult)
+    assert list(result.in_doubt or ()) == xids[:150]

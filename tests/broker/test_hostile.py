@@ -1,0 +1,299 @@
+"""Clients that say anything at a broker: it never raises, what it keeps stays within its limits, and others are served."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from amqp_sansio import ClientConnection, ServerConfig
+from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.peer.peer import Peer
+from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.events import TransferReceived
+from amqp_sansio.kernel.serials import TOP, RangeSet
+from amqp_sansio.limits import BrokerLimits
+from amqp_sansio.spec import dtx, exchange, execution, file, message, queue, stream, tx
+from amqp_sansio.spec import session as c
+from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.spec.connection import Close, Open, StartOk, TuneOk
+from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
+from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.segments import frame_command, frame_control
+
+LAYOUT = AMQP_0_10.layout
+LIMITS = BrokerLimits(
+    virtual_hosts=2,
+    exchanges=8,
+    queues=4,
+    bindings=6,
+    queue_messages=8,
+    queue_octets=2000,
+    throttle_messages=4,
+    branches=3,
+    transaction_messages=4,
+    transaction_octets=500,
+    outbox_octets=3000,
+    unaccepted_transfers=5,
+    kept_sessions=2,
+)
+
+bits = st.booleans()
+small = st.one_of(st.none(), st.integers(0, 2))
+ids = st.one_of(st.integers(0, 30), st.sampled_from([TOP, 0x7FFFFFFF, 0x80000000]))
+sets = st.one_of(
+    st.none(),
+    st.just(RangeSet([(0, 0x7FFFFFFE)])),
+    st.lists(st.integers(0, 20), max_size=4).map(lambda each: RangeSet.of(*each)),
+)
+queues = st.sampled_from(["q", "r", "own", "x", "amq.q", "", None])
+exchanges = st.sampled_from(["", "amq.direct", "amq.fanout", "amq.topic", "amq.match", "e", "f", "none", None])
+kinds = st.sampled_from(["direct", "fanout", "topic", "headers", "?"])
+keys = st.sampled_from(["q", "r", "a.b", "a.#", "*", "", None])
+places = st.sampled_from(["d", "e", "", None])
+arguments = st.sampled_from([None, {}, {"x-match": "all", "a": 1}, {"x-match": "any"}, {"qpid.max_count": 3}, {"odd": b"x"}])
+xids = st.one_of(st.none(), st.builds(dtx.Xid, small, st.sampled_from([b"g", b"", None]), st.sampled_from([b"1", b"2"])))
+credit = st.sampled_from([None, 0, 1, 3, 1000, 0xFFFFFFFF])
+
+controls: st.SearchStrategy[Control] = st.one_of(
+    st.builds(c.Attach, st.sampled_from([b"s", b"t"]), bits),
+    st.builds(c.Detach, st.sampled_from([b"s", b"t", b""])),
+    st.builds(c.Detached, st.sampled_from([b"s", b"t"]), small),
+    st.builds(c.RequestTimeout, small),
+    st.builds(c.CommandPoint, ids, st.just(0)),
+    st.builds(c.Completed, sets, bits),
+    st.builds(c.KnownCompleted, sets),
+    st.builds(c.Expected, sets),
+    st.builds(c.Confirmed, sets),
+    st.builds(c.Flush, bits, bits, bits),
+    st.builds(c.Gap, sets),
+    st.builds(Close),
+)
+commands: st.SearchStrategy[Command] = st.one_of(
+    st.builds(message.Subscribe, queues, places, small, small, bits),
+    st.builds(message.Flow, places, small, credit),
+    st.builds(message.Flow, st.just("d"), st.sampled_from([0, 1]), st.just(0xFFFFFFFF)),
+    st.builds(message.SetFlowMode, places, small),
+    st.builds(message.Flush, places),
+    st.builds(message.Stop, places),
+    st.builds(message.Cancel, places),
+    st.builds(message.Accept, sets),
+    st.builds(message.Reject, sets),
+    st.builds(message.Release, sets, bits),
+    st.builds(message.Acquire, sets),
+    st.builds(message.Resume, places, st.just("r")),
+    st.builds(queue.Declare, queues, exchanges, bits, bits, bits, bits, arguments),
+    st.builds(queue.Delete, queues, bits, bits),
+    st.builds(queue.Purge, queues),
+    st.builds(queue.Query, queues),
+    st.builds(exchange.Declare, exchanges, kinds, exchanges, bits, bits),
+    st.builds(exchange.Delete, exchanges, bits),
+    st.builds(exchange.Query, exchanges),
+    st.builds(exchange.Bind, queues, exchanges, keys, arguments),
+    st.builds(exchange.Unbind, queues, exchanges, keys),
+    st.builds(exchange.Bound, exchanges, queues, keys, arguments),
+    st.builds(tx.Select),
+    st.builds(tx.Commit),
+    st.builds(tx.Rollback),
+    st.builds(dtx.Select),
+    st.builds(dtx.Start, xids, bits, bits),
+    st.builds(dtx.End, xids, bits, bits),
+    st.builds(dtx.Prepare, xids),
+    st.builds(dtx.Commit, xids, bits),
+    st.builds(dtx.Rollback, xids),
+    st.builds(dtx.Forget, xids),
+    st.builds(dtx.Recover),
+    st.builds(dtx.GetTimeout, xids),
+    st.builds(dtx.SetTimeout, xids, credit),
+    st.builds(execution.Sync),
+    st.builds(execution.Result, ids, st.none()),
+    st.builds(execution.Exception_, small, small),
+    st.builds(file.Qos),
+    st.builds(stream.Consume, queues),
+)
+headers = st.one_of(
+    st.just(b""),
+    st.builds(
+        lambda delivery, properties: encode_headers([delivery, properties]),
+        st.builds(
+            DeliveryProperties, bits, bits, bits, st.one_of(st.none(), st.integers(0, 9)), st.sampled_from([None, 1, 2]),
+            st.sampled_from([None, 0, 5000]), st.none(), st.none(), exchanges, keys,
+        ),
+        st.builds(MessageProperties, user_id=st.sampled_from([None, None, b"bob"]), application_headers=arguments),
+    ),
+    st.just(bytes.fromhex("0000000604010002" "01ff")),
+)  # fmt: skip
+good = st.one_of(
+    st.tuples(
+        st.just("command"),
+        st.one_of(
+            st.builds(queue.Declare, st.sampled_from(["q", "r"]), st.sampled_from([None, "amq.fanout"])),
+            st.builds(exchange.Bind, st.sampled_from(["q", "r"]), st.just("amq.fanout"), st.sampled_from(["", "k"])),
+            st.builds(message.Subscribe, st.just("q"), st.just("d"), bits.map(int), bits.map(int)),
+            st.builds(message.Flow, st.just("d"), bits.map(int), st.just(TOP)),
+            st.builds(message.Accept, sets),
+            st.builds(message.Release, sets, bits),
+            st.builds(message.Reject, sets),
+            st.builds(message.Acquire, sets),
+            st.builds(message.Flush, st.just("d")),
+            st.builds(tx.Select),
+            st.builds(dtx.Select),
+            st.builds(dtx.Start, st.just(dtx.Xid(1, b"g", b"1"))),
+            st.builds(dtx.End, st.just(dtx.Xid(1, b"g", b"1"))),
+            st.builds(dtx.Prepare, st.just(dtx.Xid(1, b"g", b"1"))),
+        ),
+    ),
+    st.tuples(st.just("publish"), st.tuples(st.just("amq.fanout"), bits.map(int), headers, st.integers(0, 400))),
+    st.tuples(st.just("control"), st.builds(c.Completed, sets, bits)),
+)
+acts = st.one_of(
+    st.tuples(st.just("control"), controls),
+    st.tuples(st.just("command"), commands),
+    st.tuples(st.just("command"), commands),
+    st.tuples(st.just("publish"), st.tuples(exchanges, small, headers, st.integers(0, 400))),
+    st.tuples(st.just("attach"), st.sampled_from([b"s", b"t", b"u"])),
+    st.tuples(st.just("attach"), st.sampled_from([b"s", b"t", b"u"])),
+    st.tuples(st.just("good"), st.lists(good, min_size=1, max_size=8)),
+    st.tuples(st.just("good"), st.lists(good, min_size=1, max_size=8)),
+    st.tuples(st.just("octets"), st.binary(max_size=20)),
+    st.tuples(st.just("take"), st.none()),
+    st.tuples(st.just("new"), st.none()),
+    st.tuples(st.just("eof"), st.none()),
+    st.tuples(st.just("tick"), st.integers(0, 10)),
+    st.tuples(st.just("journalled"), st.none()),
+)
+Act = tuple[int, tuple[str, Any]]  # Any: what belongs to the act
+
+
+class Hostile:
+    """Somebody who says whatever comes to his mind."""
+
+    def __init__(self, broker: Broker, name: bytes = b"s") -> None:
+        self.peer: Peer = broker.connect(ServerConfig(session_timeout=30))
+        self.over = False
+        self.say(AMQP_0_10.header)
+        handshake: tuple[Control, ...] = (StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 4096, 0), Open(""))
+        for control in handshake:
+            self.say(frame_control(0, LAYOUT.encode_control(control)))
+        self.attach(name)
+
+    def attach(self, name: bytes) -> None:
+        said: tuple[Control, ...] = (c.Attach(name, True), c.RequestTimeout(20), c.CommandPoint(0, 0))
+        for control in said:
+            self.say(frame_control(1, LAYOUT.encode_control(control)))
+
+    def say(self, octets: bytes) -> None:
+        if not self.over:
+            self.peer.receive_data(octets)
+
+    def do(self, kind: str, what: Any) -> None:
+        if kind == "control":
+            self.say(frame_control(1, LAYOUT.encode_control(what)))
+        elif kind == "command":
+            self.say(b"".join(frame_command(1, LAYOUT.encode_command(what, True))))
+        elif kind == "good":
+            for kind, command in what:
+                self.do(kind, command)
+        elif kind == "publish":
+            destination, accept_mode, header, size = what
+            payload = LAYOUT.encode_command(message.Transfer(destination, accept_mode), False)
+            self.say(b"".join(frame_command(1, payload, header or None, bytes(size) or None)))
+        elif kind == "attach":
+            self.say(frame_control(1, LAYOUT.encode_control(c.Detached(b"", 0))))  # to whatever exception was said
+            self.attach(what)
+        elif kind == "octets":
+            self.say(what)
+        elif kind == "take":
+            self.peer.data_to_send()
+        elif kind == "eof" and not self.over:
+            self.over = True
+            self.peer.receive_eof()
+
+
+class Honest:
+    """A client who keeps to the protocol, on a queue of its own."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.client = ClientConnection()
+        self.peer = broker.connect()
+        self.received = 0
+        self.carry()
+        self.session = self.client.session(b"honest")
+        self.carry()
+        self.session.send(queue.Declare("own", exclusive=True))
+        self.session.subscribe("own", "d", accept_mode=1).grant(TOP)
+        self.carry()
+
+    def carry(self) -> None:
+        while (octets := self.client.data_to_send()) or self.peer.bytes_to_send:
+            if octets:
+                self.peer.receive_data(octets)
+            for _ in self.broker.events():
+                pass
+            self.client.receive_data(self.peer.data_to_send())
+            self.received += sum(isinstance(event, TransferReceived) for event in self.client.events())
+
+
+def check(broker: Broker) -> None:
+    """What must hold whatever was said."""
+    assert len(broker.sites) <= LIMITS.virtual_hosts
+    for site in broker.sites.values():
+        host = site.host
+        assert len(host.queues) <= LIMITS.queues
+        assert host.bindings <= LIMITS.bindings
+        assert len(site.coordinator.branches) <= LIMITS.branches
+        assert host.messages == sum(each.messages for each in host.queues.values())
+        for each in host.queues.values():
+            assert each.messages <= LIMITS.queue_messages
+            assert each.ring is None or len(each.ring.consumers) == sum(
+                consumer.queue is each for holder in broker.sessions.values() for consumer in holder.consumers.values()
+            )
+    for holder in broker.sessions.values():
+        assert not holder.ended
+        assert len(holder.unsettled) <= LIMITS.unaccepted_transfers
+        assert holder.session.state != "ended"
+    for peer in broker.peers:
+        assert peer.bytes_to_send <= LIMITS.outbox_octets + 2000
+
+
+# Whatever clients say and whenever they go, the broker does not raise, keeps within its limits, and serves the others.
+@given(st.lists(st.tuples(st.integers(0, 2), acts), max_size=60), bits)
+@settings(max_examples=settings().max_examples * 3)
+def test_nothing_a_client_says_makes_it_raise(said: list[Act], journal: bool) -> None:
+    broker = Broker(BrokerConfig(limits=LIMITS, journal=journal))
+    honest = Honest(broker)
+    hostile = [Hostile(broker, name) for name in (b"s", b"t", b"u")]
+    now = 0.0
+    for who, (kind, what) in said:
+        if kind == "tick":
+            now += what
+            broker.tick(now)
+        elif kind == "journalled":
+            entries = broker.journal()
+            if entries:
+                pickle.loads(pickle.dumps(entries))
+                broker.journalled(entries[-1].number)
+        elif kind == "new":
+            hostile[who].do("eof", None)
+            list(broker.events())
+            hostile[who] = Hostile(broker, b"stu"[who : who + 1])
+        else:
+            hostile[who].do(kind, what)
+        list(broker.events())
+        check(broker)
+    for _ in range(3):
+        honest.session.publish(routing_key="own", body=b"x")
+    honest.carry()
+    assert honest.received == 3
+    for each in hostile:
+        each.do("eof", None)
+    list(broker.events())
+    assert broker.peers == (honest.peer,)
+    broker.tick(now)
+    broker.tick(now + 1000)
+    assert list(broker.sessions) == [("", "", b"honest")]
+    check(broker)

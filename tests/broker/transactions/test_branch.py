@@ -1,0 +1,29 @@
+"""A branch as its coordinator keeps it."""
+
+from __future__ import annotations
+
+from tests.broker.transactions.stage import Stage
+
+from amqp_sansio.broker.transactions.branch import Branch, key_of, show, standing, xid_of
+from amqp_sansio.broker.transactions.work import Work
+from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.tables.branch import ACTIVE_ELSEWHERE, ACTIVE_HERE, ACTIVE_SUSPENDED, IDLE, UNKNOWN, Phase
+
+
+def test_how_it_stands_depends_on_who_asks() -> None:
+    stage = Stage()
+    branch = Branch((1, b"g", b"b"), Work(stage.host, stage.limits), 60)
+    assert (standing(None, "a"), standing(branch, "a")) == (UNKNOWN, IDLE)
+    branch.sessions.update({"a": True, "b": False})
+    assert [standing(branch, owner) for owner in "abc"] == [ACTIVE_HERE, ACTIVE_SUSPENDED, ACTIVE_ELSEWHERE]
+    assert (branch.evictable, branch.in_doubt) == (False, False)
+    branch.phase = Phase.TIMED_OUT
+    assert not branch.evictable
+    branch.sessions.clear()
+    assert branch.evictable
+
+
+def test_an_xid_and_its_parts() -> None:
+    assert xid_of(key_of(Xid(7, b"g", b"b"))) == Xid(7, b"g", b"b")
+    assert key_of(Xid()) == (0, b"", b"")
+    assert show((7, b"\x01", b"\xff")) == "7:01:ff"

@@ -1,0 +1,74 @@
+"""Which files are meant."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import CLOSED, after, closed_in, found, local, names_in, order, there
+
+ROTATED = ["dump", "dump1", "dump2", "dump10", "dump10_2024", "eth.pcapng.2", "eth.pcapng.10"]
+
+
+def fill(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).write_bytes(b"x")
+
+
+def test_numbers_in_names_count_as_numbers() -> None:
+    names = list(ROTATED)
+    random.Random(1).shuffle(names)
+    assert sorted(names, key=order) == ROTATED
+    assert order("dump2.gz") == order("dump2.zst") == order("dump2")
+    assert order("dump02") != order("dump2")
+    assert order("²") < order("³")
+
+
+def test_paths_folders_and_patterns_each_file_once_in_order(tmp_path: Path) -> None:
+    fill(tmp_path, *ROTATED, ".hidden", "_temporary", "late.part", "dump.done")
+    (tmp_path / "deeper").mkdir()
+    every = [str(tmp_path / name) for name in ROTATED]
+    assert found([str(tmp_path)]) == every
+    assert found([str(tmp_path / "eth*"), str(tmp_path), every[0], f"file://{every[1]}"]) == every
+    assert found(reversed(every)) == every
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("no", "no such file"), ("no*", "no file has such a name"), ("empty", "there is no file in it")]
+)
+def test_what_is_not_there_is_told(name: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CaptureError, match=words):
+        found([str(tmp_path / name)])
+
+
+def test_other_places_than_file_systems_are_refused() -> None:
+    assert local("/a/b:c") == "/a/b:c"
+    assert local("file:/a") == local("file:///a") == "/a"
+    with pytest.raises(CaptureError, match="mounted"):
+        local("s3a://bucket/x")
+
+
+def test_a_file_is_closed_when_it_is_not_the_last_or_is_done_or_is_there(tmp_path: Path) -> None:
+    assert [closed_in(str(tmp_path), word) for word in CLOSED] == [[], [], []]
+    fill(tmp_path, "x9", "x10", "x11.gz", "x12", "x10.done", "x11.done", "x13.tmp")
+    assert closed_in(str(tmp_path), "newest") == ["x9", "x10", "x11.gz"]
+    assert closed_in(str(tmp_path), "done") == ["x10", "x11.gz"]
+    assert closed_in(str(tmp_path), "all") == ["x9", "x10", "x11.gz", "x12"]
+    with pytest.raises(CaptureError, match="cannot be read"):
+        closed_in(str(tmp_path / "no"), "all")
+    with pytest.raises(ValueError, match="newest or done or all"):
+        closed_in(str(tmp_path), "old")
+
+
+def test_a_file_that_gets_compressed_stays_the_same(tmp_path: Path) -> None:
+    fill(tmp_path, "x1.gz", "x2", "x2.gz", "x3")
+    assert names_in(str(tmp_path)) == ["x1.gz", "x2", "x3"]
+    assert after(names_in(str(tmp_path)), "x1") == ["x2", "x3"]
+    assert after(names_in(str(tmp_path)), "") == ["x1.gz", "x2", "x3"]
+    assert there(str(tmp_path / "x1")) == str(tmp_path / "x1.gz")
+    assert there(str(tmp_path / "x2")) == str(tmp_path / "x2")
+    assert there(str(tmp_path / "x7")) == str(tmp_path / "x7")
