@@ -94,6 +94,8 @@ class BrokerLimits:
     """Queues of one virtual host."""
     bindings: int = 1024 * 1024
     """Bindings of one virtual host."""
+    subscribers: int = 256 * 1024
+    """Subscriptions to all queues of one virtual host together."""
     queue_messages: int = 1024 * 1024
     """Messages in one queue, acquired ones included."""
     queue_octets: int = 1024 * _MIB

@@ -30,6 +30,7 @@ LIMITS = BrokerLimits(
     exchanges=8,
     queues=4,
     bindings=6,
+    subscribers=4,
     queue_messages=8,
     queue_octets=2000,
     throttle_messages=4,
@@ -246,6 +247,8 @@ def check(broker: Broker) -> None:
         assert len(host.queues) <= LIMITS.queues
         assert host.bindings <= LIMITS.bindings
         assert len(site.coordinator.branches) <= LIMITS.branches
+        assert site.subscribers <= LIMITS.subscribers
+        assert site.subscribers == sum(each.subscribers for each in host.queues.values())
         assert host.messages == sum(each.messages for each in host.queues.values())
         for each in host.queues.values():
             assert each.messages <= LIMITS.queue_messages

@@ -30,6 +30,9 @@ def subscribe(holder: Holder, id: int, command: message.Subscribe) -> None:
         raise Refused(NO_DESTINATION, "a subscription needs a destination")
     if destination in holder.consumers:
         raise Refused(conditions.SUBSCRIBE_TWICE, f"destination {destination!r} is subscribed already")
+    most = holder.broker.limits.subscribers
+    if holder.site.subscribers >= most:
+        raise Refused(conditions.LIMIT, f"limit subscribers is {most}; there would be {most + 1}")
     subscriber = holder.session.subscribers[destination]
     holder.consumers[destination] = Consumer(holder, command.queue, subscriber, command.exclusive)
     holder.complete(id)
