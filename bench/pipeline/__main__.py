@@ -1,7 +1,7 @@
 """`make bench-spark`: x1, x4 and x16 of generated captures through the pipeline, medians, and the targets met or missed.
 
-Each way runs in a fresh process, is warmed up on a small capture and then measured: five turns at x1, three above.  With --octets
-and --sizes it runs smaller.  Exit code 0 when every target that could be measured is met, else 1.
+Each way runs in a fresh process, is warmed up on a small capture and then measured: five turns at x1, three above.
+With --octets and --sizes it runs smaller.  Exit code 0 when every target that could be measured is met, else 1.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def main() -> int:
     given.folder.mkdir(parents=True, exist_ok=True)
     print(f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}")
     print(
-        f"pyspark {version('pyspark')}, pyarrow {version('pyarrow')}; {given.connections} connections, x1 = {given.octets} octets\n"
+        f"pyspark {version('pyspark')}, pyarrow {version('pyarrow')}; {given.connections} connections, x1 {given.octets} octets\n"
     )
     bench = Bench(given.folder, given.octets, given.connections)
     reached = list(targets(bench, sizes, turns, given.rotation))

@@ -60,7 +60,8 @@ def anonymous_octets(process: int) -> int:
 def is_worker(process: int) -> bool:
     """Whether it is a Python worker of Spark."""
     try:
-        return b"pyspark.daemon" in (_PROC / str(process) / "cmdline").read_bytes()
+        words = (_PROC / str(process) / "cmdline").read_bytes()
+        return b"pyspark.daemon" in words or b"amqp_sansio.spark.daemon" in words
     except OSError:
         return False
 

@@ -48,6 +48,7 @@ def spark(extra: None) -> Iterator[SparkSession]:
         "tests",
         {
             "spark.driver.memory": "1g",
+            "spark.sql.shuffle.partitions": "2",
             "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1",
         },
     )

@@ -15,7 +15,12 @@ def main() -> None:
     """Reads what is there, one file in each batch."""
     folder, out, checkpoint = sys.argv[1:]
     with quiet():
-        spark = open_session("local[2]", settings={"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"})
+        settings = {
+            "spark.driver.memory": "1g",
+            "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+            "spark.sql.shuffle.partitions": "1",
+        }
+        spark = open_session("local[2]", settings=settings)
         Watch(spark, folder, out, checkpoint, OPTIONS, options={"maxFilesPerTrigger": "1", "closed": "all"}).run(once=True)
 
 

@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 SOAK = os.environ.get("AMQP_PROFILE") == "soak"
 KILLS = 20 if SOAK else 2
+FILES = 12 if SOAK else 3
 ONE_AT_A_TIME = {"maxFilesPerTrigger": "1", "closed": "all"}
 
 
 @pytest.fixture(scope="module")
 def cuts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """One capture in six files: connections go on from one to the next, some are open at the end."""
+    """One capture in several files: connections go on from one to the next, some are open at the end."""
     folder = tmp_path_factory.mktemp("cuts")
-    return rotated(generated(folder / "whole.pcap"), folder / "rotated", 6)
+    return rotated(generated(folder / "whole.pcap"), folder / "rotated", FILES)
 
 
 def test_a_stream_that_goes_on_gives_what_the_batch_gives_at_every_stop(
@@ -42,7 +43,7 @@ def test_a_stream_that_goes_on_gives_what_the_batch_gives_at_every_stop(
     """After each stop, what was settled and what is open are together the tables of the files read so far."""
     folder, out, checkpoint = tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint"
     folder.mkdir()
-    for arrived, upto in ((cuts[:2], 2), (cuts[2:], 6), ([], 6)):
+    for arrived, upto in ((cuts[:1], 1), (cuts[1:], FILES), ([], FILES)):
         for path in arrived:
             shutil.copy(path, folder)
         Watch(spark, str(folder), str(out), str(checkpoint), OPTIONS, options=ONE_AT_A_TIME).run(once=True)
@@ -57,13 +58,24 @@ def test_a_stream_with_other_options_or_folders_is_refused(spark: SparkSession, 
     with pytest.raises(PipelineError, match="started with another tables, body_head"):
         Watch(spark, folder, out, checkpoint, ReplayOptions(tables=("dtx", "credit"), body_head=3)).run(once=True)
     with pytest.raises(PipelineError, match="not of the same stream"):
-        Watch(spark, folder, str(tmp_path / "other"), checkpoint, ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(once=True)
+        Watch(spark, folder, str(tmp_path / "other"), checkpoint, ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(
+            once=True
+        )
     with pytest.raises(PipelineError, match="not of the same stream"):
-        Watch(spark, folder, out, str(tmp_path / "another"), ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(once=True)
+        Watch(spark, folder, out, str(tmp_path / "another"), ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(
+            once=True
+        )
     (tmp_path / "tables" / "dtx").mkdir(parents=True)
     (tmp_path / "tables" / MANIFEST).write_text("{}")
     with pytest.raises(PipelineError, match="not of a stream"):
-        Watch(spark, folder, str(tmp_path / "tables"), str(tmp_path / "third"), ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(once=True)
+        Watch(
+            spark,
+            folder,
+            str(tmp_path / "tables"),
+            str(tmp_path / "third"),
+            ReplayOptions(tables=("dtx",)),
+            options=ONE_AT_A_TIME,
+        ).run(once=True)
 
 
 def start(folder: Path, out: Path, checkpoint: Path) -> subprocess.Popen[bytes]:

@@ -142,6 +142,7 @@ def parser() -> argparse.ArgumentParser:
         description="Read and judge real captures, then run a client and a server in memory on a link that breaks.",
     )
     show.add_argument("--seed", type=int, default=1, metavar="N", help="where the link is cut (1)")
+    show.add_argument("--tables", metavar="DIR", help="make tables of the captures, too, there (with the extra [spark])")
     return top
 
 
@@ -223,7 +224,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     if given.verb == "run":
         from amqp_sansio.cli.run import run
 
-        return run(given.seed)
+        return run(given.seed, given.tables)
     if given.verb == "analyze":
         from amqp_sansio.cli.analyze import analyze
 

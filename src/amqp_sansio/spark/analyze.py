@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 OCTETS_OF_A_TASK: Final = 64 * 1024 * 1024
 """Octets of captures that one task replays, about; what it sorts beyond its memory is spilled to disk."""
+LEAST_OF_A_TASK: Final = 1024 * 1024
+"""Octets below which work is not cut further."""
 TASKS_OF_A_CORE: Final = 8
-"""Tasks for each core at least, so that one with the busiest connections does not keep all others waiting."""
+"""Tasks for each core, if there are octets for so many: one with the busiest connections does not keep all others waiting."""
 
 
 @frozen
@@ -103,7 +105,8 @@ def run(
 
 def tasks_for(spark: SparkSession, captures: Sequence[str]) -> int:
     """How many tasks replay these captures."""
-    return max(TASKS_OF_A_CORE * cores_of(spark), octets_of(captures) // OCTETS_OF_A_TASK)
+    cores, octets = cores_of(spark), octets_of(captures)
+    return max(cores, min(TASKS_OF_A_CORE * cores, octets // LEAST_OF_A_TASK), octets // OCTETS_OF_A_TASK)
 
 
 def outcome(spark: SparkSession, out: str, plan: ReplayOptions, files: Sequence[Written], began: float) -> Outcome:

@@ -30,6 +30,7 @@ def manifest_of(place: Place, files: Iterable[Written], captures: Sequence[str],
         "ports": list(plan.ports),
         "payload": plan.body_head,
         "broker": plan.broker,
+        "strict": plan.strict,
         "tables": tables,
     }
     return (json.dumps(said, indent=1) + "\n").encode()

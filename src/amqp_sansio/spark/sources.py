@@ -1,4 +1,4 @@
-"""Packets of captures as frames, through the data source `amqp_capture`; and what of them can be seen to be wrong beforehand."""
+"""Packets of captures as frames, through the data source `amqp_capture`; and what can be seen to be wrong beforehand."""
 
 from __future__ import annotations
 
