@@ -31,7 +31,8 @@ def control(channel: int, what: Control) -> bytes:
 
 
 def command(channel: int, what: Command, *headers: message.DeliveryProperties, body: bytes | None = None) -> bytes:
-    return b"".join(frame_command(channel, LAYOUT.encode_command(what, False), encode_headers(headers) if headers else None, body))
+    header = encode_headers(headers) if headers else None
+    return b"".join(frame_command(channel, LAYOUT.encode_command(what, False), header, body))
 
 
 def conversation(seed: int) -> list[tuple[Speaker, bytes]]:

@@ -55,9 +55,9 @@ class Observer:
     given it may also begin in the middle; what is not known then is None in events and held against nobody.
 
     It goes on after a violation.  With `frames` every frame is told too.  `strict` reports every departure from the letter;
-    otherwise what deployed peers do everywhere is tolerated.  `limits` bounds what it remembers: assembly_octets, buffered_octets, header_octets and
-    empty_frames of what is under way; channels and sessions followed; ranges of completed ids; replay_commands as the number
-    of transfers in a window and of results awaited, per session; subscriptions.
+    otherwise what deployed peers do everywhere is tolerated.  `limits` bounds what it remembers: assembly_octets,
+    buffered_octets, header_octets and empty_frames of what is under way; channels and sessions followed; ranges of completed
+    ids; replay_commands as the number of transfers in a window and of results awaited, per session; subscriptions.
 
     What is fed is stored; everything else happens in `next_event`.
     """

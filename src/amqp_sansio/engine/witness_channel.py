@@ -27,6 +27,7 @@ from amqp_sansio.spec.session import (
     Gap,
     KnownCompleted,
 )
+from amqp_sansio.spec.tx import Rollback
 from amqp_sansio.tables.session import (
     ATTACH,
     CLIENT,
@@ -250,6 +251,8 @@ class ChannelWitness:
             self._findings.note("execution.exception", f"the {speaker} refuses with {code}{reason}")
         else:
             self._credit_of(speaker).hear(id, command)
+            if speaker == CLIENT and isinstance(command, Rollback):
+                self._stream(other).rolled_back()
             if speaker == CLIENT and command.VERB in _TRANSACTIONAL:
                 self._transactions_of_client().hear(id, command)
 

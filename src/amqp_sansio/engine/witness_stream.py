@@ -187,6 +187,11 @@ class StreamWitness:
                 self._findings.letter(rule, verb, text, about=str(again.first))
             self._settled = self._grown(self._settled, ids)
 
+    def rolled_back(self) -> None:
+        """The receiver rolled back a local transaction: what it accepted in it is to be settled anew, and nobody kept which."""
+        if self._settled is not None:
+            self._settled = MutableRangeSet()
+
     def flush(self, word: str) -> Refusal | None:
         """The sender asks for sets."""
         return self._machine.step(self._sender, word)

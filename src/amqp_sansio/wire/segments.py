@@ -364,7 +364,8 @@ class SegmentReader:
 
     def _drain(self) -> None:
         """Reads all whole frames into the queue: what follows them is gone."""
-        self._needed = FRAME_HEADER_SIZE  # the quick way may wait for more than one frame
+        if not self._searching:
+            self._needed = FRAME_HEADER_SIZE  # the quick way may wait for more than one frame
         found: deque[Assembly | Malformed] = deque()
         while (thing := self.next()) is not None:
             found.append(thing)
