@@ -195,9 +195,8 @@ def main() -> int:
     turns = {times: given.turns or (5 if times == sizes[0] else 3) for times in sizes}
     given.folder.mkdir(parents=True, exist_ok=True)
     print(f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}")
-    print(
-        f"pyspark {version('pyspark')}, pyarrow {version('pyarrow')}; {given.connections} connections, x1 {given.octets} octets\n"
-    )
+    print(f"pyspark {version('pyspark')}, pyarrow {version('pyarrow')}")
+    print(f"{given.connections} connections, x1 is {given.octets} octets\n")
     bench = Bench(given.folder, given.octets, given.connections)
     reached = list(targets(bench, sizes, turns, given.rotation))
     print(f"\nload at the end {os.getloadavg()[0]:.2f}\n\n{'target':64} {'wanted':>8} {'reached':>8}")

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.spark.truth import OPTIONS, counted, differing, generated, published, recordings, rotated, truth
 
+from amqp_sansio.captures.columns.store import MANIFEST
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.spark.analyze import analyze, run
 from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.place import MANIFEST, STREAM
+from amqp_sansio.spark.place import STREAM
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

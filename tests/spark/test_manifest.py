@@ -24,6 +24,7 @@ def test_the_manifest(tmp_path: Path) -> None:
         "kind": "amqp-sansio tables",
         "schema": SCHEMA_VERSION,
         "captures": ["one.pcap"],
+        "problems": [],
         "ports": [5672],
         "payload": 4,
         "broker": "north",

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from tests.spark.rows import violations
 
+from amqp_sansio.captures.columns.store import MANIFEST
 from amqp_sansio.spark import output
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.output import Output
-from amqp_sansio.spark.place import MANIFEST, Place
+from amqp_sansio.spark.place import Place
 from amqp_sansio.spark.writer import Writer, Written
 
 

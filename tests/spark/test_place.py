@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from tests.spark.rows import violations
 
+from amqp_sansio.captures.columns.store import MANIFEST
 from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.place import MANIFEST, Place
+from amqp_sansio.spark.place import Place
 from amqp_sansio.spark.writer import Writer, Written
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.spark.truth import OPTIONS, differing, generated, published, rotated, truth
 
+from amqp_sansio.captures.columns.store import MANIFEST
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.place import MANIFEST
 from amqp_sansio.spark.watch import Watch
 
 if TYPE_CHECKING:

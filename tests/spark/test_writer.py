@@ -11,7 +11,7 @@ from tests.spark.rows import violations
 
 from amqp_sansio.spark import writer
 from amqp_sansio.spark.envelope import as_batch, seal
-from amqp_sansio.spark.writer import NOWHERE, Writer, Written, folder_of, write_empty, write_envelopes
+from amqp_sansio.spark.writer import Writer, Written, folder_of, write_empty, write_envelopes
 
 
 def test_a_folder_is_named_as_hive_does_it() -> None:
@@ -88,7 +88,7 @@ def test_a_task_without_records_writes_nothing(tmp_path: Path) -> None:
 
 def test_a_table_without_rows_still_tells_its_columns(tmp_path: Path) -> None:
     file = write_empty(str(tmp_path), "violations")
-    assert (file.rows, file.folder) == (0, NOWHERE)
+    assert (file.rows, file.folder) == (0, "")
     assert "stream_offset" in pq.read_table(tmp_path / "violations").schema.names
 
 

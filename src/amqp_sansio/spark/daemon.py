@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pandas as pd  # noqa: F401 -- loaded for those that are forked
 import pyarrow.compute
-import pyarrow.parquet
+import pyarrow.parquet  # noqa: F401
 from pyspark.daemon import manager
 
 import amqp_sansio.captures.columns.read

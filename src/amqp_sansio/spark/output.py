@@ -6,9 +6,10 @@ import re
 import threading
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.captures.columns.store import MANIFEST
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.passes import write_tables
-from amqp_sansio.spark.place import MANIFEST, Place
+from amqp_sansio.spark.place import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,11 +13,10 @@ from typing import Final
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from amqp_sansio.captures.columns.store import MANIFEST
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.writer import Written, filesystem
 
-MANIFEST: Final = "_MANIFEST.json"
-"""Written last; what stands beside it without being listed in it is not published."""
 STREAM: Final = "_STREAM.json"
 """Marks the output of `watch`, and tells which stream it is of."""
 _WORK: Final = ".work-"
@@ -98,7 +97,7 @@ class Place:
         """Moves files of this run into their tables under names that begin with `prefix`; gives them as they are now."""
         moved = []
         for number, file in enumerate(files):
-            folder = f"{self._root}/{file.table}/{file.folder}"
+            folder = f"{self._root}/{file.table}/{file.folder}".rstrip("/")
             self._system.create_dir(folder, recursive=True)
             path = f"{folder}/{prefix}-{number:04d}.parquet"
             self._system.move(file.path, path)

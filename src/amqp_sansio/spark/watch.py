@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from amqp_sansio.captures.columns.store import MANIFEST
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.analyze import Outcome, outcome
 from amqp_sansio.spark.errors import PipelineError
@@ -21,7 +22,7 @@ from amqp_sansio.spark.following import followed, open_records
 from amqp_sansio.spark.manifest import manifest_of
 from amqp_sansio.spark.output import OPEN, Output
 from amqp_sansio.spark.passes import write_tables
-from amqp_sansio.spark.place import MANIFEST, STREAM, Place
+from amqp_sansio.spark.place import STREAM, Place
 from amqp_sansio.spark.session import prepare
 from amqp_sansio.spark.sources import stream_packets
 from amqp_sansio.spark.writer import write_empty

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from amqp_sansio.captures.columns.store import OPEN_FILES, ROW_GROUP_OCTETS, file_schema
 from amqp_sansio.captures.tables import PARTITIONS
-from amqp_sansio.spark.envelope import arrow_schema, envelopes_in, unseal
+from amqp_sansio.spark.envelope import envelopes_in, unseal
 
 FILES: Final = "table string, folder string, path string, rows bigint, octets bigint"
 """The list that a task answers with, in Spark's words."""
@@ -25,14 +26,8 @@ FILES: Final = "table string, folder string, path string, rows bigint, octets bi
 SCHEMA: Final = pa.schema(
     [("table", pa.string()), ("folder", pa.string()), ("path", pa.string()), ("rows", pa.int64()), ("octets", pa.int64())]
 )
-ROW_GROUP_OCTETS: Final = 8 * 1024 * 1024
-"""Octets of records (in memory) after which a row group of a file is written."""
 BUFFERED_OCTETS: Final = 32 * 1024 * 1024
 """Octets of records that wait in one task for their row group to fill."""
-OPEN_FILES: Final = 64
-"""Files that one task has open; the one that was filled first is closed when there are more."""
-NOWHERE: Final = "capture_date=1970-01-01/broker=none"
-"""The folder of an empty file, which tells the columns of a table without rows to whoever looks for them in files."""
 
 
 class Written(NamedTuple):
@@ -56,11 +51,6 @@ def filesystem(place: str) -> tuple[fs.FileSystem, str]:
 def folder_of(values: Iterable[Any]) -> str:
     """The folder of a day and a broker, named as Hive does: capture_date=2024-05-01/broker=127.0.0.1%3A5672."""
     return "/".join(f"{name}={quote(str(value), safe='')}" for name, value in zip(PARTITIONS, values, strict=True))
-
-
-def file_schema(table: str) -> pa.Schema:
-    """The columns that stand in the files: those of the folders do not."""
-    return pa.schema([field for field in arrow_schema(table) if field.name not in PARTITIONS])
 
 
 class _File:
@@ -167,8 +157,7 @@ def write_envelopes(batches: Iterator[pa.RecordBatch], place: str, prefix: str) 
 
 
 def write_empty(place: str, table: str) -> Written:
-    """A file without rows, for a table without any."""
+    """A file without rows, for a table without any: it tells the columns.  It is of no day and no broker."""
     system, root = filesystem(place)
-    path = f"{root}/{table}/{NOWHERE}"
-    system.create_dir(path, recursive=True)
-    return _File(system, table, NOWHERE, f"{path}/empty.parquet").close()
+    system.create_dir(f"{root}/{table}", recursive=True)
+    return _File(system, table, "", f"{root}/{table}/part-00000.parquet").close()
