@@ -20,6 +20,7 @@ from amqp_sansio.broker.peer.peer import Peer
 from amqp_sansio.broker.peer.site import Site
 from amqp_sansio.broker.peer.throttle import Throttle
 from amqp_sansio.broker.snapshot import restore, take
+from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.config import Profile, ServerConfig
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import Event
@@ -262,6 +263,13 @@ class Broker:
                 raise LocalProtocolError(f"host({name!r})", "no such virtual host", legal, "BrokerConfig.virtual_hosts")
             raise LimitError("virtual_hosts", self.limits.virtual_hosts, len(self.sites) + 1)
         return site.host
+
+    def coordinator(self, name: str = "") -> Coordinator:
+        """The coordinator of the branches of a virtual host: `in_doubt` and `complete` are for its administrator.  Raises as
+        `host` does.
+        """
+        self.host(name)
+        return self.sites[name].coordinator
 
     # --- time -------------------------------------------------------------------------------------------------------------
 
