@@ -99,6 +99,10 @@ def test_the_tables_are_the_same(name: str, change: Callable[[list[Row], random.
         assert said(timed(change(rows, chance))) == said(timed(rows))
 
 
+def latest(row: Row) -> int:
+    return max(int(str(row[key])) for key in row if key.endswith("_ns") and "latency" not in key and row[key])
+
+
 def lossy(rows: list[Row], at: int) -> list[Row]:
     return rows[:at] + rows[at + 1 :]
 
@@ -120,16 +124,14 @@ def test_one_lost_packet_is_one_gap_and_nobody_is_accused(name: str) -> None:
             assert found["connections"][0]["gaps"] == 1
             lost = found["connections"][0]
             assert (lost["lost_by_client"], lost["lost_by_server"]).count(len(data(rows[at]))) == 1
-            assert {
-                (row["rule"], row["said"]) for row in found.get("violations", []) if row["level"] == "violation"
-            } <= accused
+            assert {(row["rule"], row["said"]) for row in found.get("violations", []) if row["level"] == "violation"} <= accused
             before = int(str(rows[at]["ts_ns"]))
             for table in ("commands", "messages"):
                 settled = {
-                    repr(row) for row in whole.get(table, [])
-                    if max(int(str(row[key])) for key in row if key.endswith("_ns") and "latency" not in key and row[key]) < before
-                    and row["outcome"] not in ("open", "unknown", "refused")
-                }  # fmt: skip
+                    repr(row)
+                    for row in whole.get(table, [])
+                    if latest(row) < before and row["outcome"] not in ("open", "unknown", "refused")
+                }
                 same = {repr({**row, "connection": whole["connections"][0]["connection"]}) for row in found.get(table, [])}
                 assert {text for text in settled if text not in same} == set(), (table, at)
                 for row in found.get(table, []):

@@ -1,4 +1,4 @@
-"""Tables as Parquet files in folders: DIR/<table>/capture_date=.../broker=.../*.parquet, and a manifest that is written last."""
+"""Tables as Parquet files: DIR/<table>/capture_date=.../broker=.../*.parquet, and a manifest that is written last."""
 
 from __future__ import annotations
 
