@@ -60,8 +60,7 @@ def anonymous_octets(process: int) -> int:
 def is_worker(process: int) -> bool:
     """Whether it is a Python worker of Spark."""
     try:
-        words = (_PROC / str(process) / "cmdline").read_bytes()
-        return b"pyspark.daemon" in words or b"amqp_sansio.spark.daemon" in words
+        return b"pyspark.daemon" in (_PROC / str(process) / "cmdline").read_bytes()
     except OSError:
         return False
 
