@@ -227,6 +227,7 @@ class Peer:
         if timeout != 0 and not self._broker.may_keep(key):
             timeout = 0
         session = self.connection.accept(name, timeout=timeout)
+        session.timeout = 0  # it is kept when its client asks for that: others begin anew, and must not find theirs held
         self.holders[name] = Holder(self._broker, self, site, key, session)
 
     def _detached(self, name: bytes) -> None:
