@@ -32,7 +32,7 @@ def capture_tables_page() -> str:
     for table in TABLES.values():
         asked = "" if table.default else " Only on request."
         parts.append(f"\n## {table.name}\n\nOne row for each {table.row}. {table.text}{asked}\n\n{_columns(table)}")
-    about = f"One row for each {END_TO_END.row}. {END_TO_END.text}\n`captures.joins.end_to_end` makes them of rows, or any engine:"
+    about = f"One row for each {END_TO_END.row}. {END_TO_END.text}\nMade by `captures.joins.end_to_end`, or by any engine:"
     parts.append(f"\n## Joined: {END_TO_END.name}\n\n{about}\n\n```sql{END_TO_END_SQL}```\n\n{_columns(END_TO_END)}")
     parts.append(f"\n## Joined: branches\n\nBranches over all connections.\n\n```sql{BRANCHES_SQL}```\n")
     return "".join(parts)
