@@ -51,6 +51,11 @@ OF_A_LOCAL_JVM: Final[dict[str, str]] = {
 TRIES: Final = 4
 """How often a task is tried on this machine."""
 
+QUICK: Final = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1"}
+"""For short work: the JVM compiles with its quick compiler only, which takes a third off the first minute and costs later."""
+SHORT_OCTETS: Final = 64 * 1024 * 1024
+"""Octets of captures up to which the work is short."""
+
 _LOOPBACK: Final[dict[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 _LOCAL: Final = re.compile(r"local(-cluster)?(\[.*\])?")
