@@ -45,11 +45,12 @@ class Scene:
 
 
 def granted(messages: int, octets: int = INFINITE) -> tuple[Command, ...]:
-    return (Subscribe("q", "d"), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
+    return (Subscribe("q", "d"), SetFlowMode("d", 0), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
 
 
 def windowed(messages: int, octets: int = INFINITE) -> tuple[Command, ...]:
-    return (Subscribe("q", "d"), SetFlowMode("d", 1), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
+    """The mode in which a subscription begins."""
+    return (Subscribe("q", "d"), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
 
 
 @pytest.mark.parametrize(("count", "told"), [(2, []), (3, []), (4, ["message.flow"]), (9, ["message.flow"])])
