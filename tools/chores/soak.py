@@ -1,8 +1,8 @@
 """`make soak`: the long forms of what `make test` runs small, bounded in time, resumable.
 
-Each round takes the next seed and runs the property tests with the profile `soak`, the fuzzer, and the pipeline: all combinations
-of how its work can be cut, and a stream that is killed twenty times.  The number of rounds
-done is kept in out/soak.json, so that a run that was stopped goes on with the next seed.
+Each round takes the next seed and runs the property tests with the profile `soak`, the fuzzer, and the pipeline: all
+combinations of how its work can be cut, and a stream that is killed twenty times.  The number of rounds done is kept in
+out/soak.json, so that a run that was stopped goes on with the next seed.
 """
 
 from __future__ import annotations
