@@ -54,10 +54,17 @@ def stream(master: str, scratch: Path) -> Callable[[list[str]], int]:
 
 def plain(master: str, scratch: Path) -> Callable[[list[str]], int]:
     """The same tables in this process alone."""
+    import pyarrow.dataset as ds
+
     from amqp_sansio.captures.columns.runner import run
+    from amqp_sansio.captures.joins import end_to_end
+
+    columns = ["message_id", "direction", "connection", "stream_offset", "queue", "redelivered", "ts_ns", "last_octet_ns"]
 
     def work(captures: list[str]) -> int:
-        return sum(run(captures, str(scratch / "out")).rows.values())
+        rows = sum(run(captures, str(scratch / "out")).rows.values())
+        messages = ds.dataset(scratch / "out" / "messages", partitioning="hive").to_table(columns)
+        return rows + sum(1 for _ in end_to_end(messages.to_pylist()))
 
     return work
 

@@ -86,6 +86,7 @@ class Watch:
         self._place.open()
         try:
             self._belong_together()
+            self._place.clear()
             with _on_signals(self.stop):
                 self._supervise(once, trigger)
             with told("the open connections cannot be written"):
