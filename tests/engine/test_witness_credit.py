@@ -49,7 +49,7 @@ def granted(messages: int, octets: int = INFINITE) -> tuple[Command, ...]:
 
 
 def windowed(messages: int, octets: int = INFINITE) -> tuple[Command, ...]:
-    """A subscription begins in window mode."""
+    """The mode in which a subscription begins."""
     return (Subscribe("q", "d"), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
 
 

@@ -129,7 +129,7 @@ class ChannelWitness:
             self._stream(other).expected(control)
         elif isinstance(control, Flush):
             self.content.flushed(control)
-            if control.expected and not any([each.next for each in self._streams.values()]):
+            if control.expected and not any(each.next for each in self._streams.values()):
                 self._goes_on(CLIENT)  # who asks that before anything was said has state of the session
             self._stream(speaker).flush(FLUSH_EXPECTED if control.expected else FLUSH)
         elif isinstance(control, Gap):

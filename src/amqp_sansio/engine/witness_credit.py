@@ -27,7 +27,7 @@ class Grant:
     __slots__ = ("ended", "limits", "since", "told", "used", "window")
 
     def __init__(self) -> None:
-        self.window = True  # what a subscription begins with
+        self.window = True  # until message.set-flow-mode says otherwise
         self.limits: list[int | None] = [0, 0]
         self.used: list[int] = [0, 0]
         self.since: list[int | None] = [0, 0]
