@@ -117,7 +117,8 @@ class BrokerLimits:
     outbox_octets: int = 1 * _MIB
     """Octets that wait to be taken from one connection, from which on it gets no more deliveries and is not read."""
     unaccepted_transfers: int = 65536
-    """Transfers to one session that it has not settled; it gets no more until it does."""
+    """Transfers to one session that it has not settled; it gets no more until it does.  What it has accepted in a transaction
+    is settled, until that is rolled back."""
     kept_sessions: int = 4096
     """Sessions of one identity that outlive their connection; the next one is granted a timeout of 0."""
 

@@ -72,7 +72,7 @@ class Consumer:
                 return False
             self._left -= 1
         session = holder.session
-        if not session.speaks:
+        if not session.speaks or session.subscribers.get(self.destination) is not self.subscriber:
             return False
         try:
             id = transfer(
