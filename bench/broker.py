@@ -19,7 +19,7 @@ BATCH: Final = 50
 """Messages published before the octets are carried."""
 FLAT: Final = 2.0
 """How much more a message may cost among ten thousand queues, a thousand connections, a hundred thousand messages."""
-MOST_OCTETS: Final = 1200
+MOST_OCTETS: Final = 500
 """Octets of memory that a queued message of 100 octets may cost."""
 KEPT: Final = 50_000
 

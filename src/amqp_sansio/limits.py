@@ -94,6 +94,8 @@ class BrokerLimits:
     """Queues of one virtual host."""
     bindings: int = 1024 * 1024
     """Bindings of one virtual host."""
+    subscribers: int = 256 * 1024
+    """Subscriptions to all queues of one virtual host together."""
     queue_messages: int = 1024 * 1024
     """Messages in one queue, acquired ones included."""
     queue_octets: int = 1024 * _MIB
@@ -115,7 +117,8 @@ class BrokerLimits:
     outbox_octets: int = 1 * _MIB
     """Octets that wait to be taken from one connection, from which on it gets no more deliveries and is not read."""
     unaccepted_transfers: int = 65536
-    """Transfers to one session that it has not settled; it gets no more until it does."""
+    """Transfers to one session that it has not settled; it gets no more until it does.  What it has accepted in a transaction
+    is settled, until that is rolled back."""
     kept_sessions: int = 4096
     """Sessions of one identity that outlive their connection; the next one is granted a timeout of 0."""
 

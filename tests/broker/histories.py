@@ -37,7 +37,9 @@ class History(Stage):
             _STEPS[what](self, a, b, c)
 
     def any(self, number: int) -> Queue:
-        """One of the queues that there are; t is never deleted."""
+        """One of the queues that there are, t when there is none."""
+        if not self.host.queues:
+            self.host.declare_queue("t")
         queues = list(self.host.queues.values())
         return queues[number % len(queues)]
 

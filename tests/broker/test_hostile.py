@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +32,7 @@ LIMITS = BrokerLimits(
     exchanges=8,
     queues=4,
     bindings=6,
+    subscribers=4,
     queue_messages=8,
     queue_octets=2000,
     throttle_messages=4,
@@ -149,6 +152,13 @@ good = st.one_of(
     st.tuples(st.just("publish"), st.tuples(st.just("amq.fanout"), bits.map(int), headers, st.integers(0, 400))),
     st.tuples(st.just("control"), st.builds(c.Completed, sets, bits)),
 )
+scenes = st.tuples(
+    st.just("scene"),
+    st.tuples(
+        st.sampled_from([b"s", b"t", b"u", b"v"]), bits.map(int), bits.map(int), st.sampled_from(["", "tx", "dtx"]),
+        st.integers(0, 5), st.lists(good, max_size=4),
+    ),
+)  # fmt: skip
 acts = st.one_of(
     st.tuples(st.just("control"), controls),
     st.tuples(st.just("command"), commands),
@@ -158,6 +168,8 @@ acts = st.one_of(
     st.tuples(st.just("attach"), st.sampled_from([b"s", b"t", b"u"])),
     st.tuples(st.just("good"), st.lists(good, min_size=1, max_size=8)),
     st.tuples(st.just("good"), st.lists(good, min_size=1, max_size=8)),
+    scenes,
+    scenes,
     st.tuples(st.just("octets"), st.binary(max_size=20)),
     st.tuples(st.just("take"), st.none()),
     st.tuples(st.just("new"), st.none()),
@@ -165,6 +177,9 @@ acts = st.one_of(
     st.tuples(st.just("tick"), st.integers(0, 10)),
     st.tuples(st.just("journalled"), st.none()),
 )
+ONE = dtx.Xid(1, b"g", b"1")
+BEGIN: dict[str, list[Command]] = {"": [], "tx": [tx.Select()], "dtx": [dtx.Select(), dtx.Start(ONE)]}
+END: dict[str, list[Command]] = {"": [], "tx": [tx.Commit()], "dtx": [dtx.End(ONE)]}
 Act = tuple[int, tuple[str, Any]]  # Any: what belongs to the act
 
 
@@ -174,6 +189,7 @@ class Hostile:
     def __init__(self, broker: Broker, name: bytes = b"s") -> None:
         self.peer: Peer = broker.connect(ServerConfig(session_timeout=30))
         self.over = False
+        self.name = name
         self.say(AMQP_0_10.header)
         handshake: tuple[Control, ...] = (StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 4096, 0), Open(""))
         for control in handshake:
@@ -195,8 +211,27 @@ class Hostile:
         elif kind == "command":
             self.say(b"".join(frame_command(1, LAYOUT.encode_command(what, True))))
         elif kind == "good":
-            for kind, command in what:
-                self.do(kind, command)
+            for each, command in what:
+                self.do(each, command)
+        elif kind == "scene":
+            name, accept_mode, acquire_mode, transactions, count, then = what
+            self.say(frame_control(1, LAYOUT.encode_control(c.Detached(b"", 0))))
+            self.say(frame_control(1, LAYOUT.encode_control(c.Detach(b""))))
+            self.attach(name)
+            for command in (
+                queue.Declare("q"),
+                queue.Declare("r", "amq.fanout"),
+                exchange.Bind("q", "amq.fanout", ""),
+                *BEGIN[transactions],
+                message.Subscribe("q", "d", 0 if transactions == "tx" else accept_mode, acquire_mode),
+                message.Flow("d", 0, 10),
+                message.Flow("d", 1, TOP),
+                *END[transactions],
+            ):
+                self.do("command", command)
+            for _ in range(count):
+                self.do("publish", ("amq.fanout", 1, b"", 10))
+            self.do("good", then)
         elif kind == "publish":
             destination, accept_mode, header, size = what
             payload = LAYOUT.encode_command(message.Transfer(destination, accept_mode), False)
@@ -246,15 +281,20 @@ def check(broker: Broker) -> None:
         assert len(host.queues) <= LIMITS.queues
         assert host.bindings <= LIMITS.bindings
         assert len(site.coordinator.branches) <= LIMITS.branches
+        assert site.subscribers <= LIMITS.subscribers
+        assert site.subscribers == sum(each.subscribers for each in host.queues.values())
         assert host.messages == sum(each.messages for each in host.queues.values())
         for each in host.queues.values():
-            assert each.messages <= LIMITS.queue_messages
+            # What branches were promised when they were prepared, and persistent messages that are moved, come above it.
+            above = LIMITS.branches * LIMITS.transaction_messages + LIMITS.queue_messages
+            assert each.messages <= LIMITS.queue_messages + above
             assert each.ring is None or len(each.ring.consumers) == sum(
                 consumer.queue is each for holder in broker.sessions.values() for consumer in holder.consumers.values()
             )
     for holder in broker.sessions.values():
         assert not holder.ended
-        assert len(holder.unsettled) <= LIMITS.unaccepted_transfers
+        given_back = LIMITS.transaction_messages if holder.tx is not None else 0  # by tx.rollback
+        assert len(holder.unsettled) <= LIMITS.unaccepted_transfers + given_back
         assert holder.session.state != "ended"
     for peer in broker.peers:
         assert peer.bytes_to_send <= LIMITS.outbox_octets + 2000
@@ -297,3 +337,124 @@ def test_nothing_a_client_says_makes_it_raise(said: list[Act], journal: bool) ->
     broker.tick(now + 1000)
     assert list(broker.sessions) == [("", "", b"honest")]
     check(broker)
+
+
+def some_ids(chance: Random) -> RangeSet:
+    kind = chance.random()
+    if kind < 0.1:
+        return RangeSet([(0, 0x7FFFFFFE)])
+    return RangeSet.of(*[chance.randrange(40) for _ in range(chance.randrange(1, 6))])
+
+
+def mostly_legal(chance: Random) -> tuple[str, Any]:
+    """What somebody says who knows the protocol and means no good."""
+    place = chance.choice("dddde")
+    name = chance.choice("qqr")
+    xid = dtx.Xid(1, b"g", chance.choice([b"1", b"2"]))
+    ids = some_ids(chance)
+    said: list[tuple[int, str, Any]] = [
+        (8, "command", message.Accept(ids)),
+        (4, "command", message.Release(ids, chance.random() < 0.5)),
+        (4, "command", message.Reject(ids)),
+        (4, "command", message.Acquire(ids)),
+        (3, "command", message.Flow(place, chance.randrange(2), chance.choice([1, 5, TOP]))),
+        (2, "command", message.Flush(place)),
+        (2, "command", message.Stop(place)),
+        (2, "command", message.SetFlowMode(place, chance.randrange(2))),
+        (1, "command", message.Cancel("e")),
+        (1, "command", message.Subscribe(name, "e", chance.randrange(2), chance.randrange(2))),
+        (2, "command", queue.Query(name)),
+        (1, "command", queue.Purge(name)),
+        (1, "command", queue.Delete("r")),
+        (2, "command", queue.Declare("r", "amq.fanout")),
+        (2, "command", exchange.Bind("r", "amq.fanout", "")),
+        (2, "command", tx.Commit()),
+        (2, "command", tx.Rollback()),
+        (2, "command", dtx.Start(xid, chance.random() < 0.3, chance.random() < 0.2)),
+        (2, "command", dtx.End(xid, chance.random() < 0.2, chance.random() < 0.2)),
+        (2, "command", dtx.Prepare(xid)),
+        (1, "command", dtx.Commit(xid, chance.random() < 0.5)),
+        (1, "command", dtx.Rollback(xid)),
+        (1, "command", dtx.Recover()),
+        (6, "control", c.Completed(ids, chance.random() < 0.3)),
+        (1, "control", c.KnownCompleted(ids)),
+        (1, "control", c.Flush(True, True, True)),
+        (20, "publish", (chance.choice(TARGETS), chance.randrange(2), chance.choice(HEADERS), chance.randrange(300))),
+    ]  # fmt: skip
+    _, kind, what = chance.choices(said, [weight for weight, _, _ in said])[0]
+    return kind, what
+
+
+TARGETS = ("amq.fanout", "")
+HEADERS = (
+    b"",
+    encode_headers([DeliveryProperties(routing_key="q", delivery_mode=2)]),
+    encode_headers([DeliveryProperties(routing_key="r", ttl=3000, priority=9)]),
+    encode_headers([DeliveryProperties(routing_key="q", immediate=True, discard_unroutable=True)]),
+)
+
+
+# However long clients go on who know the protocol and mean no good, the same holds.
+@pytest.mark.parametrize("seed", range(max(4, settings().max_examples // 10)))
+def test_nothing_that_is_nearly_legal_makes_it_raise(seed: int) -> None:
+    chance = Random(seed)
+    broker = Broker(BrokerConfig(limits=LIMITS, journal=seed % 2 == 0))
+    honest = Honest(broker)
+    hostile = [Hostile(broker, name) for name in (b"s", b"t", b"u")]
+    now, delivered = 0.0, 0
+    for _ in range(600):
+        each = chance.choice(hostile)
+        alive = each.name in {holder.session.name for holder in broker.sessions.values() if holder.peer is each.peer}
+        if each.over or (not alive and each.peer not in broker.peers) or chance.random() < 0.01:
+            each.do("eof", None)
+            hostile[hostile.index(each)] = each = Hostile(broker, each.name)
+        if not alive:
+            modes = chance.randrange(2), chance.randrange(2), chance.choice(["", "", "tx", "dtx"])
+            each.do("scene", (each.name, *modes, chance.randrange(5), []))
+        for _ in range(chance.randrange(4)):
+            each.do(*mostly_legal(chance))
+        list(broker.events())
+        check(broker)
+        if chance.random() < 0.7:
+            delivered += len(each.peer.data_to_send())
+            list(broker.events())
+        if chance.random() < 0.3:
+            now += chance.random()
+            broker.tick(now)
+        entries = broker.journal() if chance.random() < 0.5 else ()
+        if entries:
+            broker.journalled(entries[-1].number)
+        if chance.random() < 0.05:
+            honest.session.publish(routing_key="own", body=b"x")
+            before = honest.received
+            honest.carry()
+            assert honest.received == before + 1
+    assert delivered > 10_000
+
+
+def test_commands_that_were_held_while_a_session_resumed_are_done_in_their_order() -> None:
+    """The engine has heard all of them when the first is done: what was cancelled since is not there any more."""
+    broker = Broker()
+    first = Hostile(broker)
+    first.do("command", queue.Declare("q"))
+    first.do("eof", None)
+    list(broker.events())
+    second = Hostile(broker)
+    for command in (
+        execution.Sync(),  # command 0 was heard before
+        message.Subscribe("q", "e", 0, 0),
+        message.Cancel("e"),
+        message.Subscribe("q", "e", 1, 0),
+        message.Flow("e", 0, 1),
+        message.Flow("e", 1, TOP),
+    ):
+        second.do("command", command)
+    list(broker.events())
+    (holder,) = broker.sessions.values()
+    assert holder.consumers == {}
+    second.do("control", c.Expected(RangeSet.of(0)))
+    list(broker.events())
+    assert holder.session.state == "attached"
+    assert list(holder.consumers) == ["e"]
+    assert not holder.consumers["e"].explicit
+    assert broker.host().queues["q"].subscribers == broker.sites[""].subscribers == 1

@@ -18,9 +18,11 @@ from amqp_sansio.broker.operations import (
     ExchangeDeclared,
     ExchangeDeleted,
     MessageStored,
+    Opened,
     Operation,
     QueueDeclared,
     QueueDeleted,
+    SessionLeft,
     Unbound,
 )
 from amqp_sansio.spec.values import List, Map
@@ -39,6 +41,8 @@ SAMPLES: tuple[Operation, ...] = (
     BranchPrepared("h", XID, [(5, ("q", "r"))], [("q", 4)], 60),
     BranchDecided("h", XID, 4),
     BranchEnded("h", XID),
+    SessionLeft("h", "me", b"session"),
+    Opened(""),
 )
 
 

@@ -124,6 +124,20 @@ def test_a_prepared_branch_comes_back_with_what_it_holds() -> None:
         assert host.queues["q"].acquired == 0
 
 
+def test_a_transient_alternate_is_gone_after_a_restart() -> None:
+    stage = Recorded()
+    stage.host.declare_exchange("x", "topic")
+    stage.host.declare_exchange("y", "topic", "x", durable=True)
+    stage.host.declare_queue("u", "x", durable=True)
+    stage.stored()
+    ledger = Ledger()
+    for entry in stage.entries:
+        ledger.enter(entry)
+    assert ledger.hosts["h"] == survey(stage.host, stage.coordinator)
+    host, _ = rebuilt(ledger.hosts["h"])
+    assert (host.queues["u"].alternate, host.exchanges["y"].alternate) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("operation", "words"),
     [

@@ -284,3 +284,88 @@ def test_linear_in_what_waits() -> None:
     assert host.ear.of(0) == []
     host.hear(0, 1, b"ab", ack=1)
     assert host.ear.of(0) == [("data", b"ab" * 20_001)]
+
+
+def test_octets_sent_again_with_other_content_change_nothing() -> None:
+    host = Host().open().hear(0, 1, b"first", ack=1).hear(0, 1, b"other", ack=1)
+    host.hear(0, 11, b"third", ack=1).hear(0, 11, b"WRONG", ack=1).hear(0, 6, b"again", ack=1)
+    assert host.ear.of(0) == [("data", b"firstagainthird")]
+
+
+def test_the_limit_of_segments_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcp, "REORDER_SEGMENTS", 5)
+    for segments, lost in ((4, False), (5, False), (6, True)):
+        host = Host().open()
+        for number in range(segments):
+            host.hear(0, 2 + 2 * number, b"x", ack=1)
+        assert (host.ear.of(0) != []) is lost
+        assert len(host.flow.sides[0].pieces) == min(segments, 5)
+
+
+class Count:
+    """A sink that counts."""
+
+    def __init__(self) -> None:
+        self.octets = [0, 0]
+        self.ends = [0, 0]
+
+    def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
+        assert octets
+        self.octets[side] += len(octets)
+
+    def gap(self, side: int, octets: int, packet: int, time: int) -> None:
+        assert octets > 0
+        self.octets[side] += octets
+
+    def eof(self, side: int, packet: int, time: int) -> None:
+        self.ends[side] += 1
+
+    def reset(self, side: int, packet: int, time: int) -> None:
+        pass
+
+
+def noise(seed: int) -> None:
+    """Segments that no two hosts would send: any numbers, any flags, FINs in the middle, cuts of gigabytes."""
+    chance = random.Random(seed)
+    sink = Count()
+    flow = Flow(sink)
+    base = [chance.getrandbits(32), chance.getrandbits(32)]
+    for packet in range(chance.randrange(1, 150)):
+        side = chance.randrange(2)
+        away = [
+            chance.choice((0, 1, chance.randrange(3000), chance.randrange(300), -chance.randrange(50), chance.getrandbits(32)))
+            for _ in base
+        ]
+        flags = chance.choice((ACK, ACK, ACK, ACK, ACK, ACK | 8, ACK | FIN, 0, SYN, SYN | ACK, RST, FIN))
+        octets = chance.randbytes(chance.choice((0, 1, 5, 100, 300)))
+        cut = chance.choice((0, 0, 0, 7, 2**31 - 1))
+        sequence, acknowledged = (base[side] + away[0]) & 0xFFFFFFFF, (base[1 - side] + away[1]) & 0xFFFFFFFF
+        flow.hear(side, sequence, acknowledged, flags, octets, cut, packet, packet * chance.choice((1, 10**9)))
+        for each in flow.sides:
+            assert each.waiting <= 3000
+            assert len(each.pieces) <= 9
+            assert each.waiting == sum(tcp.PIECE_OCTETS + len(piece.octets or b"") for piece in each.pieces)
+    flow.give_up()
+    for index, each in enumerate(flow.sides):
+        assert each.pieces == []
+        assert each.waiting == 0
+        assert sink.ends[index] <= 1
+        assert abs(each.position - sink.octets[index] - sink.ends[index]) <= sink.ends[index]
+
+
+def test_noise_keeps_within_the_limits_and_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever segments come, what waits is bounded, everything is handed out once, and no call goes on for ever."""
+    monkeypatch.setattr(tcp, "REORDER_OCTETS", 3000)
+    monkeypatch.setattr(tcp, "REORDER_SEGMENTS", 9)
+    for seed in range(150):
+        noise(seed)
+
+
+def test_octets_behind_a_fin_that_waits_for_an_answer_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcp, "REORDER_OCTETS", 9 * (tcp.PIECE_OCTETS + 1))
+    host = Host().open().hear(1, 1, ack=1000, flags=FIN)
+    for number in range(12):  # the tenth is one too many
+        host.hear(1, 20 + 20 * number, b"x", ack=1)
+    assert len(host.flow.sides[1].pieces) <= 9
+    assert ("gap", 0, 999) in host.ear.heard
+    assert host.ear.of(1)[-1] == ("data", b"x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -65,3 +66,19 @@ def test_a_file_that_cannot_be_read_is_status_2_and_the_next_is_read(
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == 1
     assert "cannot be opened" in captured.err
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+def test_a_compressed_capture_gives_the_same_verdict(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    octets = Path(HELLO).read_bytes()
+    packed = gzip.compress(octets) if kind == "gz" else arrow.Codec("zstd").compress(octets, asbytes=True)
+    path = build.write(tmp_path / f"x.{kind}", packed)
+    assert check([path], as_json=True, ports=(), strict=False) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert check([HELLO], as_json=True, ports=(), strict=False) == 0
+    assert {**row, "file": HELLO} == json.loads(capsys.readouterr().out)
+    # Cut short: what was good, then one line that says so.
+    cut = build.write(tmp_path / f"cut.{kind}", packed[:-9])
+    assert check([cut], as_json=True, ports=(), strict=False) == 2
+    assert "stream is damaged" in capsys.readouterr().err

@@ -265,11 +265,13 @@ def test_our_client_knows_that_its_start_has_failed() -> None:
     assert session.demarcation.state == rows.DTX_IDLE
     with pytest.raises(LocalProtocolError):
         handle.end(X)
+    handle.start(Z)
+    handle.end(Z, suspend=True)
     first = handle.start(X)
     handle.end(X, suspend=True)
     second = handle.start(Y)
     carrier.hear(execution.Result(first, dtx.XaResult(2)), execution.Result(second, dtx.XaResult(0)))
-    assert session.demarcation.suspended == {}
+    assert list(session.demarcation.suspended) == [(0, b"z", b"")]
     assert session.demarcation.associated == (0, b"y", b"")
     with pytest.raises(LocalProtocolError):
         handle.end(X)
@@ -305,7 +307,7 @@ def test_the_error_says_where_the_session_stands_and_what_would_be_legal() -> No
     session.select_dtx().start(X)
     with pytest.raises(LocalProtocolError) as raised:
         session.dtx.start(Y)
-    assert raised.value.state == "transactions: dtx active with xid 0:78:"
+    assert raised.value.state == "dtx active with xid 0:78:"
     assert raised.value.legal == (rows.DTX_SELECT, rows.END, rows.SUSPEND, rows.SUBSCRIBE_NONE)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from amqp_sansio.config import Profile
+from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import CommandsCompleted, TransactionEnded, TransactionOutcome
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import message, tx
 from amqp_sansio.spec import session as c
-from amqp_sansio.spec import tx
 from amqp_sansio.testing.carriers import attached_session
 
 COMMITTED, ROLLED_BACK = TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BACK
@@ -69,3 +71,45 @@ def test_a_detached_session_is_a_race() -> None:
     with pytest.raises(SessionDetachedError):
         local.commit()
     assert repr(local) == "<Tx of b's'>"
+
+
+def test_what_was_accepted_is_acquired_again_after_a_rollback() -> None:
+    """Also by a session that went through a snapshot; after a commit it is over for good."""
+    carrier, session = attached_session("client")
+    subscription = session.subscribe("q", "d")
+    subscription.grant(10)
+    local = session.select_tx()
+    carrier.hear(message.Transfer("d", 0, 0), body=b"1")
+    carrier.hear(message.Transfer("d", 0, 0), body=b"2")
+    session.accept([0, 1])
+    assert not subscription.unsettled
+    with pytest.raises(LocalProtocolError, match="no such unsettled transfer"):
+        session.release(0)
+    copy = Session.restore(session.snapshot())
+    copy.transfers.decided(False)
+    assert copy.transfers.unsettled() == RangeSet.of(0, 1)
+    local.rollback()
+    assert subscription.unsettled == RangeSet.of(0, 1)
+    assert subscription.message_credit == 10  # the window moved when they were accepted, and does not move again
+    session.release(0)
+    session.accept(1)
+    local.commit()
+    local.rollback()
+    assert not subscription.unsettled
+    assert subscription.message_credit == 10
+
+
+def test_under_manual_completion_what_is_rolled_back_is_completed_by_the_application() -> None:
+    carrier, session = attached_session("client", profile=Profile(completion="manual"))
+    subscription = session.subscribe("q", "d")
+    subscription.grant(10)
+    local = session.select_tx()
+    carrier.hear(message.Transfer("d", 0, 0))
+    session.accept(0)
+    local.rollback()
+    assert subscription.unsettled == RangeSet.of(0)
+    assert subscription.message_credit == 9
+    session.complete(0)
+    assert subscription.message_credit == 10
+    session.release(0)
+    assert not subscription.unsettled

@@ -12,6 +12,7 @@ from amqp_sansio.spec.execution import Exception_, Result, Sync
 from amqp_sansio.spec.message import Accept, Flow, Subscribe, Transfer
 from amqp_sansio.spec.queue import Declare, Query
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, Detached, RequestTimeout
+from amqp_sansio.spec.tx import Commit, Rollback, Select
 
 C, S = "client", "server"
 
@@ -180,3 +181,18 @@ def test_late_and_lost_accuse_nobody() -> None:
         witness.detach(C, Detach(b"x"))
         witness.detached(S, Detached(b"x", 0))
         assert [rule for rule in rules(findings) if rule.endswith("!")] == []
+
+
+def test_what_was_accepted_is_settled_anew_after_a_rollback_and_only_then() -> None:
+    for between, told in ((Rollback(), []), (Commit(), ["message.accept.acquisition!"])):
+        witness, findings = attached(True)
+        say(witness, C, Select())
+        say(witness, C, Subscribe("q", "d", 0, 0))
+        say(witness, C, Flow("d", 0, 1))
+        say(witness, C, Flow("d", 1, 100))
+        say(witness, S, Transfer("d", 0, 0))
+        say(witness, C, Accept(RangeSet.of(0)))
+        say(witness, C, between)
+        rules(findings)
+        say(witness, C, Accept(RangeSet.of(0)))
+        assert rules(findings) == told

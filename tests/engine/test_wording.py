@@ -3,8 +3,13 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.dialects import AMQP_0_10
-from amqp_sansio.engine.wording import carries_of, frame_of, verb_of, violation_of
-from amqp_sansio.events.observed import FrameSeen
+from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.observer import Observer
+from amqp_sansio.engine.wording import carries_of, dialect_of, frame_of, judge_encoding, judge_headers, verb_of, violation_of
+from amqp_sansio.events.observed import CommandSeen, FrameSeen
+from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.spec.execution import Sync
+from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import Malformed
 
 
@@ -37,3 +42,25 @@ def test_what_is_malformed_is_its_speakers_violation() -> None:
     found = violation_of("S", Malformed("frame.size", "too small", 501, 2, 99, False, "size 3", ("at least 12",)))
     assert (found.speaker, found.rule, found.said, found.code) == ("S", "frame.size", "size 3", 501)
     assert (found.legal, found.channel, found.offset, found.text) == (("at least 12",), 2, 99, "too small")
+
+
+def test_a_snapshot_names_its_dialect() -> None:
+    assert dialect_of(Observer(AMQP_0_10).snapshot()) is AMQP_0_10
+    assert dialect_of(Observer().snapshot()) is None
+    assert dialect_of(()) is None
+
+
+def test_octets_that_say_nothing_are_told_once() -> None:
+    findings = Findings(False, DEFAULT_LIMITS)
+    good = AMQP_0_10.layout.encode_command(Sync(), True)
+    for payload in (good, good + b"more", good + b"more"):
+        judge_encoding(findings, AMQP_0_10.layout, "execution.sync", payload, Sync(), True)
+    assert [each.rule for each in findings.found] == ["encoding"]
+
+
+def test_a_header_that_cannot_be_read_is_told() -> None:
+    for header, rules in ((b"", []), (b"\0\0\0\x09", ["header"])):
+        findings = Findings(False, DEFAULT_LIMITS)
+        seen = CommandSeen(0, None, 0, "message.transfer", None, False, b"", header)
+        judge_headers(findings, AMQP_0_10.layout, seen, header, DEFAULT_LIMITS, Reading.of(DEFAULT_LIMITS))
+        assert [bool(each) for each in findings.found] == [bool(rule) for rule in rules]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -12,12 +12,15 @@ from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.intake import Intake
-from amqp_sansio.broker.operations import Entry
+from amqp_sansio.broker.operations import Entry, Opened, SessionLeft
 from amqp_sansio.broker.peer.agenda import Agenda
 from amqp_sansio.broker.peer.holder import Holder, Key
+from amqp_sansio.broker.peer.keeping import keepable
 from amqp_sansio.broker.peer.peer import Peer
 from amqp_sansio.broker.peer.site import Site
 from amqp_sansio.broker.peer.throttle import Throttle
+from amqp_sansio.broker.snapshot import restore, take
+from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.config import Profile, ServerConfig
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import Event
@@ -54,6 +57,10 @@ class Broker:
         """Who has publishes to accept or to reject."""
         self.bereaved: Final[list[tuple[Holder, str]]] = []
         """Who must hear that a queue is gone, and what."""
+        self.clean = False
+        """Whether a snapshot was taken without any connection, and nobody has connected since."""
+        self.remembered: Final[dict[Key, None]] = {}
+        """The sessions that are in the last snapshot, as long as nothing happens to them."""
         self.throttle: Final = Throttle(config.limits.throttle_messages)
         self._peers: Final[dict[Peer, None]] = {}
         self._turns: Final[deque[Peer]] = deque()
@@ -76,10 +83,15 @@ class Broker:
             raise EncodeError("config", f"takes a ServerConfig, not {type(config).__name__}")
         if config is None:
             config = ServerConfig(profile=Profile(error_codes=self.config.error_codes))
-        # What a header says is read once by the model, for all messages that share it, and is refused there when it is wrong.
-        peer = Peer(self, attrs.evolve(config, headers="lazy"))
+        # What a header says is read once by the model, for all messages that share it, and is refused there when it is wrong;
+        # and a command is complete when the broker has done it, whatever the profile says.
+        profile = attrs.evolve(config.profile, completion="default")
+        peer = Peer(self, attrs.evolve(config, headers="lazy", profile=profile))
         self._peers[peer] = None
         self._untold[peer] = None
+        if self.clean:
+            self.clean = False
+            self.journals.write(Opened(""))
         return peer
 
     @property
@@ -91,7 +103,7 @@ class Broker:
         """Who has octets to send now, or has ended.  Costs nothing for the others."""
         ready = tuple(self._ready)
         for peer in ready:
-            if peer.ended:
+            if peer.ended and (peer.eof or not peer.bytes_to_send):
                 del self._ready[peer]
         return ready
 
@@ -115,7 +127,7 @@ class Broker:
             event = connection.next_event()
             if event is None:
                 peer.in_turn = False
-                if connection.bytes_to_send:
+                if connection.bytes_to_send or peer.lingered:
                     self._ready[peer] = None
                 continue
             turns.append(peer)
@@ -196,10 +208,13 @@ class Broker:
     def left(self, peer: Peer) -> None:
         """The connection is over."""
         self._peers.pop(peer, None)
-        self._untold.pop(peer, None)
         self._blocked.pop(peer, None)
         self.agenda.forget(peer)
         self._ready[peer] = None
+        if peer.connection.lingers:
+            self._untold[peer] = None
+        else:
+            self._untold.pop(peer, None)
 
     def may_keep(self, key: Key) -> bool:
         """Whether one more session of that identity may outlive its connection."""
@@ -249,6 +264,13 @@ class Broker:
             raise LimitError("virtual_hosts", self.limits.virtual_hosts, len(self.sites) + 1)
         return site.host
 
+    def coordinator(self, name: str = "") -> Coordinator:
+        """The coordinator of the branches of a virtual host: `in_doubt` and `complete` are for its administrator.  Raises as
+        `host` does.
+        """
+        self.host(name)
+        return self.sites[name].coordinator
+
     # --- time -------------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> float | None:
@@ -275,8 +297,8 @@ class Broker:
 
     def _tick_peer(self, peer: Peer, now: float) -> None:
         moment = peer.connection.tick(now)
-        if peer.ended:
-            return
+        if peer.lingered:
+            self._ready[peer] = None
         self.agenda.note(peer, moment)
         if peer.connection.bytes_to_send:
             self._ready[peer] = None
@@ -301,6 +323,44 @@ class Broker:
         """The entries up to this number are stored: what waited for them happens now.  LocalProtocolError for one not taken."""
         self.journals.journalled(number)
         self._work()
+
+    # --- snapshots --------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, object]:
+        """All that must survive a restart, as a plain value of builtins; `snapshot.encode_snapshot` makes octets of it.
+
+        Entries up to its "journal" are in it, those that are not journalled yet included: once it is stored they are safe, and
+        `restore` passes them over.
+        """
+        taken = take(self)
+        self.clean = bool(taken["clean"])
+        self.remembered.clear()
+        self.remembered.update(dict.fromkeys([holder.key for holder in self.sessions.values() if keepable(holder)]))
+        return taken
+
+    @classmethod
+    def restore(
+        cls,
+        snapshot: Mapping[str, object] | None,
+        entries: Iterable[Entry] = (),
+        *,
+        config: BrokerConfig = DEFAULT_BROKER_CONFIG,
+    ) -> Broker:
+        """A broker that goes on where another one stopped: at a snapshot (None: at nothing) and the journal entries after it.
+
+        Every message counts as redelivered, unless the snapshot was taken when there was no connection and no entry came
+        after it.  RestoreError when the snapshot is damaged or of another version, when entries are missing between, or when
+        the config does not allow what is in it.
+        """
+        broker = cls(config)
+        restore(broker, snapshot, entries)
+        return broker
+
+    def touched(self, key: Key) -> None:
+        """A session lives on or ends: it is not to be restored from an earlier snapshot any more."""
+        if key in self.remembered:
+            del self.remembered[key]
+            self.journals.write(SessionLeft(*key))
 
     def __repr__(self) -> str:
         return f"<Broker: {len(self._peers)} connections, {len(self.sessions)} sessions, {len(self.sites)} virtual hosts>"

@@ -25,14 +25,14 @@ SNAPSHOT: Final = b"SNAP"
 
 _HEAD: Final = struct.Struct(">4sHQ")
 _SUM: Final = struct.Struct(">I")
-_DEEPER: Final = 64
+DEEPER: Final = 64
 """Levels that are ours, or a host's that lets maps nest deeper than the default, around and in what clients sent."""
-_READING: Final = Reading(nesting=DEFAULT_READING.nesting + _DEEPER, ranges=1 << 32)
+READING: Final = Reading(nesting=DEFAULT_READING.nesting + DEEPER, ranges=1 << 32)
 
 
 def pack(kind: bytes, value: Mapping[str, Value]) -> bytes:
     """A map of plain values in its envelope.  EncodeError for what no wire type can carry."""
-    octets = encode_map(value, -_DEEPER)
+    octets = encode_map(value, -DEEPER)
     head = _HEAD.pack(kind, VERSION, len(octets))
     return head + _SUM.pack(zlib.crc32(octets, zlib.crc32(head))) + octets
 
@@ -54,7 +54,7 @@ def unpack(kind: bytes, what: str, octets: bytes) -> Map:
     if _SUM.unpack_from(octets, _HEAD.size)[0] != zlib.crc32(octets[start:], zlib.crc32(octets[: _HEAD.size])):
         raise RestoreError(what, "its checksum is wrong: it is damaged")
     try:
-        value, end = decode_map(octets, start, len(octets), reading=_READING)
+        value, end = decode_map(octets, start, len(octets), reading=READING)
     except AmqpError as why:
         raise RestoreError(what, f"a map of AMQP: {why}") from None
     if end != len(octets):
@@ -79,8 +79,8 @@ def _typed(*kinds: type) -> _Reader:
 _text, _flag, _number, _octets = _typed(str), _typed(bool), _typed(int), _typed(bytes)
 
 
-def _items(value: Value) -> List:
-    if not isinstance(value, List):
+def _items(value: Value) -> tuple[Value, ...]:
+    if not isinstance(value, tuple):
         raise TypeError(f"{type(value).__name__} where a list belongs")
     return value
 
@@ -107,10 +107,10 @@ def _map(value: Value) -> object:
 
 
 _READERS: Final[dict[str, _Reader]] = {
-    **dict.fromkeys(("host", "queue", "exchange", "type", "alternate", "key"), _text),
+    **dict.fromkeys(("host", "queue", "exchange", "type", "alternate", "key", "identity"), _text),
     **dict.fromkeys(("exclusive", "auto_delete", "redelivered"), _flag),
     **dict.fromkeys(("number", "timeout", "status"), _number),
-    **dict.fromkeys(("header", "body"), _octets),
+    **dict.fromkeys(("header", "body", "session"), _octets),
     "expires": _typed(int, float, type(None)),
     "arguments": _map,
     "xid": _xid,

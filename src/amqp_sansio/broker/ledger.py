@@ -20,19 +20,34 @@ from amqp_sansio.broker.operations import (
     ExchangeDeclared,
     ExchangeDeleted,
     MessageStored,
+    Opened,
     Operation,
     QueueDeclared,
     QueueDeleted,
+    SessionLeft,
     Unbound,
-    XidKey,
 )
+from amqp_sansio.engine.xid import XidKey
 from amqp_sansio.errors import RestoreError
 
 
 class HostLedger:
     """The durable part of one virtual host."""
 
-    __slots__ = ("_places", "bindings", "branches", "contents", "decided", "exchanges", "messages", "name", "queues")
+    __slots__ = (
+        "_places",
+        "bindings",
+        "branches",
+        "contents",
+        "decided",
+        "deleted",
+        "exchanges",
+        "messages",
+        "name",
+        "queues",
+        "transient",
+        "volatile",
+    )
 
     def __init__(self, name: str) -> None:
         self.name: Final = name
@@ -48,6 +63,12 @@ class HostLedger:
         """Prepared, or decided by an administrator."""
         self.decided: Final[dict[XidKey, int]] = {}
         """The status of those that are decided."""
+        self.transient: Final[set[str]] = set()
+        """Queues that are there for the sake of a session only; a durable one of that name replaces them."""
+        self.deleted: Final[set[str]] = set()
+        """Queues that were deleted, whether there is another one of the name or not."""
+        self.volatile: Final[dict[tuple[str, int], None]] = {}
+        """Messages, by queue and number, that are there for the sake of a session only."""
         self._places: dict[int, int] = {}  # on how many queues and in how many branches each message is
 
     def apply(self, operation: Operation) -> None:
@@ -62,8 +83,7 @@ class HostLedger:
                 _new(self.contents[operation.queue], operation.number, operation.redelivered, "message on the queue")
                 self._places[operation.number] += 1
             case Dequeued():
-                del self.contents[operation.queue][operation.number]
-                self._leaves(operation.number)
+                self.leave(operation.queue, operation.number)
             case BranchPrepared() | BranchDecided() | BranchEnded():
                 self._branch(operation)
             case _:
@@ -72,11 +92,14 @@ class HostLedger:
     def _topology(self, operation: Operation) -> None:
         match operation:
             case QueueDeclared():
+                if operation.queue in self.transient:
+                    self.delete_queue(operation.queue)
                 _new(self.queues, operation.queue, _told_apart(operation), "queue")
                 self.contents[operation.queue] = {}
                 self.bindings[operation.queue] = {}
             case QueueDeleted():
-                self._delete_queue(operation.queue)
+                self.delete_queue(operation.queue)
+                self.deleted.add(operation.queue)
             case ExchangeDeclared():
                 _new(self.exchanges, operation.exchange, operation, "exchange")
             case ExchangeDeleted():
@@ -108,8 +131,10 @@ class HostLedger:
         for number, _ in branch.published:
             self._leaves(number)
 
-    def _delete_queue(self, name: str) -> None:
+    def delete_queue(self, name: str) -> None:
+        """A queue is no more, nor is what stood on it.  KeyError when there is none."""
         del self.queues[name], self.bindings[name]
+        self.transient.discard(name)
         # One of the same name that is declared later is another one: branches must not find it.
         for xid, b in self.branches.items():
             if name not in [queue for _, queues in b.published for queue in queues] + [queue for queue, _ in b.accepted]:
@@ -119,6 +144,11 @@ class HostLedger:
             self.branches[xid] = BranchPrepared(self.name, xid, published, accepted, b.timeout)
         for number in self.contents.pop(name):
             self._leaves(number)
+
+    def leave(self, queue: str, number: int) -> None:
+        """A message is off a queue.  KeyError when it is not there."""
+        del self.contents[queue][number]
+        self._leaves(number)
 
     def _leaves(self, number: int) -> None:
         """A message has left one of its places; with the last one it is forgotten."""
@@ -163,22 +193,35 @@ def _new(known: dict, key: object, value: object, what: str) -> None:  # type: i
 class Ledger:
     """The durable part of a broker.  `number` is that of the last journal entry that is in it."""
 
-    __slots__ = ("hosts", "last_message", "number")
+    __slots__ = ("entered", "hosts", "last_message", "left", "number")
 
     def __init__(self, number: int = 0, last_message: int = 0) -> None:
         self.number = number
         self.last_message = last_message
         """The highest number that a message had."""
+        self.entered = 0
+        """How many entries came after what it began with."""
         self.hosts: Final[dict[str, HostLedger]] = {}
+        self.left: Final[set[tuple[str, str, bytes]]] = set()
+        """Virtual host, identity and name of sessions that are not to be restored."""
+
+    def host(self, name: str) -> HostLedger:
+        """The ledger of a virtual host, an empty one when there was none."""
+        host = self.hosts.get(name)
+        if host is None:
+            host = self.hosts[name] = HostLedger(name)
+        return host
 
     def add(self, operations: Iterable[Operation], what: str) -> None:
         """Operations happened, in order.  RestoreError, which names `what`, when one cannot follow on what is there."""
         for operation in operations:
-            host = self.hosts.get(operation.host)
-            if host is None:
-                host = self.hosts[operation.host] = HostLedger(operation.host)
+            if isinstance(operation, Opened):
+                continue
+            if isinstance(operation, SessionLeft):
+                self.left.add((operation.host, operation.identity, operation.session))
+                continue
             try:
-                host.apply(operation)
+                self.host(operation.host).apply(operation)
             except (KeyError, ValueError) as why:
                 told = f"there is no {why.args[0]!r}" if isinstance(why, KeyError) else str(why)
                 raise RestoreError(what, f"{type(operation).__name__} cannot follow on what is there: {told}") from None
@@ -193,4 +236,5 @@ class Ledger:
             raise RestoreError(f"journal entry {entry.number}", f"entry {self.number + 1} comes first")
         self.add(entry.operations, f"journal entry {entry.number}")
         self.number = entry.number
+        self.entered += 1
         return True

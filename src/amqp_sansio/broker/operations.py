@@ -9,14 +9,12 @@ prepared branch any more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final
 
+from amqp_sansio.engine.xid import XidKey
 from amqp_sansio.kernel.value import Value as Fields
 from amqp_sansio.kernel.value import frozen
 from amqp_sansio.spec.values import Map, Value
-
-XidKey: TypeAlias = tuple[int, bytes, bytes]
-"""The parts of an xid: format, global id, branch id."""
 
 
 class Operation(Fields):
@@ -229,9 +227,29 @@ class BranchEnded(Operation):
         self.xid: Final = xid
 
 
+class SessionLeft(Operation):
+    """A session that is in a snapshot lives on, or has ended: it is not to be restored from there."""
+
+    __slots__ = ("identity", "session")
+    FIELDS: ClassVar[tuple[str, ...]] = ("host", "identity", "session")
+
+    def __init__(self, host: str, identity: str, session: bytes) -> None:
+        super().__init__(host)
+        self.identity: Final = identity
+        """Who has the session; "" for the anonymous."""
+        self.session: Final = session
+        """Its name."""
+
+
+class Opened(Operation):
+    """Connections come again after a snapshot that was taken without any: what is in it may be delivered from now on."""
+
+    __slots__ = ()
+
+
 OPERATIONS: Final[tuple[type[Operation], ...]] = (
     QueueDeclared, QueueDeleted, ExchangeDeclared, ExchangeDeleted, Bound, Unbound, MessageStored, Enqueued, Dequeued,
-    BranchPrepared, BranchDecided, BranchEnded,
+    BranchPrepared, BranchDecided, BranchEnded, SessionLeft, Opened,
 )  # fmt: skip
 """Every class of them.  New ones go to the end: their place is their code where entries are encoded."""
 

@@ -28,48 +28,62 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.transactions.coordinator import Coordinator
 
 
-def survey(host: VirtualHost, coordinator: Coordinator) -> HostLedger:
-    """What is durable of a host now, entries that are written and not journalled yet included."""
+class Needed:
+    """What sessions that outlive the broker need of a host besides what is durable."""
+
+    __slots__ = ("entries", "messages", "queues")
+
+    def __init__(self) -> None:
+        self.queues: Final[dict[Queue, None]] = {}
+        """Transient ones to which they subscribe, or that they own, with all that is on them."""
+        self.entries: Final[dict[Entry, None]] = {}
+        """What they have, whether it is durable or not."""
+        self.messages: Final[dict[Message, None]] = {}
+        """What their transactions hold back."""
+
+
+def survey(host: VirtualHost, coordinator: Coordinator, needed: Needed | None = None) -> HostLedger:
+    """What is durable of a host now, entries that are written and not journalled yet included, and what is needed besides."""
+    needed = Needed() if needed is None else needed
     ledger = HostLedger(host.name)
     for exchange in host.exchanges.values():
         if exchange.durable and not exchange.name.startswith("amq."):
-            alternate = exchange.alternate.name if exchange.alternate is not None else ""
+            alternate = exchange.alternate.name if exchange.alternate is not None and exchange.alternate.durable else ""
             ledger.apply(
                 ExchangeDeclared(
                     host.name, exchange.name, exchange.TYPE, alternate, exchange.auto_delete, exchange.arguments
                 )
             )  # fmt: skip
-    for queue in host.queues.values():
-        if queue.durable:
-            ledger.apply(declared(host.name, queue))
-            for binding in queue.bindings.values():
-                if binding.exchange.durable:
-                    ledger.apply(Bound(host.name, binding.exchange.name, queue.name, binding.key, binding.arguments))
-    standing: list[tuple[Queue, Entry]] = []
-    stored: dict[int, Message] = {}
-    for queue in host.queues.values():
-        if queue.durable:
-            for entry in sorted(queue.all(), key=lambda entry: entry.position):
-                if entry.message.persistent:
-                    standing.append((queue, entry))
-                    stored[entry.message.number] = entry.message
+    queues = [queue for queue in host.queues.values() if queue.durable or queue in needed.queues]
+    stored: dict[int, Message] = {message.number: message for message in needed.messages}
+    standing: list[Enqueued] = []
+    for queue in queues:
+        ledger.apply(declared(host.name, queue))
+        for binding in queue.bindings.values():
+            if binding.exchange.durable:
+                ledger.apply(Bound(host.name, binding.exchange.name, queue.name, binding.key, binding.arguments))
+        for entry in sorted(queue.all(), key=lambda entry: entry.position):
+            if entry.message.persistent or not queue.durable or entry in needed.entries:
+                stored[entry.message.number] = entry.message
+                standing.append(Enqueued(host.name, queue.name, entry.message.number, entry.redelivered))
     branches = coordinator.doubtful
     for branch in branches:
         stored.update({message.number: message for message in branch.stored})
     for _, message in sorted(stored.items()):
         ledger.apply(host.stored(message))
-    for queue, entry in standing:
-        ledger.apply(Enqueued(host.name, queue.name, entry.message.number, entry.redelivered))
+    for enqueued in standing:
+        ledger.apply(enqueued)
     for branch in branches:
         ledger.apply(prepared(host.name, branch))
         if branch.decided is not None:
             ledger.apply(BranchDecided(host.name, branch.xid, int(branch.decided)))
+    ledger.transient.update([queue.name for queue in queues if not queue.durable])
     return ledger
 
 
 def declared(host: str, queue: Queue) -> QueueDeclared:
     """The operation that makes a queue."""
-    alternate = queue.alternate.name if queue.alternate is not None else ""
+    alternate = queue.alternate.name if queue.alternate is not None and queue.alternate.durable else ""
     return QueueDeclared(host, queue.name, alternate, queue.owner is not None, queue.auto_delete, queue.arguments)
 
 
@@ -85,6 +99,8 @@ class Rebuilding:
         self.messages: Final[dict[int, Message]] = {}
         self.entries: Final[dict[tuple[str, int], Entry]] = {}
         """By queue and number."""
+        self.queues: Final[dict[str, Queue]] = {}
+        """Those that a session of before may know by that name."""
         self._redelivered: Final = redelivered
         self._epoch: Final = epoch
 
@@ -94,6 +110,7 @@ class Rebuilding:
         enabled, journal.enabled = journal.enabled, False
         try:
             self._topology(ledger)
+            self.queues.update({name: q for name, q in self.host.queues.items() if name not in ledger.deleted})
             for message in ledger.messages.values():
                 self.restore(message)
             for name, contents in ledger.contents.items():
@@ -117,7 +134,13 @@ class Rebuilding:
             )  # fmt: skip
         for queue in ledger.queues.values():
             host.declare_queue(
-                queue.queue, queue.alternate or None, False, True, False, queue.auto_delete, queue.arguments
+                queue.queue,
+                queue.alternate or None,
+                False,
+                queue.queue not in ledger.transient,
+                False,
+                queue.auto_delete,
+                queue.arguments,
             )  # fmt: skip
         for bindings in ledger.bindings.values():
             for bound in bindings.values():
@@ -130,7 +153,10 @@ class Rebuilding:
 
     def stand(self, queue: str, number: int, redelivered: bool) -> None:
         """A message that is known stands on a queue."""
-        entry = self.host.restore(self.host.queues[queue], self.messages[number], redelivered)
+        message = self.messages[number]
+        entry = self.host.restore(self.host.queues[queue], message, redelivered)
+        if not (entry.queue.durable and message.persistent):
+            message.stored -= 1  # the journal does not know it there
         self.entries[queue, number] = entry
 
     def _branch(self, operation: BranchPrepared, decided: int | None) -> None:

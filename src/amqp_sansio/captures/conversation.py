@@ -58,12 +58,14 @@ class Heard(NamedTuple):
 class Marks:
     """Where in a stream each packet's octets end."""
 
-    __slots__ = ("ends", "packets", "times")
+    __slots__ = ("_near", "ends", "packets", "times")
 
     def __init__(self) -> None:
         self.ends: list[int] = []
         self.packets: list[int] = []
         self.times: list[int] = []
+        self._near = (0, 0, 0, 0)
+        """What was asked for last: from, to, packet, time."""
 
     def add(self, end: int, packet: int, time: int) -> None:
         """The next packet's octets end there."""
@@ -73,14 +75,22 @@ class Marks:
         self.packets.append(packet)
         self.times.append(time)
         if len(self.ends) > 2 * MARKS:
+            self._near = (0, 0, 0, 0)
             # Of the older half every other mark goes; what it covered counts to the packet after it.
             for column in (self.ends, self.packets, self.times):
                 del column[0:MARKS:2]
 
     def at(self, end: int) -> tuple[int, int]:
         """The packet that brought the octet before `end`, and its time."""
-        index = min(bisect_left(self.ends, end), len(self.ends) - 1)
-        return (self.packets[index], self.times[index]) if index >= 0 else (0, 0)
+        low, high, packet, time = self._near
+        if low < end <= high:
+            return packet, time
+        ends = self.ends
+        index = min(bisect_left(ends, end), len(ends) - 1)
+        if index < 0:
+            return 0, 0
+        self._near = ends[index - 1] if index else 0, ends[index], self.packets[index], self.times[index]
+        return self.packets[index], self.times[index]
 
 
 class Conversation:

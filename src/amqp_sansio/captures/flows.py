@@ -313,7 +313,8 @@ class Listener:
     def _heard(self, conversation: Conversation, heard: Heard) -> None:
         talk = self._talking
         assert talk is not None
-        self._baptise(talk)
+        if not talk.name:
+            self._baptise(talk)
         self._tell(talk, heard)
 
     def _close(self, talk: Talk) -> None:

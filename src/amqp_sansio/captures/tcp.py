@@ -17,6 +17,8 @@ ACK: Final = 0x10
 
 REORDER_OCTETS: Final = 8 * 1024 * 1024
 """Octets of one direction that wait behind a hole before it counts as lost."""
+REORDER_SEGMENTS: Final = 32768
+"""Segments of one direction, likewise."""
 GRACE_SEGMENTS: Final = 64
 """Segments of a connection after which a hole that the receiver has acknowledged counts as lost."""
 GRACE_NANOSECONDS: Final = 1_000_000_000
@@ -236,12 +238,15 @@ class Flow:
                 side.since = None
                 self._advance()
         for index, side in enumerate(self.sides):
-            while side.waiting > REORDER_OCTETS:
+            while side.waiting > REORDER_OCTETS or len(side.pieces) > REORDER_SEGMENTS:
                 head = side.pieces[0]
                 side.lost = max(side.lost, head.start)
                 other = self.sides[1 - index]
-                other.lost = max(other.lost, head.need)
+                other.lost = max(other.lost, head.need, side.fin_need if side.at_fin else 0)
+                before = side.position, other.position, len(side.pieces)
                 self._advance()
+                if before == (side.position, other.position, len(side.pieces)):
+                    side.fin = other.fin = None  # octets behind a FIN: one of the two is not of this connection
 
     def _over(self, segment: int, time: int) -> bool:
         """Whether the grace of a hole noticed then is over."""

@@ -216,6 +216,8 @@ def check(session: Standing, command: Command) -> Effect:
         if verb is not None:
             demarcation.said(verb, command, id)
         session.unanswered.said(id, command)
+        if isinstance(command, tx.Commit | tx.Rollback):
+            session.transfers.decided(isinstance(command, tx.Commit))
 
     return effect
 
@@ -236,8 +238,10 @@ def unaccepting(session: Standing) -> bool:
 
 def state_of(demarcation: Demarcation) -> str:
     """Where the session stands, for a sentence."""
+    if demarcation.state == rows.NO_TRANSACTIONS:
+        return "no transactions"
     branch = "" if demarcation.associated is None else f" with xid {show(demarcation.associated)}"
-    return f"transactions: {demarcation.state}{branch}"
+    return f"{demarcation.state}{branch}"
 
 
 # --- a server, when a client has said something -----------------------------------------------------------------------------
@@ -270,7 +274,7 @@ def hear(session: Standing, id: int, command: Command) -> Wrong | None:
     cell = demarcation.refusal(verb)
     code = None if cell is None else _code(session, cell)
     if cell is not None and code is not None:
-        return Wrong(cell.rule, verb, demarcation.legal(verb), code, f"{verb}: {state_of(demarcation)}")
+        return Wrong(cell.rule, verb, demarcation.legal(verb), code, f"{verb} in state {state_of(demarcation)}")
     demarcation.said(verb, command, id, cell)
     return None
 

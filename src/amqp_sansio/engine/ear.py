@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
-from amqp_sansio.wire.segments import Assembly, Malformed, SegmentReader
+from amqp_sansio.wire.segments import Assembly, KnownTransfer, Malformed, SegmentReader
 
 Thing: TypeAlias = ProtocolHeader | Assembly | Malformed
 
@@ -137,6 +137,18 @@ class Ear:
         if thing.fatal:
             self.be_opaque("behind a frame that cannot be cut", thing.offset)
         return Heard(thing.offset, min(thing.offset + 12, self.received), thing)
+
+    def cut(self) -> tuple[KnownTransfer, bytes, bytes, int] | None:
+        """See `SegmentReader.cut_transfer`; None where octets are in doubt."""
+        reader = self.reader
+        if reader is None or self.state != FRAMES or self.doubt or not reader.known:
+            return None
+        return reader.cut_transfer()
+
+    def forget(self) -> None:
+        """Drops what was learned for `cut`."""
+        if self.reader is not None:
+            self.reader.known.clear()
 
     def _header(self) -> Heard | None:
         head = self._head

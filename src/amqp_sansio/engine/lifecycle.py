@@ -107,6 +107,11 @@ class Lifecycle:
         return bool(self._events)
 
     @property
+    def lingers(self) -> bool:
+        """True when it is over by our close, whose answer may still come: until then, or in its time, it is not finished."""
+        return self._lingering
+
+    @property
     def is_open(self) -> bool:
         """True between open-ok and close."""
         return self._open and self.closed_cause is None

@@ -6,29 +6,33 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
+from amqp_sansio.dialects import AMQP_0_10, Dialect
 from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observer_snapshot import dump, load
-from amqp_sansio.engine.witness import Witness
-from amqp_sansio.engine.wording import carries_of, frame_of, verb_of, violation_of
-from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError
+from amqp_sansio.engine.quick import QuickTransfers
+from amqp_sansio.engine.witness import SPEAKERS, Witness
+from amqp_sansio.engine.wording import carries_of, dialect_of, frame_of, judge_encoding, judge_headers, verb_of, violation_of
+from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
-from amqp_sansio.events.observed import SECRET_VERBS
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, TuneOk
 from amqp_sansio.spec.message import Transfer
-from amqp_sansio.spec.session import CommandPoint, Detach, Detached
+from amqp_sansio.spec.session import CommandPoint, Completed, Confirmed, Detach, Detached, Expected, Flush, KnownCompleted
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.segments import CONTROL, Assembly, Malformed
+from amqp_sansio.wire.segments import COMMAND, CONTROL, Assembly, KnownTransfer, Malformed
 
 Speaker: TypeAlias = Literal["C", "S"]
 """C: the side that opened the connection, or that sent the protocol header first.  S: the other one."""
 
 _CONCLUDING: Final = (CommandPoint, Detach, Detached, Close, CloseOk)
 """Behind these, nothing more can come of a command under way on the channel, or of any."""
+
+_QUIET: Final = frozenset((Completed, Confirmed, Expected, Flush, KnownCompleted))
+"""Controls that change no state in which a transfer is legal."""
 
 _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 _CONNECTION_CLASS: Final = 1
@@ -50,11 +54,10 @@ class Observer:
     `dialect`: None recognises a conversation by its protocol header; one that begins otherwise is opaque.  With a dialect
     given it may also begin in the middle; what is not known then is None in events and held against nobody.
 
-    It goes on after a violation.  With `frames` every frame is told too.
-    `strict` reports every departure from the letter; otherwise what deployed peers do
-    everywhere is tolerated.  `limits` bounds what it remembers: assembly_octets, buffered_octets, header_octets and
-    empty_frames of what is under way; channels and sessions followed; ranges of completed ids; replay_commands as the number
-    of transfers in a window and of results awaited, per session; subscriptions.
+    It goes on after a violation.  With `frames` every frame is told too.  `strict` reports every departure from the letter;
+    otherwise what deployed peers do everywhere is tolerated.  `limits` bounds what it remembers: assembly_octets,
+    buffered_octets, header_octets and empty_frames of what is under way; channels and sessions followed; ranges of completed
+    ids; replay_commands as the number of transfers in a window and of results awaited, per session; subscriptions.
 
     What is fed is stored; everything else happens in `next_event`.
     """
@@ -83,10 +86,11 @@ class Observer:
         self._client_header: ProtocolHeader | None = None
         self._transfers: dict[bytes, tuple[Command, bool]] = {}
         """Those of one subscription are the same octets over and over; values are immutable."""
+        self._quick: Final = QuickTransfers(limits, self._reading)
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None:
         """Stores what `speaker` says.  ValueError for any other speaker than "C" and "S"."""
-        self._store(speaker, memoryview(data).tobytes(), False)
+        self._store(speaker, data if type(data) is bytes else memoryview(data).tobytes(), False)
 
     def receive_gap(self, speaker: Speaker, octets: int) -> None:
         """So many octets of `speaker` are missing here: nobody is accused of what depends on them."""
@@ -131,6 +135,12 @@ class Observer:
             speaker = self._at
             if speaker is not None:
                 ear = self._ears[speaker]
+                cut = ear.cut()
+                if cut is not None:
+                    observed = self._transfer(speaker, ear, cut)
+                    if observed is not None:
+                        return observed
+                    continue
                 heard = ear.next()
                 if ear.trace:
                     self._frames(speaker, ear)
@@ -213,6 +223,7 @@ class Observer:
         witness = self._witness
         witness.shaky = speaker in self._resuming or self._ears["C"].searching or self._ears["S"].searching
         if witness.shaky:
+            self._quick.forget()
             witness.unsettle()
         findings = self._witness.findings
         findings.speaker = speaker
@@ -228,11 +239,13 @@ class Observer:
         self._flush(speaker, start, end)
         if speaker in self._resuming and not ear.searching:
             self._resuming.discard(speaker)
+            self._quick.forget()
             witness.unsettle()  # the other side may have answered already
 
     def _lose(self, speaker: Speaker) -> None:
         self._late.add(speaker)
         self._resuming.add(speaker)
+        self._quick.forget()
         self._witness.lost(speaker)
 
     def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
@@ -298,9 +311,11 @@ class Observer:
         findings.channel = assembly.channel
         if error is not None:
             findings.breach(rule_of("control", error), verb, str(error), legal_of(error), error.code)
+        if type(control) not in _QUIET:
+            self._quick.forget()
         if control is None:
             return
-        self._exact(verb, payload, control, False)
+        judge_encoding(self._witness.findings, dialect.layout, verb, payload, control, False)
         if payload[0] == _CONNECTION_CLASS:
             self._witness.connection_control(speaker, assembly.channel, control)
             self._after(speaker, ear, control)
@@ -351,39 +366,43 @@ class Observer:
         if error is not None:
             findings.breach(rule_of("command", error), verb, str(error), legal_of(error), error.code)
         elif command is not None and cached is None:
-            self._exact(verb, payload, command, sync)
+            judge_encoding(findings, dialect.layout, verb, payload, command, sync)
             if isinstance(command, Transfer):
                 if len(self._transfers) >= self.limits.cached_commands:
                     self._transfers.clear()
                 self._transfers[payload] = (command, sync)
+        if isinstance(command, Transfer):
+            reader = self._ears[speaker].reader
+            if reader is not None and self._quick.learn(speaker, assembly.channel, self._witness):
+                reader.learn(assembly.channel, payload, command, sync)
         if header:
-            self._headers(dialect, seen, header)
+            judge_headers(findings, dialect.layout, seen, header, self.limits, self._reading)
         if assembly.unended:
             text = "neither header nor body was marked as the last segment; the next command simply starts"
             findings.divergence("assembly.unended", verb, text, ("E header", "b E body"))
 
-    def _exact(self, verb: str, payload: bytes, thing: Control | Command, sync: bool) -> None:
-        """Tells octets that say nothing: behind the last field, in session.header, in a form that nobody writes."""
+    def _transfer(self, speaker: Speaker, ear: Ear, cut: tuple[KnownTransfer, bytes, bytes, int]) -> Observed | None:
+        """A transfer like others before it, whole: what `_hear` and `_command` do, at once.  None: events are waiting."""
+        known, header, body, start = cut
+        end = start if ear.reader is None else ear.reader.offset
+        bare = end == start + 2 * FRAME_HEADER_SIZE + len(known.payload) + len(header)  # without a body segment
+        witness = self._quick.of(speaker, known.channel, self._witness)
+        if witness is None:
+            whole = Assembly(known.channel, 1, COMMAND, known.payload, header, None if bare else body, start, end)
+            self._hear(speaker, Heard(start, end, whole))
+            return None
+        findings = self._witness.findings
+        findings.speaker, findings.offset, findings.channel = speaker, start, known.channel
+        id = witness.transfer(SPEAKERS[speaker], known.transfer, len(header) + len(body))
+        what = witness.name, id, "message.transfer", known.transfer, known.sync, known.payload, header
+        seen = CommandSeen(known.channel, *what, None if bare else body)
         layout = (self.dialect or AMQP_0_10).layout
-        try:
-            again = layout.encode_control(thing) if isinstance(thing, Control) else layout.encode_command(thing, sync)
-        except EncodeError as error:
-            text = f"it is not to be written again: {error}"
-        else:
-            if again == payload:
-                return
-            text = f"{len(payload)} octets where {len(again)} say the same"
-            if verb not in SECRET_VERBS:
-                text += f": {again[:40].hex(' ')}"
-        said = verb if verb in SECRET_VERBS else f"{verb} as {payload[:40].hex(' ')}"
-        self._witness.findings.divergence("encoding", said, text, about=verb)
-
-    def _headers(self, dialect: Dialect, seen: CommandSeen, header: bytes) -> None:
-        try:
-            dialect.layout.walk_headers(header, 0, len(header), self.limits)
-            seen.remember(dialect.layout.decode_headers(header, 0, len(header), self._reading))
-        except DecodeError as error:
-            self._witness.findings.breach(rule_of("header", error), seen.verb, str(error), legal_of(error), error.code)
+        if not self._quick.read(seen, header, layout):
+            judge_headers(findings, layout, seen, header, self.limits, self._reading)
+        observed = Observed(speaker, start, end, seen)
+        if findings.found:
+            self._flush(speaker, start, end)
+        return observed
 
     # Plain values.
 
@@ -394,6 +413,8 @@ class Observer:
         """
         if self._events or self._inbox or self._at is not None:
             raise LocalProtocolError("snapshot", "events are waiting", ("next_event until it gives None",))
+        for ear in self._ears.values():
+            ear.forget()
         name = None if self.dialect is None else self.dialect.name
         late = (self._late, self._resuming)
         state = (name, self.strict, late, self._eof, self._client_header, self._ears, self._witness, self.limits)
@@ -405,7 +426,7 @@ class Observer:
 
         DecodeError when it is not a snapshot of an observer.
         """
-        state = load(snapshot, carries_of(dialect or _dialect(snapshot) or AMQP_0_10))
+        state = load(snapshot, carries_of(dialect or dialect_of(snapshot) or AMQP_0_10))
         if not isinstance(state, tuple) or len(state) != 8:
             raise DecodeError("snapshot", 0, "not a snapshot of an observer")
         name, strict, late, eof, client_header, ears, witness, limits = state
@@ -418,7 +439,7 @@ class Observer:
         ):
             raise DecodeError("snapshot", 0, "not a snapshot of an observer")
         made = cls(None, bool(strict), limits)
-        made.dialect = dialect or _dialect(snapshot)
+        made.dialect = dialect or dialect_of(snapshot)
         if name is not None and made.dialect is None:
             raise DecodeError("snapshot", 0, f"it was taken with the dialect {name}: give it")
         made._ears.update(ears)
@@ -427,10 +448,3 @@ class Observer:
         made._eof = bool(eof)
         made._client_header = client_header
         return made
-
-
-def _dialect(snapshot: tuple[object, ...]) -> Dialect | None:
-    """The dialect that a snapshot names."""
-    state = snapshot[0] if snapshot else None
-    name = state[1] if isinstance(state, tuple) and len(state) > 1 else None
-    return next((dialect for dialect in (AMQP_0_10, AMQP_0_10_FINAL) if dialect.name == name), None)

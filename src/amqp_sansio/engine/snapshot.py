@@ -84,10 +84,8 @@ def take(session: Session) -> dict[str, object]:
             "refused": session.unanswered.refused,
         },
         "current": {name: ours(subscription) for name, subscription in session.subscriptions.items()},
-        "deliveries": tuple([
-            (id, d.state, d.accept_mode, ours(d.subscription), d.octets, d.completed)
-            for id, d in session.transfers.deliveries.items()
-        ]),
+        "deliveries": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session.transfers.deliveries.items()]),
+        "provisional": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session.transfers.provisional.items()]),
         "cancels": tuple([(id, ours(subscription)) for id, subscription in session.cancels.items()]),
         "flushes": tuple([(id, ours(subscription)) for id, subscription in session.flushes.items()]),
         "current_subscribers": {name: theirs(subscriber) for name, subscriber in session.subscribers.items()},
@@ -105,6 +103,10 @@ def take(session: Session) -> dict[str, object]:
         (s.queue, s.destination, s.accept_mode, s.acquire_mode, s.flow.snapshot()) for _, s in subscribers.values()
     ])  # fmt: skip
     return state
+
+
+def _delivery(id: int, delivery: Delivery, whose: int | None) -> tuple[int, str, int, int | None, int, bool]:
+    return id, delivery.state, delivery.accept_mode, whose, delivery.octets, delivery.completed
 
 
 def restore(snapshot: Mapping[str, object], profile: Profile, limits: Limits) -> Session:
@@ -200,9 +202,10 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     session.unanswered.boundary, session.unanswered.refused = half["boundary"], half["refused"]
     session.metered = any(each.mode == CREDIT_MODE for each in subscriptions)
     session.subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
-    for id, state, accept_mode, at, octets, completed in snapshot["deliveries"]:
-        whose = None if at is None else subscriptions[at]
-        session.transfers.deliveries[id] = Delivery(state, accept_mode, whose, octets, completed)
+    transfers = session.transfers
+    for kept, given in ((transfers.deliveries, snapshot["deliveries"]), (transfers.provisional, snapshot["provisional"])):
+        for id, state, accept_mode, at, octets, completed in given:
+            kept[id] = Delivery(state, accept_mode, None if at is None else subscriptions[at], octets, completed)
     session.cancels.update({id: subscriptions[at] for id, at in snapshot["cancels"]})
     session.flushes.update({id: subscriptions[at] for id, at in snapshot["flushes"]})
     session.subscribers.update({name: subscribers[at] for name, at in snapshot["current_subscribers"].items()})

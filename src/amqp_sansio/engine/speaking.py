@@ -18,7 +18,7 @@ from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import dtx, execution, message
 from amqp_sansio.spec.base import Command
-from amqp_sansio.tables.demarcation import COORDINATION, SUBSCRIBE_NONE
+from amqp_sansio.tables.demarcation import COORDINATION, SUBSCRIBE_NONE, TX
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
 
 if TYPE_CHECKING:
@@ -178,7 +178,11 @@ def _settle(session: Session, command: Command) -> Effect | None:
     planned = session.transfers.plan(command.VERB, ids)
     completes = session.profile.completion != "manual"
 
+    provisional = isinstance(command, message.Accept) and session.demarcation.state == TX
+
     def effect(_: int) -> None:
+        if provisional:
+            session.transfers.accepted_provisionally(planned)
         done = session.transfers.apply(planned, ids, completes)
         if done:
             session.inbound.complete(done)

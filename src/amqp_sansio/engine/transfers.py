@@ -36,12 +36,16 @@ RULES: Final = {
 
 
 class Transfers:
-    """`deliveries` by command id: those that are not settled or not completed."""
+    """`deliveries` by command id: those that are not settled or not completed.
 
-    __slots__ = ("deliveries",)
+    `provisional`: those accepted in a local transaction that is open; its rollback makes them acquired again.
+    """
+
+    __slots__ = ("deliveries", "provisional")
 
     def __init__(self) -> None:
         self.deliveries: dict[int, Delivery] = {}
+        self.provisional: dict[int, Delivery] = {}
 
     def plan(self, verb: str, ids: RangeSet) -> list[tuple[int, Delivery, str]]:
         """The deliveries, and the states that they come into, when the recipient says `verb` about `ids`; changes nothing.
@@ -84,6 +88,19 @@ class Transfers:
         for subscription, (messages, octets) in given.items():
             subscription.flow.complete(messages, octets)
         return ids if len(done) == len(planned) else RangeSet.of(*done)
+
+    def accepted_provisionally(self, planned: list[tuple[int, Delivery, str]]) -> None:
+        """What a plan is about is accepted in a transaction; to be said before `apply`."""
+        for id, delivery, _ in planned:
+            self.provisional[id] = delivery
+
+    def decided(self, committed: bool) -> None:
+        """The transaction is over: what was accepted in it is ours for good or, rolled back, acquired and not accepted."""
+        if not committed:
+            for id, delivery in self.provisional.items():
+                now = self.deliveries.get(id)
+                self.deliveries[id] = delivery._replace(completed=True if now is None else now.completed)
+        self.provisional.clear()
 
     def acquired(self, asked: RangeSet, acquired: RangeSet) -> None:
         """The result of an acquire for `asked` came: `acquired` are ours now, the others are as before."""

@@ -139,6 +139,17 @@ class Witness:
                     other.content.close_window()
         return witness.name, id
 
+    def settled(self, speaker: str, channel: int) -> ChannelWitness | None:
+        """The witness of a channel if no state changes by a transfer of `speaker`, as long as no other control than those about
+        completion is said: then `ChannelWitness.transfer` hears the next ones."""
+        witness = self._channels.get(channel)
+        quiet = witness is not None and channel < self.handshake.channels and witness.quiet(SPEAKERS[speaker])
+        return witness if quiet and self.dialogue.quiet(SPEAKERS[speaker], SESSION) else None
+
+    def follows(self, witness: ChannelWitness) -> bool:
+        """Whether it is still the witness of its channel."""
+        return self._channels.get(witness.number) is witness
+
     def broken_off(self, speaker: str, channel: int) -> tuple[bytes | None, int | None]:
         """A command that never came whole: the session and the id that it has.  Nobody is held to it."""
         witness = self._channels.get(channel)

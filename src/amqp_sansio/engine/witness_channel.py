@@ -27,6 +27,7 @@ from amqp_sansio.spec.session import (
     Gap,
     KnownCompleted,
 )
+from amqp_sansio.spec.tx import Rollback
 from amqp_sansio.tables.session import (
     ATTACH,
     CLIENT,
@@ -214,6 +215,17 @@ class ChannelWitness:
             self._transactions_lost()
         return id
 
+    def quiet(self, speaker: str) -> bool:
+        """Whether nothing but its id and its credit changes by a transfer of `speaker`."""
+        return self.attached and self._stream(speaker).quiet
+
+    def transfer(self, speaker: str, transfer: Transfer, octets: int) -> int | None:
+        """A transfer while it is `quiet`: its id."""
+        id = self._streams[speaker].taken()
+        if speaker == SERVER:
+            self._credit_of(CLIENT).delivered(id, transfer.destination or "", octets)
+        return id
+
     def taken(self, speaker: str) -> int | None:
         """`speaker`'s next command was broken off: it takes its id, and nothing more."""
         self.content.forget()
@@ -239,6 +251,8 @@ class ChannelWitness:
             self._findings.note("execution.exception", f"the {speaker} refuses with {code}{reason}")
         else:
             self._credit_of(speaker).hear(id, command)
+            if speaker == CLIENT and isinstance(command, Rollback):
+                self._stream(other).rolled_back()
             if speaker == CLIENT and command.VERB in _TRANSACTIONAL:
                 self._transactions_of_client().hear(id, command)
 

@@ -55,7 +55,7 @@ class DemarcationWitness:
             demarcation.lost()
 
     def _blame(self, verb: str, cell: rows.Forbidden) -> None:
-        legal, text = self._demarcation.legal(verb), f"{verb}: {state_of(self._demarcation)}"
+        legal, text = self._demarcation.legal(verb), f"{verb} in state {state_of(self._demarcation)}"
         if cell.qpid is None:
             self._findings.divergence(cell.rule, verb, text, legal, cell.spec, about=verb)
         else:

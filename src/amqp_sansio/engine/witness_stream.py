@@ -6,7 +6,7 @@ from typing import Final
 
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.kernel.machine import Machine, Refusal
-from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_diff, serial_le, serial_lt
+from amqp_sansio.kernel.serials import TOP, MutableRangeSet, RangeSet, serial_add, serial_diff, serial_le, serial_lt
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.session import CommandPoint, Completed, Confirmed, Expected, Gap, KnownCompleted
 from amqp_sansio.tables.session import (
@@ -63,11 +63,16 @@ class StreamWitness:
             self._results[id] = verb
         return id
 
+    @property
+    def quiet(self) -> bool:
+        """Whether a command without result changes nothing but the next id."""
+        return self.next is not None and self._machine.stays(self._sender, COMMAND)
+
     def taken(self) -> int | None:
         """The next id is given away."""
         id = self.next
         if id is not None:
-            self.next = serial_add(id, 1)
+            self.next = id + 1 & TOP
         return id
 
     def command_point(self, control: CommandPoint) -> None:
@@ -181,6 +186,11 @@ class StreamWitness:
                 rule, text = f"{verb}.acquisition", f"the transfers {_show(again)} were settled before"
                 self._findings.letter(rule, verb, text, about=str(again.first))
             self._settled = self._grown(self._settled, ids)
+
+    def rolled_back(self) -> None:
+        """The receiver rolled back a local transaction: what it accepted in it is to be settled anew, and nobody kept which."""
+        if self._settled is not None:
+            self._settled = MutableRangeSet()
 
     def flush(self, word: str) -> Refusal | None:
         """The sender asks for sets."""

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from amqp_sansio.dialects import Dialect
-from amqp_sansio.events import Violation
-from amqp_sansio.events.observed import FrameSeen
+from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
+from amqp_sansio.engine.breach import legal_of, rule_of
+from amqp_sansio.engine.findings import Findings
+from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.events import CommandSeen, Violation
+from amqp_sansio.events.observed import SECRET_VERBS, FrameSeen
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT
+from amqp_sansio.wire.layouts.layout import Layout
+from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import COMMAND, Malformed
 
 _BEGINS: Final = FIRST_SEGMENT | FIRST_FRAME
@@ -53,3 +60,39 @@ def frame_of(dialect: Dialect, cut: tuple[int, int, int, int, int, int, bytes]) 
     if kind <= COMMAND and flags & _BEGINS == _BEGINS:
         verb = verb_of(dialect, ("control", "command")[kind], payload)
     return FrameSeen(flags, kind, track, channel, verb)
+
+
+def dialect_of(snapshot: tuple[object, ...]) -> Dialect | None:
+    """The dialect that a snapshot of an observer names."""
+    state = snapshot[0] if snapshot else None
+    name = state[1] if isinstance(state, tuple) and len(state) > 1 else None
+    return next((dialect for dialect in (AMQP_0_10, AMQP_0_10_FINAL) if dialect.name == name), None)
+
+
+def judge_encoding(
+    findings: Findings, layout: Layout, verb: str, payload: bytes, thing: Control | Command, sync: bool
+) -> None:
+    """Tells octets that say nothing: behind the last field, in session.header, in a form that nobody writes."""
+    try:
+        again = layout.encode_control(thing) if isinstance(thing, Control) else layout.encode_command(thing, sync)
+    except EncodeError as error:
+        text = f"it is not to be written again: {error}"
+    else:
+        if again == payload:
+            return
+        text = f"{len(payload)} octets where {len(again)} say the same"
+        if verb not in SECRET_VERBS:
+            text += f": {again[:40].hex(' ')}"
+    said = verb if verb in SECRET_VERBS else f"{verb} as {payload[:40].hex(' ')}"
+    findings.divergence("encoding", said, text, about=verb)
+
+
+def judge_headers(
+    findings: Findings, layout: Layout, seen: CommandSeen, header: bytes, limits: Limits, reading: Reading
+) -> None:
+    """Reads a header; tells what cannot be read in it, and lets `seen` remember what can."""
+    try:
+        layout.walk_headers(header, 0, len(header), limits)
+        seen.remember(layout.decode_headers(header, 0, len(header), reading))
+    except DecodeError as error:
+        findings.breach(rule_of("header", error), seen.verb, str(error), legal_of(error), error.code)

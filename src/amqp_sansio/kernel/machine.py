@@ -117,6 +117,11 @@ class Machine:
         moves = self.table.moves
         return any((state, speaker, verb) in moves for state in self.states)
 
+    def stays(self, speaker: str, verb: str) -> bool:
+        """True when it stands in one state and `speaker` may say `verb` there without moving it."""
+        states = self.states
+        return len(states) == 1 and self.table.moves.get((states[0], speaker, verb)) == states[0]
+
     def step(self, speaker: str, verb: str) -> Refusal | None:
         """`speaker` says `verb`: move and return None, or stay and return what would have been legal."""
         moves = self.table.moves

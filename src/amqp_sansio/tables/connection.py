@@ -181,6 +181,11 @@ class ConnectionDialogue:
         self.close_by_server.step(speaker, word)
         return None
 
+    def quiet(self, speaker: str, verb: str) -> bool:
+        """True when `speaker` may say `verb` now, other than closing, without changing any state."""
+        closes = (self.close_by_client, self.close_by_server)
+        return self.handshake.stays(speaker, verb) and all(machine.stays(speaker, OTHER) for machine in closes)
+
     @property
     def legal(self) -> tuple[str, ...]:
         """What may be said now by whom, as "speaker:verb"."""

@@ -239,7 +239,7 @@ class SegmentReader:
         every check.  Real headers hold one or two structs; others are left to `next` and `walk_headers`.
         """
         assembler = self.assembler
-        if assembler.open or assembler.queue:
+        if assembler.open or assembler.queue or self._searching or self.dead or self.trace is not None:
             return None
         buffer = self.buffer
         at = self.position
@@ -262,7 +262,8 @@ class SegmentReader:
         if place != found.place or size < FRAME_HEADER_SIZE + 8 or size > self.max_frame_size:
             return None
         end = header_end = command_end + size
-        if begins == _WHOLE_HEADER:
+        body_there = begins == _WHOLE_HEADER
+        if body_there:
             body_at = header_end + FRAME_HEADER_SIZE
             if have < body_at:
                 self._needed = body_at - at
@@ -289,6 +290,7 @@ class SegmentReader:
             return None
         self.position = end
         self._needed = FRAME_HEADER_SIZE
+        self.frames += 3 if body_there else 2
         return found, buffer[header_at:header_end], body, self._base + at
 
     def _die(self, breach: Malformed) -> None:
@@ -362,6 +364,8 @@ class SegmentReader:
 
     def _drain(self) -> None:
         """Reads all whole frames into the queue: what follows them is gone."""
+        if not self._searching:
+            self._needed = FRAME_HEADER_SIZE  # the quick way may wait for more than one frame
         found: deque[Assembly | Malformed] = deque()
         while (thing := self.next()) is not None:
             found.append(thing)

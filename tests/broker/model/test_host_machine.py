@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.broker.model.things import Sink, durable_host, message
 
 from amqp_sansio.broker.conditions import Refused
@@ -95,6 +95,18 @@ class HostMachine(RuleBasedStateMachine):
         self.body = 0
         self.acquired: list[Entry] = []
 
+    @initialize(durable=st.booleans(), messages=st.integers(0, 4))
+    def begin(self, durable: bool, messages: int) -> None:
+        """Two queues, one the other's alternate, with something on the first: what is interesting is near."""
+        self.attempt(lambda: self.host.declare_queue("b", durable=True))
+        self.attempt(lambda: self.host.bind("b", "amq.direct", "a"))
+        self.attempt(lambda: self.host.declare_queue("a", "amq.direct", durable=durable))
+        for at in range(messages):
+            sent, queues = self.made("", "a", 1 + at % 2, None)
+            self.attempt(lambda sent=sent, queues=queues: self.host.enqueue(sent, queues))  # type: ignore[misc]
+        self.host.journal.journalled(self.host.journal.last)
+        self.untold.clear()
+
     def attempt(self, call: Callable[[], object]) -> None:
         """A refusal changes nothing, not even the journal."""
         before = self.host.journal.last
@@ -165,6 +177,18 @@ class HostMachine(RuleBasedStateMachine):
             if entry is not None:
                 self.acquired.append(entry)
 
+    @rule(name=QUEUES, many=st.integers(1, 3), then=st.sampled_from(["dequeue", "release", "reject"]), delete=st.booleans())
+    def take_and_settle(self, name: str, many: int, then: str, delete: bool) -> None:
+        """The way of most messages, of some while their queue goes."""
+        queue = self.host.queues.get(name)
+        entries = [entry for entry in [queue.take() for _ in range(many)] if entry is not None] if queue is not None else []
+        self.acquired += entries
+        if delete:
+            self.attempt(lambda: self.host.delete_queue(name))
+        self.acquired = [entry for entry in self.acquired if entry not in entries]
+        self.attempt(lambda: getattr(self.host, then)(entries))
+        self.acquired += [entry for entry in entries if entry.state == ACQUIRED]
+
     def some(self, data: st.DataObject) -> list[Entry]:
         count = data.draw(st.integers(0, len(self.acquired)))
         some, self.acquired = self.acquired[:count], self.acquired[count:]
@@ -223,7 +247,8 @@ class HostMachine(RuleBasedStateMachine):
         host, store = self.host, self.store
         durable = {name: queue for name, queue in host.queues.items() if queue.durable}
         assert store.queues == {
-            name: queue.alternate.name if queue.alternate is not None else "" for name, queue in durable.items()
+            name: queue.alternate.name if queue.alternate is not None and queue.alternate.durable else ""
+            for name, queue in durable.items()
         }
         assert set(store.exchanges) == {
             name for name, exchange in host.exchanges.items() if exchange.durable and not name.startswith("amq.")

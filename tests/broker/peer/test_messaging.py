@@ -401,9 +401,7 @@ def test_a_deleted_queue_ends_the_sessions_that_subscribed(world: World) -> None
 
 def test_properties_are_delivered_as_they_were_published(world: World) -> None:
     client, session = queue_with(world)
-    session.publish(
-        "", routing_key="q", body=b"x", priority=7, content_type="text/plain", app_id=b"a"
-    )
+    session.publish("", routing_key="q", body=b"x", priority=7, content_type="text/plain", app_id=b"a")
     session.subscribe("q", "d").grant(1)
     world.run()
     (event,) = received(client)

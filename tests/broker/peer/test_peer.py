@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.broker.harness import World, done
 
-from amqp_sansio import ClientConfig, ClientConnection, ConnectionClosedError, LocalProtocolError, ServerConfig
+from amqp_sansio import ClientConfig, ClientConnection, ConnectionClosedError, LocalProtocolError, Profile, ServerConfig
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Event, SessionAttached, SessionDetached, TransferReceived
@@ -150,3 +150,39 @@ def test_a_session_knows_its_queue_again_on_any_connection(world: World) -> None
     again.connection.resume(session)
     world.run()
     done(again, session, queue.Purge("mine"))
+
+
+def test_our_close_for_a_violation_waits_for_its_answer_and_not_for_ever(world: World) -> None:
+    """The socket is to be closed when the answer came, or in its time; either is told by `ready`."""
+    world.tick(1.0)
+    for answers in (True, False):
+        client = world.connect()
+        client.deaf = True
+        client.peer.receive_data(bytes.fromhex("0f00000c0000000000000000"))
+        list(world.broker.events())
+        assert client.peer not in world.broker.peers
+        assert client.peer in world.broker.ready()
+        octets = client.peer.data_to_send()
+        assert world.broker.ready() == ()
+        assert not client.peer.finished
+        if answers:
+            client.connection.receive_data(octets)
+            list(client.connection.events())
+            client.peer.receive_data(client.connection.data_to_send())
+            list(world.broker.events())
+        else:
+            world.broker.tick(2.0)
+            world.broker.tick(20.0)
+        assert world.broker.ready() == (client.peer,)
+        over: bool = client.peer.finished
+        assert over
+        assert world.broker.ready() == ()
+
+
+def test_a_config_that_leaves_completion_to_others_is_none_for_a_broker(world: World) -> None:
+    client = world.connect(server=ServerConfig(profile=Profile(completion="manual")))
+    session = client.session()
+    done(client, session, queue.Declare("q"))
+    session.publish(routing_key="q", accept_mode=0)
+    world.run()
+    assert not session.in_doubt

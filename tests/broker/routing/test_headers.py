@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.broker.model.things import message, refusal
+from tests.wire.strategies import values
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.message import Envelope, Message
@@ -102,6 +103,19 @@ def test_the_index_finds_what_looking_at_all_finds(
         found = [queue.name for queue in exchange.route(message(application_headers=headers))]
         assert len(found) == len(set(found))
         assert set(found) == {f"q{n}" for n, match, arguments in left if naive(match, arguments, headers)}
+
+
+# Whatever values of whatever types come, a message has the headers that it has, and nothing is raised.
+@given(st.dictionaries(st.sampled_from(["a", "b"]), values(), min_size=1, max_size=2))
+def test_values_of_every_type(headers: dict[str, Any]) -> None:
+    sent = message(application_headers=headers)
+    exchange, same, there = Headers("x"), Queue("same"), Queue("there")
+    exchange.bind(same, "", binding("all", dict(sent.application_headers)))
+    exchange.bind(there, "", binding("all", dict.fromkeys(headers)))
+    found = exchange.route(sent)
+    assert there in found
+    if sent.application_headers == message(application_headers=headers).application_headers:  # NaN is not
+        assert same in found
 
 
 def test_headers_that_cannot_be_read_are_refused() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tests.broker.transactions.stage import Stage
 
-from amqp_sansio.broker.transactions.branch import Branch, key_of, show, standing, xid_of
+from amqp_sansio.broker.transactions.branch import Branch, standing, xid_of
 from amqp_sansio.broker.transactions.work import Work
+from amqp_sansio.engine.xid import key_of
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.tables.branch import ACTIVE_ELSEWHERE, ACTIVE_HERE, ACTIVE_SUSPENDED, IDLE, UNKNOWN, Phase
 
@@ -25,5 +26,3 @@ def test_how_it_stands_depends_on_who_asks() -> None:
 
 def test_an_xid_and_its_parts() -> None:
     assert xid_of(key_of(Xid(7, b"g", b"b"))) == Xid(7, b"g", b"b")
-    assert key_of(Xid()) == (0, b"", b"")
-    assert show((7, b"\x01", b"\xff")) == "7:01:ff"

@@ -96,9 +96,8 @@ class VirtualHost(Topology):
             alternate.alternates += 1
         if not durable:
             return 0
-        return self.journal.write(
-            ExchangeDeclared(self.name, exchange, made.TYPE, alternate.name if alternate else "", auto_delete)
-        )
+        kept = alternate.name if alternate is not None and alternate.durable else ""
+        return self.journal.write(ExchangeDeclared(self.name, exchange, made.TYPE, kept, auto_delete))
 
     def delete_exchange(self, exchange: str | None, if_unused: bool = False) -> int:
         """exchange.delete: takes it away, with its bindings."""
@@ -263,7 +262,7 @@ class VirtualHost(Topology):
             self._own(made, owner)
         if not durable:
             return 0
-        name = alternate.name if alternate is not None else ""
+        name = alternate.name if alternate is not None and alternate.durable else ""  # a transient one is gone then
         return self.journal.write(QueueDeclared(self.name, queue, name, exclusive, auto_delete, given))
 
     def delete_queue(self, queue: str | None, if_unused: bool = False, if_empty: bool = False, owner: object = None) -> int:

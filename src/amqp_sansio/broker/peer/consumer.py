@@ -50,6 +50,7 @@ class Consumer:
         self._flushes: list[int] = []  # commands that complete when what is there now was pushed out
         self._left = 0  # how much of that is left, at most
         self.queue: Final[Queue] = holder.site.host.subscribe(queue, self)
+        holder.site.subscribers += 1
 
     def offer(self, entry: Entry) -> bool:
         """Sends the message when it can be sent now; what the client need not settle is off the queue then."""
@@ -71,7 +72,7 @@ class Consumer:
                 return False
             self._left -= 1
         session = holder.session
-        if not session.speaks:
+        if not session.speaks or session.subscribers.get(self.destination) is not self.subscriber:
             return False
         try:
             id = transfer(
@@ -106,6 +107,7 @@ class Consumer:
 
     def gone(self, queue: Queue) -> None:
         """The queue was deleted under it."""
+        self.holder.site.subscribers -= 1
         self._end_flushes()
         self.holder.gone(self)
 
@@ -137,6 +139,7 @@ class Consumer:
 
     def cancel(self) -> int:
         """Nothing comes any more; what came can still be settled.  The number of the entry that must be journalled before."""
+        self.holder.site.subscribers -= 1
         self._end_flushes()
         return self.holder.site.host.unsubscribe(self.queue, self)
 

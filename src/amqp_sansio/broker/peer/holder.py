@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
@@ -51,14 +49,14 @@ class Holder:
     It is the owner of exclusive queues and of transactions.  Everything that it says waits while the session is detached.
     """
 
-    def __init__(self, broker: Broker, peer: Peer, site: Site, key: Key, session: Session) -> None:
+    def __init__(self, broker: Broker, peer: Peer | None, site: Site, key: Key, session: Session) -> None:
         self.broker: Final = broker
         self.site: Final = site
         self.key: Final = key
         self.session: Final = session
         self.peer: Peer | None = peer
         """Where it is attached; None while it is not."""
-        self.kept: Final = session.timeout != 0
+        self.kept: Final = session.max_timeout != 0
         """Whether it counts as one that outlives its connection."""
         self.consumers: Final[dict[str, Consumer]] = {}
         self.unsettled: Final[dict[int, Unsettled]] = {}
@@ -69,9 +67,13 @@ class Holder:
         self.pledged: Final[dict[int, Unsettled]] = {}
         """What was accepted in the local transaction, until it is decided."""
         self.ended = False
-        self._answers: Final[deque[Callable[[], None]]] = deque()  # what could not be said while it was detached
-        self._accepts: Final = MutableRangeSet()  # publishes that are to be accepted
-        self._rejects: Final[dict[int, MutableRangeSet]] = {}  # and to be rejected, by code
+        self.owing: Final[dict[int, Struct | None]] = {}
+        """Results that are not said yet: it is detached, or an entry is not journalled."""
+        self.failing: tuple[int | None, int, str, int | None] | None = None
+        """The exception that could not be said while it was detached."""
+        self._waiting: Final[set[int]] = set()  # the ids of `owing` that wait for the journal
+        self.accepts: Final = MutableRangeSet()  # publishes that are to be accepted
+        self.rejects: Final[dict[int, MutableRangeSet]] = {}  # and to be rejected, by code
         broker.sessions[key] = self
         broker.count_kept(self, 1)
 
@@ -101,9 +103,11 @@ class Holder:
 
     def attached(self) -> None:
         """The session may be spoken on: what waited is said, whoever has credit gets messages."""
-        answers = self._answers
-        while answers and self.speaks:
-            answers.popleft()()
+        for id in [id for id in self.owing if id not in self._waiting]:
+            if self.speaks:
+                self.result(id, self.owing.pop(id))
+        if self.failing is not None and self.speaks:
+            self.fail(*self.failing)
         if self.ended:
             return
         self.broker.settling[self] = None
@@ -115,6 +119,7 @@ class Holder:
         """It is being attached to that connection."""
         self.peer = peer
         self.broker.agenda.forget(self)
+        self.broker.touched(self.key)
 
     def detached(self) -> None:
         """The session has lost its transport: it ends, or is kept for as long as was granted."""
@@ -150,7 +155,7 @@ class Holder:
         if self.ended:
             return
         if not self.speaks:
-            self._answers.append(lambda: self.result(id, value))
+            self.owing[id] = value
             return
         try:
             self.session.result(id, value)
@@ -161,10 +166,17 @@ class Holder:
 
     def result_after(self, number: int, id: int, value: Struct | None) -> None:
         """As `result`, once that entry is journalled."""
-        if number:
-            self.broker.journals.after(number, lambda: self.result(id, value))
-        else:
+        if number <= self.broker.journals.done:
             self.result(id, value)
+            return
+        self.owing[id] = value
+        self._waiting.add(id)
+        self.broker.journals.after(number, lambda: self._journalled(id))
+
+    def _journalled(self, id: int) -> None:
+        self._waiting.discard(id)
+        if id in self.owing:
+            self.result(id, self.owing.pop(id))
 
     def fits(self, value: Struct) -> bool:
         """Whether a result fits into one frame of the connection."""
@@ -193,7 +205,7 @@ class Holder:
                 self.broker.wrote(peer)
             self.end()
         else:
-            self._answers.append(lambda: self.fail(id, code, text, field_index))
+            self.failing = self.failing or (id, code, text, field_index)
 
     def say(self, *commands: Command) -> bool:
         """Says commands that nothing depends on; False when that cannot be done now."""
@@ -213,26 +225,26 @@ class Holder:
     def accept(self, id: int) -> None:
         """A publish with accept-mode explicit is accepted; said with others, before the octets are taken."""
         if not self.ended:
-            self._accepts.add(id)
+            self.accepts.add(id)
             self.broker.settling[self] = None
 
     def reject(self, id: int, code: RejectCode) -> None:
         """A publish with accept-mode explicit is rejected."""
         if not self.ended:
-            self._rejects.setdefault(code, MutableRangeSet()).add(id)
+            self.rejects.setdefault(code, MutableRangeSet()).add(id)
             self.broker.settling[self] = None
 
     def settle(self) -> None:
         """Says which publishes are accepted and which rejected."""
-        if self.ended or not self.speaks or not (self._accepts or self._rejects):
+        if self.ended or not self.speaks or not (self.accepts or self.rejects):
             return
         commands: list[Command] = []
-        if self._accepts:
-            commands += [message.Accept(ids) for ids in parts(self.session, self._accepts.freeze())]
-        for code, rejected in self._rejects.items():
+        if self.accepts:
+            commands += [message.Accept(ids) for ids in parts(self.session, self.accepts.freeze())]
+        for code, rejected in self.rejects.items():
             commands += [message.Reject(ids, code) for ids in parts(self.session, rejected.freeze())]
-        self._accepts.clear()
-        self._rejects.clear()
+        self.accepts.clear()
+        self.rejects.clear()
         try:
             for command in commands:
                 self.session.send(command)
@@ -285,10 +297,11 @@ class Holder:
         if broker.sessions.get(self.key) is self:
             del broker.sessions[self.key]
         broker.count_kept(self, -1)
+        broker.touched(self.key)
         broker.agenda.forget(self)
         broker.settling.pop(self, None)
         broker.throttle.ended(self)
-        self._answers.clear()
+        self.owing.clear()
         self.sated.clear()
         self.site.end(self)
 

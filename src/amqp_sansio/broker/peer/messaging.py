@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.peer.consumer import Consumer
+from amqp_sansio.engine.subscription import Subscriber
 from amqp_sansio.kernel.serials import EMPTY, RangeSet, pick
 from amqp_sansio.spec import message
 from amqp_sansio.spec.codes import ErrorCode
@@ -30,8 +31,15 @@ def subscribe(holder: Holder, id: int, command: message.Subscribe) -> None:
         raise Refused(NO_DESTINATION, "a subscription needs a destination")
     if destination in holder.consumers:
         raise Refused(conditions.SUBSCRIBE_TWICE, f"destination {destination!r} is subscribed already")
-    subscriber = holder.session.subscribers[destination]
-    holder.consumers[destination] = Consumer(holder, command.queue, subscriber, command.exclusive)
+    most = holder.broker.limits.subscribers
+    if holder.site.subscribers >= most:
+        raise Refused(conditions.LIMIT, f"limit subscribers is {most}; there would be {most + 1}")
+    queue, modes = command.queue or "", (command.accept_mode or 0, command.acquire_mode or 0)
+    known = holder.session.subscribers.get(destination)
+    if known is None or (known.queue, known.accept_mode, known.acquire_mode) != (queue, *modes):
+        # The engine has heard more of a session that was resumed than we: this one was cancelled, and gets nothing.
+        known = Subscriber(queue, destination, *modes)
+    holder.consumers[destination] = Consumer(holder, queue, known, command.exclusive)
     holder.complete(id)
 
 

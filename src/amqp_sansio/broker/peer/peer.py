@@ -50,6 +50,7 @@ class Peer:
         "holders",
         "identity",
         "in_turn",
+        "_lingered",
         "session_flow",
         "site",
         "stalled",
@@ -72,6 +73,7 @@ class Peer:
         self.in_turn = False
         self.eof = False
         self.ended = False
+        self._lingered = False
 
     # --- the socket -------------------------------------------------------------------------------------------------------
 
@@ -117,6 +119,14 @@ class Peer:
         self.connection.close(code, text)
         self._broker.wrote(self)
 
+    @property
+    def lingered(self) -> bool:
+        """Whether it waited for the answer to our close and does so no more; said once."""
+        if self._lingered and not self.connection.lingers:
+            self._lingered = False
+            return True
+        return False
+
     # --- what happens -----------------------------------------------------------------------------------------------------
 
     def act(self, event: Event) -> None:
@@ -161,6 +171,7 @@ class Peer:
                     holder.end()
             case ConnectionClosed():
                 self.ended = True
+                self._lingered = self.connection.lingers
                 self._broker.left(self)
             case _:
                 pass  # what a session confirmed or skipped, a result that nobody asked for: nothing depends on it
@@ -216,6 +227,7 @@ class Peer:
         if timeout != 0 and not self._broker.may_keep(key):
             timeout = 0
         session = self.connection.accept(name, timeout=timeout)
+        session.timeout = 0  # it is kept when its client asks for that: others begin anew, and must not find theirs held
         self.holders[name] = Holder(self._broker, self, site, key, session)
 
     def _detached(self, name: bytes) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.events import TransferReceived
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.peer.holder import Holder
+
+AHEAD: Final = 256
+"""Deliveries at most that an immediate message waits for."""
 
 
 def publish(holder: Holder, event: TransferReceived) -> None:
@@ -24,7 +27,7 @@ def publish(holder: Holder, event: TransferReceived) -> None:
             transfer, event.header, event.body, 0.0 if now is None else now, holder.key[1], None, holder.reading
         )
         if host.stirred and message.envelope.immediate:
-            site.dispatch(len(host.stirred))  # the credit that counts is what earlier messages leave
+            site.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
         routed = host.route(exchange, message, explicit)
         queues = routed.queues
         number = 0

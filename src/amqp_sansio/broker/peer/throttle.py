@@ -62,6 +62,14 @@ class Throttle:
         if holder not in self._waiting:
             self._resume(holder)
 
+    def told(self, holder: Holder) -> bool | None:
+        """Whether the session was told to wait, and not to go on since; None when it was never told anything."""
+        return self._told.get(holder)
+
+    def restored(self, holder: Holder, told: bool) -> None:
+        """A session is there again that was told to wait, or to go on."""
+        self._told[holder] = told
+
     def ended(self, holder: Holder) -> None:
         """The session is over."""
         self._told.pop(holder, None)

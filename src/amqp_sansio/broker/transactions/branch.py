@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from amqp_sansio.broker.operations import BranchPrepared, XidKey
+from amqp_sansio.broker.operations import BranchPrepared
 from amqp_sansio.broker.transactions.work import Work
+from amqp_sansio.engine.xid import XidKey, show
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.tables.branch import UNKNOWN, Phase, Relation, Standing
@@ -107,16 +108,6 @@ def prepared(host: str, branch: Branch) -> BranchPrepared:
     return BranchPrepared(host, branch.xid, published, accepted, branch.timeout)
 
 
-def key_of(xid: Xid) -> XidKey:
-    """The parts of an xid; what was left out is 0 or empty."""
-    return xid.format_ or 0, bytes(xid.global_id or b""), bytes(xid.branch_id or b"")
-
-
 def xid_of(key: XidKey) -> Xid:
     """The xid of its parts."""
     return Xid(*key)
-
-
-def show(key: XidKey) -> str:
-    """An xid for people."""
-    return f"{key[0]}:{key[1].hex()}:{key[2].hex()}"

@@ -7,10 +7,11 @@ from typing import Final
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import CONDITIONS, Condition, Refused
 from amqp_sansio.broker.journal import Journal
-from amqp_sansio.broker.operations import BranchDecided, BranchEnded, Operation, XidKey
-from amqp_sansio.broker.transactions.branch import Branch, InDoubt, Outcome, key_of, prepared, show, standing, xid_of
+from amqp_sansio.broker.operations import BranchDecided, BranchEnded, Operation
+from amqp_sansio.broker.transactions.branch import Branch, InDoubt, Outcome, prepared, standing, xid_of
 from amqp_sansio.broker.transactions.timeouts import Timeouts
 from amqp_sansio.broker.transactions.work import Host, Work
+from amqp_sansio.engine.xid import XidKey, key_of, show
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.codes import ErrorCode, XaStatus
@@ -67,6 +68,10 @@ class Coordinator:
         """
         branch = self._working.get(owner)
         return None if branch is None else branch.work
+
+    def associated(self, owner: object) -> bool:
+        """Whether a session works on a branch, or has suspended one."""
+        return owner in self._known_to
 
     def start(self, owner: object, xid: Xid | None, join: bool = False, resume: bool = False) -> Outcome:
         """dtx.start: the session works on the branch from now on, unless the status is another one than xa-ok."""

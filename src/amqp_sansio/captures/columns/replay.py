@@ -18,6 +18,7 @@ from amqp_sansio.captures.replay.state import read, write
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.errors import DecodeError
+from amqp_sansio.events.observed import CommandSeen
 
 BATCH_ROWS: Final = 8192
 """Rows of one batch at most."""
@@ -134,7 +135,11 @@ class ConnectionReplay:
             if recorder is None:
                 recorder = self._recorders[talk] = Recorder(talk, self._rows, self.options, self._capture)
             last = self._last = talk, recorder
-        last[1].hear(heard)
+        said = heard.said
+        if type(said) is CommandSeen:
+            last[1].command(heard, said)
+        else:
+            last[1].hear(heard)
 
     def _ended(self, talk: Talk) -> None:
         recorder = self._recorders.pop(talk, None)

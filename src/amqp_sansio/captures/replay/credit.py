@@ -86,16 +86,21 @@ class CreditLine:
             return None
         flow = found.flow
         messages, bytes_ = flow.messages, flow.octets
+        window = flow.mode == WINDOW_MODE
         if messages.limit == INFINITE and bytes_.limit == INFINITE:
             return found.queue
-        if flow.mode == WINDOW_MODE and id is not None:
+        if window and id is not None:
             if len(self._live) >= WINDOW_MESSAGES:
                 oldest = next(iter(self._live))
                 other, cost = self._live.pop(oldest)
                 self._back(other, 1, cost)
             self._live[id] = (name, octets)
-        had = found.stalled is None and not flow.empty
-        flow.transfer(octets)
+        had = found.stalled is None and messages.limit > messages.used and bytes_.limit > bytes_.used
+        if window:
+            messages.used += 1
+            bytes_.used += octets
+        else:
+            flow.transfer(octets)
         if had and not (messages.available and bytes_.available):
             found.stalled = time
             self._tell(time, name, found, "exhausted")

@@ -24,7 +24,7 @@ from amqp_sansio.captures.replay.message import (
 )
 from amqp_sansio.captures.replay.rows import Rows, place
 from amqp_sansio.captures.tables import COMMANDS
-from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, pick, serial_add
+from amqp_sansio.kernel.serials import TOP, MutableRangeSet, RangeSet, pick
 
 OPEN_MESSAGES: Final = 32768
 """Messages of one side of a session of which something is awaited; beyond it the oldest goes out as it stands, as unknown."""
@@ -76,7 +76,7 @@ class Half:
             self.sent.append((id, id))
             if len(self.sent) > RANGES:
                 self.complete = None
-        self.next = serial_add(id, 1)
+        self.next = id + 1 & TOP
 
     def say(self, id: int | None, row: list[object]) -> None:
         """A command that is no transfer."""

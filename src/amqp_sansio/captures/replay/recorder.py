@@ -24,6 +24,8 @@ from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZ
 
 INFINITE: Final = 0xFFFFFFFF
 NOTHING: Final[Properties] = (None, None, None, None, None, None, None, None, None)
+NO_DELIVERY: Final[tuple[object, ...]] = (None,) * 6
+NO_MESSAGE: Final[tuple[object, ...]] = (None,) * 3
 PROPERTIES: Final = 256
 """Header segments remembered with what was read in them: within a subscription they repeat."""
 PROPERTY_OCTETS: Final = 256
@@ -53,7 +55,7 @@ def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) ->
 class Recorder:
     """The rows of one connection go to `rows`; `common` are capture, broker and connection id of each."""
 
-    __slots__ = ("_branches", "_close", "_late", "_mechanism", "_names", "_notes", "_opaque", "_opened",
+    __slots__ = ("_branches", "_close", "_delivery", "_late", "_mechanism", "_names", "_notes", "_opaque", "_opened",
                  "_options", "_props", "_rows", "_sessions", "_talk", "_tuned", "_verbs", "_vhost", "_violations",
                  "commands", "common", "transfers")  # fmt: skip
 
@@ -74,6 +76,7 @@ class Recorder:
         self._sessions: dict[int, Session] = {}
         self._branches = Branches(rows)
         self._props: dict[bytes, Properties] = {}
+        self._delivery: tuple[DeliveryProperties | None, tuple[object, ...]] = None, NO_DELIVERY
         self._verbs: dict[str, dict[str, int]] = {"C": {}, "S": {}}
         self.commands = {"C": 0, "S": 0}
         self.transfers = {"C": 0, "S": 0}
@@ -91,7 +94,7 @@ class Recorder:
         said = heard.said
         kind = type(said)
         if kind is CommandSeen:
-            self._command(heard, said)  # type: ignore[arg-type]
+            self.command(heard, said)  # type: ignore[arg-type]
         elif kind is ControlSeen:
             self._control(heard, said)  # type: ignore[arg-type]
         elif kind is FrameSeen:
@@ -102,6 +105,7 @@ class Recorder:
     def forget_read(self) -> None:
         """Drops what can be read again."""
         self._props.clear()
+        self._delivery = None, NO_DELIVERY
 
     def _frame(self, heard: Heard, said: FrameSeen) -> None:
         flags = said.flags
@@ -114,7 +118,8 @@ class Recorder:
 
     # Commands.
 
-    def _command(self, heard: Heard, said: CommandSeen) -> None:
+    def command(self, heard: Heard, said: CommandSeen) -> None:
+        """One command heard."""
         speaker = heard.speaker
         verb = said.verb
         verbs = self._verbs[speaker]
@@ -123,14 +128,15 @@ class Recorder:
         channel = said.channel
         session = self._sessions.get(channel)
         last = heard.time
+        start = heard.start
         file, offset = heard.packet >> _PLACE_BITS & _FILE, heard.packet & _PLACE
-        marks = self._talk.conversation
-        first = marks.time_of(speaker, heard.start + 1)
+        conversation = self._talk.conversation
+        first = conversation.time_of(speaker, start + 1)
         if session is None:
             session = self._begin(channel, said.session, first, False)
         command = said.command
         if not isinstance(command, Transfer):
-            session.command(speaker, said, When(first, None, last, heard.start, file, offset))
+            session.command(speaker, said, When(first, last, start, file, offset))
             return
         self.transfers[speaker] += 1
         header, body = said.header, said.body
@@ -138,31 +144,33 @@ class Recorder:
         if header is not None or body is not None:
             content = last
             if first != last:
-                content = marks.time_of(speaker, heard.start + 2 * FRAME_HEADER_SIZE + len(said.payload) + 1)
+                content = conversation.time_of(speaker, start + 2 * FRAME_HEADER_SIZE + len(said.payload) + 1)
         properties = NOTHING
         if header:
             found = self._props.get(header)
             properties = self._read(said, header) if found is None else found
         kept = self._options.body_head
         head = (body or b"")[:kept] if kept else None
-        when = When(first, content, last, heard.start, file, offset)
-        session.transfer(speaker, said, command, when, properties, (len(header or b""), len(body or b"")), head)
+        session.transfer(speaker, said, command, (first, content, last), (start, file, offset), properties, head)
 
     def _read(self, said: CommandSeen, header: bytes) -> Properties:
         """What the header of a message says."""
-        exchange = key = message_id = correlation = content = priority = ttl = None
-        durable = redelivered = None
+        delivery: tuple[object, ...] = NO_DELIVERY
+        message: tuple[object, ...] = NO_MESSAGE
         for each in structs_of(said):
             if isinstance(each, DeliveryProperties):
-                exchange, key, priority, ttl = each.exchange, each.routing_key, each.priority, each.ttl
-                durable = each.delivery_mode == 2
-                redelivered = each.redelivered
+                if each is self._delivery[0]:  # the same octets give the same object
+                    delivery = self._delivery[1]
+                else:
+                    kept = each.delivery_mode == 2
+                    delivery = each.exchange, each.routing_key, each.priority, kept, each.redelivered, each.ttl
+                    self._delivery = each, delivery
             elif isinstance(each, MessageProperties):
-                message_id = None if each.message_id is None else str(each.message_id)
-                correlation = text_of(each.correlation_id)
-                content = each.content_type
-        found = (exchange, key, message_id, correlation, content, priority, durable, redelivered, ttl)
-        if len(header) <= PROPERTY_OCTETS and message_id is None:
+                id, correlation = each.message_id, each.correlation_id
+                message = None if id is None else str(id), text_of(correlation), each.content_type
+        exchange, key, priority, durable, redelivered, ttl = delivery
+        found = (exchange, key, *message, priority, durable, redelivered, ttl)
+        if len(header) <= PROPERTY_OCTETS and message[0] is None:
             if len(self._props) >= PROPERTIES:
                 self._props.clear()
             self._props[header] = found

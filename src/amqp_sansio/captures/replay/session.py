@@ -30,10 +30,9 @@ Properties = tuple[object, ...]
 
 
 class When(NamedTuple):
-    """When and where a command was captured: first octet, first of header or body, last octet; stream offset; file; packet."""
+    """When and where a command was captured: first octet, last octet; stream offset; file; packet."""
 
     first: int
-    content: int | None
     last: int
     start: int
     file: int
@@ -75,34 +74,39 @@ class Session:
     # Commands.
 
     def transfer(
-        self, speaker: str, said: CommandSeen, command: Transfer, when: When, properties: Properties, sizes: tuple[int, int],
-        head: bytes | None,
+        self, speaker: str, said: CommandSeen, command: Transfer, when: tuple[int, int | None, int],
+        place: tuple[int, int, int], properties: Properties, head: bytes | None,
     ) -> None:  # fmt: skip
-        """A transfer came whole.  `sizes` are the octets of its header and body."""
+        """A transfer.  `when` are the times of its first octet, the first of its header or body, and the last; `place` are
+        its offset in the stream, the file and the offset of its packet."""
+        first, content, last = when
+        header, body = said.header, said.body
+        header_octets = len(header) if header is not None else 0
+        body_octets = len(body) if body is not None else 0
         explicit, acquires = not command.accept_mode, not command.acquire_mode
         published = speaker == "C"
         queue = transaction = xid = acquired = None
         destination = command.destination
-        octets = sizes[0] + sizes[1]
+        octets = header_octets + body_octets
         if published:
             if self.tx is not None:
-                current = self.tx.touch(when.first)
+                current = self.tx.touch(first)
                 current.transfers += 1
                 transaction = current.number
             elif self._xid is not None:
                 xid = self._xid
-                self._branches.of(xid, when.first).transfers += 1
+                self._branches.of(xid, first).transfers += 1
         else:
-            queue = self.credit.delivered(when.last, said.id, destination or "", octets)
+            queue = self.credit.delivered(last, said.id, destination or "", octets)
             if acquires:
-                acquired = when.last
-        exchange, key, message_id, correlation, content, priority, durable, redelivered, ttl = properties
+                acquired = last
+        exchange, key, message_id, correlation, kind, priority, durable, redelivered, ttl = properties
         row: list[object] = [
-            when.first, speaker, self.name, self.channel, said.id, destination, destination if published else exchange, key,
-            queue, message_id, correlation, content, priority, durable, redelivered, ttl,
-            "explicit" if explicit else "none", "pre-acquired" if acquires else "not-acquired", sizes[0], sizes[1], head,
-            when.content, when.last, acquired, None, None, None, None, None, None, None, None, None, transaction, xid, None,
-            None, when.start, when.file, when.offset,
+            first, speaker, self.name, self.channel, said.id, destination, destination if published else exchange, key,
+            queue, message_id, correlation, kind, priority, durable, redelivered, ttl,
+            "explicit" if explicit else "none", "pre-acquired" if acquires else "not-acquired", header_octets, body_octets,
+            head, content, last, acquired, None, None, None, None, None, None, None, None, None, transaction, xid, None,
+            None, *place,
         ]  # fmt: skip
         half = self.client if published else self.server
         half.count += 1
@@ -115,7 +119,7 @@ class Session:
         command = said.command
         own, other = (self.client, self.server) if speaker == "C" else (self.server, self.client)
         own.count += 1
-        arguments = None if command is None else _dumps(fields(command, False))
+        arguments = None if command is None else arguments_of(command)
         octets = len(said.payload) + len(said.header or b"") + len(said.body or b"")
         awaits = "" if command is not None and command.RESULT else None
         own.say(
@@ -263,6 +267,13 @@ class Session:
              self.timeout, self.demarcation, *(self.error or (None, None)), self.client.count, self.server.count,
              self.client.transfers, self.server.transfers, *[None if each is None else each.ranges for each in doubts], count)
         )  # fmt: skip
+
+
+def arguments_of(command: Command) -> str:
+    """The fields of a command as JSON."""
+    if type(command) is Accept and command.transfers:  # by far the most frequent one
+        return f'{{"transfers":[{",".join([f"[{low},{high}]" for low, high in command.transfers.ranges])}]}}'
+    return _dumps(fields(command, False))
 
 
 def text_of(octets: bytes | None) -> str | None:

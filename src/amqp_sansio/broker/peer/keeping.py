@@ -1,0 +1,154 @@
+"""A session that outlives its connection, as a plain value, with all that it holds at the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED
+from amqp_sansio.broker.peer.consumer import Consumer
+from amqp_sansio.broker.peer.holder import Holder, Unsettled
+from amqp_sansio.broker.transactions.work import Work
+from amqp_sansio.config import Profile
+from amqp_sansio.engine.session import Session
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
+from amqp_sansio.limits import Limits
+from amqp_sansio.wire.types import decode_struct32, encode_struct32
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.survey import Needed, Rebuilding
+
+
+def keepable(holder: Holder) -> bool:
+    """Whether a session can be there again after a restart: it is detached, and works on no branch that is not prepared."""
+    detached = holder.peer is None and holder.session.state == "detached"
+    return detached and not holder.ended and not holder.site.coordinator.associated(holder)
+
+
+def need(holder: Holder, needed: Needed) -> None:
+    """Tells what a session needs of its virtual host."""
+    queues = [consumer.queue for consumer in holder.consumers.values()]
+    queues += [queue for queue in holder.site.host.queues.values() if queue.owner is holder]
+    for record in (*holder.unsettled.values(), *holder.pledged.values()):
+        if record.acquired:
+            needed.entries[record.entry] = None
+            queues.append(record.entry.queue)
+    if holder.tx is not None:
+        for message, targets in holder.tx.published:
+            needed.messages[message] = None
+            queues += targets
+    for queue in queues:
+        if not queue.durable and not queue.deleted:
+            needed.queues[queue] = None
+
+
+def take(holder: Holder) -> dict[str, object]:
+    """The session as a plain value."""
+    session = holder.session
+    host, identity, name = holder.key
+    failing = holder.failing
+    return {
+        "host": host,
+        "identity": identity,
+        "name": name,
+        "session": session.snapshot(),
+        "profile": attrs.asdict(session.profile),
+        "limits": attrs.asdict(session.limits),
+        "consumers": tuple([(c.destination, c.queue.name, c.exclusive) for c in holder.consumers.values()]),
+        "owned": tuple([queue.name for queue in holder.site.host.queues.values() if queue.owner is holder]),
+        "unsettled": _records(holder.unsettled),
+        "pledged": _records(holder.pledged),
+        "published": None if holder.tx is None else tuple([
+            (message.number, tuple([queue.name for queue in queues if not queue.deleted]))
+            for message, queues in holder.tx.published
+        ]),
+        "accepts": holder.accepts.freeze().ranges,
+        "rejects": tuple([(int(code), ids.freeze().ranges) for code, ids in holder.rejects.items()]),
+        "owing": tuple([(id, None if v is None else encode_struct32(v)) for id, v in holder.owing.items()]),
+        "failing": None if failing is None else (failing[0], int(failing[1]), failing[2], failing[3]),
+        "told": holder.broker.throttle.told(holder),
+    }  # fmt: skip
+
+
+def _records(records: Mapping[int, Unsettled]) -> tuple[tuple[int, str, int, bool, bool], ...]:
+    return tuple([
+        (id, r.entry.queue.name, r.entry.message.number, r.acquired, r.explicit)
+        for id, r in records.items()
+        if not r.entry.queue.deleted
+    ])  # fmt: skip
+
+
+def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) -> Holder:
+    """The session again, detached; its time begins.
+
+    Raises Refused or DecodeError when the model or the engine do not take it, TypeError, ValueError or KeyError for what
+    `take` has not made.
+    """
+    host = rebuilding.host
+    site = broker.sites[host.name]
+    session = Session.restore(plain["session"], profile=Profile(**plain["profile"]), limits=Limits(**plain["limits"]))
+    holder = Holder(broker, None, site, (host.name, plain["identity"], plain["name"]), session)
+    for name in plain["owned"]:
+        if name in rebuilding.queues:
+            host.declare_queue(name, exclusive=True, owner=holder)
+    failing = plain["failing"]
+    for destination, name, exclusive in plain["consumers"]:
+        if name in rebuilding.queues:
+            subscriber = session.subscribers[destination]
+            holder.consumers[destination] = Consumer(holder, name, subscriber, exclusive)
+        else:
+            code = SUBSCRIBE_QUEUE_DELETED.code(session.profile.error_codes)
+            failing = failing or (None, code, f"queue {name!r} is deleted", None)
+    holder.unsettled.update(_unsettled(plain["unsettled"], rebuilding))
+    holder.pledged.update(_unsettled(plain["pledged"], rebuilding))
+    if plain["published"] is not None:
+        holder.tx = Work(host, host.limits)
+        for number, queues in plain["published"]:
+            holder.tx.hold(
+                rebuilding.messages[number], [rebuilding.queues[name] for name in queues if name in rebuilding.queues]
+            )
+        holder.tx.accepted += [record.entry for record in holder.pledged.values()]
+    holder.accepts.update(RangeSet(plain["accepts"]))
+    for code, ranges in plain["rejects"]:
+        holder.rejects[code] = MutableRangeSet(RangeSet(ranges))
+    for id, octets in plain["owing"]:
+        holder.owing[id] = None if octets is None else decode_struct32(octets, 0, len(octets))[0]
+    holder.failing = None if failing is None else tuple(failing)
+    if plain["told"] is not None:
+        broker.throttle.restored(holder, plain["told"])
+    _catch_up(holder)
+    broker.keep(holder)
+    return holder
+
+
+def _unsettled(records: Any, rebuilding: Rebuilding) -> dict[int, Unsettled]:  # Any: it is what `_records` made, or raises
+    found: dict[int, Unsettled] = {}
+    for id, queue, number, acquired, explicit in records:
+        entry: Entry | None = rebuilding.entries.get((queue, number))
+        if entry is not None and (not acquired or entry.queue.acquire(entry)):
+            found[id] = Unsettled(entry, acquired, explicit)
+    return found
+
+
+def _catch_up(holder: Holder) -> None:
+    """What waited for the journal is durable now: the snapshot has it."""
+    session = holder.session
+    flushes = {id: subscriber.destination for id, subscriber in session.subscriber_flushes.items()}
+    for id in [id for id, owed in session.results.owed.items() if not owed.result]:
+        consumer = holder.consumers.get(flushes.get(id, ""))
+        if consumer is not None:
+            consumer.flush(id)
+        else:
+            holder.complete(id)
+    deliveries = session.transfers.deliveries
+    rest = session.inbound.incomplete.freeze() - RangeSet.of(*session.results.owed) - RangeSet.of(*deliveries)
+    if rest:  # publishes that nobody accepts
+        session.complete_now(rest)
+    rejects = [ids.freeze() for ids in holder.rejects.values()]
+    for id in list(deliveries):
+        if id not in holder.accepts and not [ids for ids in rejects if id in ids]:
+            holder.accept(id)

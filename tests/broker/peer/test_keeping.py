@@ -1,0 +1,140 @@
+"""Sessions that outlive the broker."""
+
+from __future__ import annotations
+
+import pytest
+from tests.broker.harness import World, bodies
+from tests.broker.restarts import JOURNAL, XID, again, consume, declared, publish, resumed, say, stored
+
+from amqp_sansio import RangeSet
+from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.operations import Opened, SessionLeft
+from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived, SessionAttached, TransferReceived
+from amqp_sansio.spec import dtx, message, queue, tx
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.dtx import XaResult
+from amqp_sansio.spec.message import DeliveryProperties
+
+
+def test_a_session_that_is_kept_goes_on_with_all_that_it_held() -> None:
+    world, client, session = declared(timeout=300)
+    for number in range(3):
+        publish(client, session, b"%d" % number)
+        publish(client, session, b"t%d" % number, "t", persistent=False)
+    say(client, session, message.Subscribe("q", "d", 0, 0), message.Flow("d", 0, 2), message.Flow("d", 1, 0xFFFFFFFF))
+    say(client, session, message.Subscribe("t", "e", 0, 0), message.Flow("e", 0, 1), message.Flow("e", 1, 0xFFFFFFFF))
+    say(client, session, queue.Declare("own", exclusive=True))
+    got = client.take(TransferReceived)
+    assert [event.body for event in got] == [b"0", b"1", b"t0"]
+    client.cut()
+    then = again(world)
+    host = then.broker.host()
+    assert sorted(host.queues) == ["own", "q", "t"]
+    assert [(host.queues[name].available, host.queues[name].acquired) for name in ("q", "t")] == [(1, 2), (2, 1)]
+    client, session = resumed(then, session)
+    assert [type(event) for event in client.events if isinstance(event, SessionAttached)] == [SessionAttached]
+    assert bodies(client) == []
+    say(client, session, message.Accept(RangeSet.of(got[0].id)), message.Release(RangeSet.of(got[1].id)))
+    say(client, session, message.Flow("d", 0, 5), message.Flow("e", 0, 5))
+    again_got = client.take(TransferReceived)
+    assert sorted(event.body for event in again_got) == [b"1", b"2", b"t1", b"t2"]
+    assert host.queues["own"].owner is not None
+    world_two = then.connect()
+    other = world_two.session(b"other")
+    other.send(queue.Delete("own"))
+    then.run()
+    assert "own" in host.queues
+
+
+def test_the_transaction_of_a_kept_session_goes_on() -> None:
+    world, client, session = declared(timeout=300)
+    publish(client, session, b"before")
+    say(client, session, tx.Select())
+    consume(client, session)
+    (got,) = client.take(TransferReceived)
+    say(client, session, message.Accept(RangeSet.of(got.id)))
+    publish(client, session, b"in the transaction")
+    client.cut()
+    then = again(world)
+    client, session = resumed(then, session)
+    assert [entry.message.body for entry in then.broker.host().queues["q"].all()] == [b"before"]
+    say(client, session, tx.Commit())
+    assert bodies(client) == [b"in the transaction"]
+    assert then.broker.host().queues["q"].messages == 1
+
+
+def test_what_waited_for_the_journal_is_done_when_the_snapshot_has_it() -> None:
+    world, client, session = declared(timeout=300)
+    session.send(queue.Declare("a", durable=True))
+    session.send(message.Transfer("", 0, 0), DeliveryProperties(routing_key="q", delivery_mode=2), body=b"explicit")
+    session.send(message.Transfer("", 1, 0), DeliveryProperties(routing_key="q", delivery_mode=2), body=b"none")
+    session.send(dtx.Select())
+    session.send(dtx.Start(XID))
+    session.send(message.Transfer("", 1, 0), DeliveryProperties(routing_key="q", delivery_mode=2), body=b"in the branch")
+    session.send(dtx.End(XID))
+    prepare = session.send(dtx.Prepare(XID))
+    world.run()
+    client.events.clear()
+    client.cut()
+    then = again(world)
+    client, session = resumed(then, session)
+    completed = RangeSet()
+    for event in client.all(CommandsCompleted):
+        completed |= event.ids
+    assert prepare in completed
+    assert [(event.id, event.value) for event in client.all(ResultReceived)] == [(prepare, XaResult(XaStatus.XA_OK))]
+    assert not session.outbound.outstanding
+    assert then.broker.host().queues["q"].available == 2
+
+
+def test_a_session_that_went_on_after_the_snapshot_is_not_restored_from_it() -> None:
+    world, client, session = declared(timeout=300)
+    publish(client, session, b"one")
+    publish(client, session, b"two", "t", persistent=False)
+    consume(client, session)
+    say(client, session, message.Subscribe("t", "e", 0, 0))
+    client.cut()
+    snapshot = world.broker.snapshot()
+    assert len(snapshot["sessions"]) == 1  # type: ignore[arg-type]
+    resumed(world, session)
+    entries = world.broker.journal()
+    (identity,) = {each["identity"] for each in snapshot["sessions"]}  # type: ignore[attr-defined]
+    assert [each for entry in entries for each in entry.operations] == [Opened(""), SessionLeft("", identity, b"s")]
+    then = Broker.restore(snapshot, entries, config=JOURNAL)
+    assert then.sessions == {}
+    host = then.host()
+    assert list(host.queues) == ["q"]
+    assert [(entry.redelivered, host.queues["q"].acquired) for entry in host.queues["q"].all()] == [(True, 0)]
+
+
+def test_a_session_at_work_on_a_branch_is_not_kept() -> None:
+    world, client, session = declared(timeout=300)
+    say(client, session, dtx.Select(), dtx.Start(XID))
+    publish(client, session, b"in the branch")
+    client.cut()
+    then = again(world)
+    assert (then.broker.sessions, then.broker.host().queues["q"].messages) == ({}, 0)
+
+
+@pytest.mark.parametrize("again_declared", [False, True])
+def test_a_session_whose_queue_was_deleted_hears_of_it(again_declared: bool) -> None:
+    world, client, session = declared(timeout=300)
+    consume(client, session)
+    client.cut()
+    snapshot = world.broker.snapshot()
+    world.broker.host().delete_queue("q")
+    if again_declared:
+        world.broker.host().declare_queue("q", durable=True)
+    then = World(broker=Broker.restore(snapshot, stored(world), config=JOURNAL))
+    client, session = resumed(then, session)
+    assert [event.error_code for event in client.all(ExceptionReceived)] == [408]
+
+
+def test_a_kept_session_ends_in_its_time() -> None:
+    world, client, _ = declared(timeout=10)
+    client.cut()
+    then = again(world)
+    assert len(then.broker.sessions) == 1
+    assert then.broker.tick(100.0) == 110.0
+    then.broker.tick(110.0)
+    assert then.broker.sessions == {}

@@ -1,0 +1,205 @@
+"""Every limit of a broker, from the outside: what a client meets below it, at it and one beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+import pytest
+from tests.broker.harness import Client, World, blurt, done
+
+from amqp_sansio import ClientConfig, ServerConfig, Session
+from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.events import ConnectionClosed, ExceptionReceived, ProducerCreditChanged, TransferReceived
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+from amqp_sansio.spec import dtx, exchange, message, queue, tx
+from amqp_sansio.spec.dtx import Xid
+
+Room = Callable[[BrokerLimits, int], int]
+"""Takes so much of something; what was answered, or how much was had."""
+
+
+def begin(limits: BrokerLimits) -> tuple[Client, Session]:
+    world = World(BrokerConfig(limits=limits))
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    return client, session
+
+
+def code(client: Client) -> int:
+    """The error code that ended the session; 0 when none did."""
+    client.world.run()
+    codes = [event.error_code for event in client.all(ExceptionReceived)]
+    return codes[0] if codes else 0
+
+
+def virtual_hosts(limits: BrokerLimits, amount: int) -> int:
+    world = World(BrokerConfig(limits=limits))
+    clients = [world.connect(ClientConfig(virtual_host=f"h{n}")) for n in range(amount)]
+    closed = clients[-1].all(ConnectionClosed)
+    return closed[0].code or -1 if closed else 0
+
+
+def exchanges(limits: BrokerLimits, amount: int) -> int:
+    client, session = begin(limits)
+    for number in range(amount - 4):  # four are there from the beginning
+        session.send(exchange.Declare(f"e{number}", "direct"))
+    return code(client)
+
+
+def queues(limits: BrokerLimits, amount: int) -> int:
+    client, session = begin(limits)
+    for number in range(amount - 1):
+        session.send(queue.Declare(f"q{number}"))
+    return code(client)
+
+
+def bindings(limits: BrokerLimits, amount: int) -> int:
+    client, session = begin(limits)
+    for number in range(amount):
+        session.send(exchange.Bind("q", "amq.direct", f"{number}"))
+    return code(client)
+
+
+def subscribers(limits: BrokerLimits, amount: int) -> int:
+    client, session = begin(limits)
+    done(client, session, message.Subscribe("q", "cancelled"))
+    done(client, session, message.Cancel("cancelled"))
+    for number in range(amount):
+        session.subscribe("q", f"{number}")
+    return code(client)
+
+
+def messages(limits: BrokerLimits, amount: int) -> int:
+    client, session = begin(limits)
+    for _ in range(amount):
+        session.publish(routing_key="q")
+    return code(client)
+
+
+def octets(limits: BrokerLimits, amount: int) -> int:
+    """The header that is kept has 11 octets: exchange and key."""
+    client, session = begin(limits)
+    session.publish(routing_key="q", body=bytes(amount - 11))
+    return code(client)
+
+
+def argument_octets(limits: BrokerLimits, amount: int) -> int:
+    client, session = begin(limits)
+    session.send(exchange.Bind("q", "amq.fanout", "", {"k": b"x" * (amount - 13)}))
+    return code(client)
+
+
+def throttle_messages(limits: BrokerLimits, amount: int) -> int:
+    world = World(BrokerConfig(limits=limits))
+    client = world.connect(ClientConfig(properties={"qpid.session_flow": 1}))
+    session = client.session()
+    done(client, session, queue.Declare("q"))
+    for _ in range(amount):
+        session.publish(routing_key="q")
+    world.run()
+    return len(client.all(ProducerCreditChanged))
+
+
+def branches(limits: BrokerLimits, amount: int) -> int:
+    client, session = begin(limits)
+    session.send(dtx.Select())
+    for number in range(amount):
+        blurt(session, dtx.Start(Xid(1, b"g", b"%d" % number)))
+        blurt(session, dtx.End(Xid(1, b"g", b"%d" % number)))
+    return code(client)
+
+
+def transaction_messages(limits: BrokerLimits, amount: int) -> int:
+    client, session = begin(limits)
+    session.send(tx.Select())
+    for _ in range(amount):
+        session.publish(routing_key="q")
+    return code(client)
+
+
+def transaction_octets(limits: BrokerLimits, amount: int) -> int:
+    client, session = begin(limits)
+    session.send(tx.Select())
+    session.publish(routing_key="q", body=bytes(amount - 11))
+    return code(client)
+
+
+def outbox_octets(limits: BrokerLimits, amount: int) -> int:
+    """Two deliveries of `amount` octets together before, and then one more: how many come without a take."""
+    client, session = begin(limits)
+    frames = 12 + 9 + 1 + 12 + 11 + 12  # of a transfer with a destination of one octet
+    for size in (amount - frames, 1):
+        session.publish(routing_key="q", body=bytes(size))
+    client.world.run()
+    session.subscribe("q", "d", accept_mode=1)
+    client.world.run()
+    (holder,) = client.world.broker.sessions.values()
+    consumer = holder.consumers["d"]
+    consumer.subscriber.flow.grant(0, 10)
+    consumer.subscriber.flow.grant(1, 0xFFFFFFFF)
+    blank = client.peer.bytes_to_send
+    assert blank == 0
+    holder.session.outbound.position = 0  # the command-point is said already
+    consumer.wake()
+    client.world.broker.sites[""].dispatch(100)
+    return 2 - consumer.queue.available
+
+
+def unaccepted_transfers(limits: BrokerLimits, amount: int) -> int:
+    client, session = begin(limits)
+    for _ in range(amount):
+        session.publish(routing_key="q")
+    session.subscribe("q", "d").grant(100)
+    client.world.run()
+    return len(client.all(TransferReceived))
+
+
+def kept_sessions(limits: BrokerLimits, amount: int) -> int:
+    world = World(BrokerConfig(limits=limits))
+    client = world.connect(server=ServerConfig(session_timeout=60))
+    for number in range(amount):
+        client.session(b"%d" % number, 60)
+    client.cut()
+    return len(world.broker.sessions)
+
+
+REFUSED: Final = (0, 0, 506)
+ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
+    "virtual_hosts": (3, (0, 0, 320), virtual_hosts),
+    "exchanges": (8, REFUSED, exchanges),
+    "queues": (4, REFUSED, queues),
+    "bindings": (4, REFUSED, bindings),
+    "subscribers": (4, REFUSED, subscribers),
+    "queue_messages": (4, REFUSED, messages),
+    "queue_octets": (50, REFUSED, octets),
+    "host_messages": (4, REFUSED, messages),
+    "host_octets": (50, REFUSED, octets),
+    "argument_octets": (60, REFUSED, argument_octets),
+    "throttle_messages": (4, (0, 1, 1), throttle_messages),
+    "branches": (4, REFUSED, branches),
+    "transaction_messages": (4, REFUSED, transaction_messages),
+    "transaction_octets": (50, REFUSED, transaction_octets),
+    "outbox_octets": (100, (2, 1, 1), outbox_octets),
+    "unaccepted_transfers": (4, (3, 4, 4), unaccepted_transfers),
+    "kept_sessions": (3, (2, 3, 3), kept_sessions),
+}
+"""By limit: its value here, what is had below, at and beyond it, and how."""
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_below_at_and_beyond_the_limit(name: str) -> None:
+    value, expected, room = ROWS[name]
+    limits = attrs.evolve(DEFAULT_BROKER_LIMITS, **{name: value})
+    assert tuple([room(limits, amount) for amount in (value - 1, value, value + 1)]) == expected
+
+
+def test_every_limit_has_its_row() -> None:
+    assert {field.name for field in attrs.fields(BrokerLimits)} == set(ROWS)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_default_is_positive_and_can_be_replaced(name: str) -> None:
+    assert getattr(DEFAULT_BROKER_LIMITS, name) > 0
+    assert getattr(attrs.evolve(DEFAULT_BROKER_LIMITS, **{name: 1}), name) == 1

@@ -1,0 +1,108 @@
+"""The quick way through transfers says the same as the slow one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.flows import Listener
+from amqp_sansio.captures.reader import read_packets
+from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.engine.ear import Ear
+from amqp_sansio.engine.observer import Observer, Speaker
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import connection, message, session
+from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.wire.frames import frame_command, frame_control
+from amqp_sansio.wire.headers import encode_headers
+
+DATA = Path(__file__).parents[1] / "data" / "captures"
+LAYOUT = AMQP_0_10.layout
+SPEAKERS: tuple[Speaker, Speaker] = ("C", "S")
+
+
+def control(channel: int, what: Control) -> bytes:
+    return frame_control(channel, LAYOUT.encode_control(what))
+
+
+def command(channel: int, what: Command, *headers: message.DeliveryProperties, body: bytes | None = None) -> bytes:
+    header = encode_headers(headers) if headers else None
+    return b"".join(frame_command(channel, LAYOUT.encode_command(what, False), header, body))
+
+
+def conversation(seed: int) -> list[tuple[Speaker, bytes]]:
+    """An open connection on which transfers come in every shape, well formed and not, on two channels."""
+    choice = random.Random(seed)
+    said: list[tuple[Speaker, bytes]] = [("C", AMQP_0_10.header), ("S", AMQP_0_10.header)]
+    said.append(("S", control(0, connection.Start({}, ["PLAIN"], ["en_US"]))))
+    said.append(("C", control(0, connection.StartOk({}, "PLAIN", b"", "en_US"))))
+    said.append(("S", control(0, connection.Tune(9, 65535, 0, 0))))
+    said.append(("C", control(0, connection.TuneOk(9, 65535, 0)) + control(0, connection.Open("x"))))
+    said.append(("S", control(0, connection.OpenOk())))
+    for channel in (1, 2):
+        said.append(("C", control(channel, session.Attach(b"%d" % channel)) + control(channel, session.CommandPoint(0, 0))))
+        said.append(("S", control(channel, session.Attached(b"%d" % channel)) + control(channel, session.CommandPoint(0, 0))))
+        said.append(("C", command(channel, message.Subscribe(queue="q", destination="d"))))
+        said.append(("C", command(channel, message.Flow("d", 0, 9)) + command(channel, message.Flow("d", 1, 900))))
+    for _ in range(60):
+        speaker = choice.choice(SPEAKERS)
+        channel = choice.choice((1, 1, 1, 2, 3))
+        transfer = message.Transfer("d" if speaker == "S" else "x", choice.choice((0, 0, 0, 1)), 0)
+        headers = [message.DeliveryProperties(routing_key="k")] * choice.choice((0, 1, 1, 1, 2))
+        octets = command(channel, transfer, *headers, body=choice.choice((None, b"", b"body", b"body", b"b" * 300)))
+        kind = choice.randrange(20)
+        if kind == 0:
+            octets = octets[:-1]
+        elif kind == 1:
+            at = choice.randrange(len(octets))
+            octets = octets[:at] + bytes([octets[at] ^ 1 << choice.randrange(8)]) + octets[at + 1 :]
+        elif kind == 2:
+            octets = control(channel, session.Completed(RangeSet.of(choice.randrange(40))))
+        elif kind == 3:
+            octets = control(channel, choice.choice((session.Detach(b"1"), session.Detached(b"1", 0), session.Attach(b"1"))))
+        elif kind == 4:
+            octets = control(channel, session.CommandPoint(choice.randrange(40), 0))
+        said.append((speaker, octets))
+    return said
+
+
+def observed(said: Iterable[tuple[Speaker, bytes]], strict: bool) -> list[object]:
+    observer = Observer(strict=strict)
+    found: list[object] = []
+    for speaker, octets in said:
+        observer.receive_data(speaker, octets)
+        found += observer.events()
+    for each in SPEAKERS:
+        observer.receive_eof(each)
+    return [*found, *observer.events()]
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_whatever_is_said_both_ways_tell_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the quick way and without it, an observer tells the same events at the same places."""
+    said = conversation(seed)
+    pieces = [(speaker, octets[at : at + 7]) for speaker, octets in said for at in range(0, len(octets), 7)]
+    quick = [observed(said, bool(seed & 1)), observed(pieces, bool(seed & 1))]
+    monkeypatch.setattr(Ear, "cut", lambda self: None)
+    assert quick[0] == observed(said, bool(seed & 1))
+    assert quick[1] == observed(pieces, bool(seed & 1))
+
+
+@pytest.mark.parametrize("name", ["credit", "tx", "dtx", "cpp_hello", "errors", "maps", "hello"])
+def test_recordings_give_the_same_both_ways(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def heard() -> list[Heard]:
+        found: list[Heard] = []
+        listener = Listener(observers(), lambda talk, one: found.append(one), lambda talk: None)
+        for packet in read_packets(str(DATA / f"{name}.pcap"), lambda text: None):
+            listener.hear(packet)
+        listener.finish()
+        return found
+
+    quick = heard()
+    monkeypatch.setattr(Ear, "cut", lambda self: None)
+    assert quick == heard()
