@@ -1,9 +1,10 @@
 # One word for each chore, the same for people and for CI. Everything happens inside this checkout.
 #
-#   make run        set up, then the main job: read a capture, move messages over a link that is cut
+#   make run        set up, then the main job: read a capture, move messages over a link that is cut, make tables
 #   make test       set up, then all tests that need no other server
 #   make check      style, strict types, import contracts, freshness of generated code, docs build
 #   make bench      ours against pamqp and pika, in one run            (ROUNDS=9)
+#   make bench-spark  the data pipeline on generated captures        (ARGS="--octets 20000000 --sizes 1,4")
 #   make fuzz       mutated captures and random frames                 (COUNT=1000000 or TIME=seconds, SEED=1)
 #   make soak       the long forms of the tests, bounded, resumable    (TIME=seconds)
 #   make docs       the manual, in site/
@@ -25,7 +26,7 @@ ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help set-up run test check bench fuzz soak interop docs changelog clean
+.PHONY: help set-up run test check bench bench-spark fuzz soak interop docs changelog clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -41,7 +42,7 @@ $(VENV)/.bench: $(STAMP) bench/requirements.txt
 	@touch $@
 
 run: $(STAMP)
-	@$(BIN)/python -m amqp_sansio run $(ARGS)
+	@$(BIN)/python -m amqp_sansio run --tables out/run $(ARGS)
 
 test: $(STAMP)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
@@ -51,6 +52,9 @@ check: $(STAMP)
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
+
+bench-spark: $(STAMP)
+	@$(BIN)/python -m bench.pipeline $(ARGS)
 
 fuzz: $(STAMP)
 	@$(BIN)/python -m fuzz $(if $(COUNT),--count $(COUNT)) $(if $(TIME),--seconds $(TIME)) $(if $(SEED),--seed $(SEED)) $(ARGS)

@@ -70,3 +70,13 @@ def test_records_of_another_time_are_not_found() -> None:
     octets = build.pcap(MADE)
     other = walk_of(octets)._replace(clock=1)
     assert other.find(octets, 24, len(octets), True) is None
+
+
+def test_a_search_through_many_broken_chains_is_linear() -> None:
+    """Chains of thousands of tiny records, none of which is long enough, each joined from every record in it."""
+    walk = walk_of(build.pcap(MADE))
+    record = struct.pack("<IIII", walk.clock, 1, 1, 1) + b"x"
+    octets = (record * 3700 + b"\xff" * 99) * 12 + bytes(999)
+    assert walk.find(octets, 0, len(octets), True) is None
+    # And one that is long enough is found behind them, at its first record.
+    assert walk.find(octets + record * 3900, 0, len(octets) + 3900 * 17, True) == len(octets)

@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 from tests.captures import build
 
-from amqp_sansio.captures.pcapng import MAX_BLOCK_OCTETS
+from amqp_sansio.captures.pcapng import MAX_BLOCK_OCTETS, Interface
 from amqp_sansio.captures.walk import Run
-from amqp_sansio.captures.walk_pcapng import PcapngWalk
+from amqp_sansio.captures.walk_pcapng import MAX_INTERFACES, PcapngWalk
 
 MADE = build.records(build.conversation([b"x" * 300] * 200).segments)
 
@@ -94,3 +94,23 @@ def test_a_window_that_is_not_the_end_asks_for_more() -> None:
         assert found.positions == [at for at, stop in pairwise(positions) if stop <= end]
         assert found.more == (found.next < end)
         assert found.problem is None
+
+
+def test_a_search_through_many_broken_chains_is_linear() -> None:
+    """Chains of thousands of tiny blocks, none of which is long enough, each joined from every block in it."""
+    block = build.block(1, b"")
+    octets = (block * 5300 + b"\xff" * 97) * 12 + bytes(999)
+    walk = PcapngWalk("<")
+    assert walk.find(octets, 0, len(octets), True) is None
+    assert walk.find(octets + block * 5500, 0, len(octets) + 5500 * 12, True) == len(octets)
+    # A section of the other byte order in a chain.
+    other = octets + build.pcapng(MADE, ">") + build.pcapng(MADE)
+    assert walk.find(other, 0, len(other), True) == len(octets)
+
+
+@pytest.mark.parametrize("count", [MAX_INTERFACES - 1, MAX_INTERFACES, MAX_INTERFACES + 1])
+def test_a_section_has_a_limit_of_interfaces(count: int) -> None:
+    octets = build.interface(1)
+    found = run(octets, PcapngWalk("<", (Interface(1, 0, 1, 0),) * (count - 1)))
+    assert (found.problem is None) == (count <= MAX_INTERFACES)
+    assert (found.resume or found.next) == len(octets)

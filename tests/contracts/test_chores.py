@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-WORDS = ("run", "test", "check", "bench", "fuzz", "soak", "interop", "docs", "changelog")
+WORDS = ("run", "test", "check", "bench", "bench-spark", "fuzz", "soak", "interop", "docs", "changelog")
 
 
 @pytest.mark.parametrize("word", WORDS)

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.conversation.address import Address, AddressError, Endpoint, known_hosts, without_password
+from amqp_sansio.conversation.address import HEARTBEAT, Address, AddressError, Endpoint, known_hosts, without_password
 
 
 def test_all_parts_of_an_address() -> None:
-    address = Address.parse("amqps://us%40er:p%3Ass@one.example:99,[::1],three/v%2Fhost?heartbeat=30&connect_timeout=2.5&frame_max=8192")
+    address = Address.parse(
+        "amqps://us%40er:p%3Ass@one.example:99,[::1],three/v%2Fhost?heartbeat=30&connect_timeout=2.5&frame_max=8192"
+    )
     assert address.endpoints == (Endpoint("one.example", 99, True), Endpoint("::1", 5671, True), Endpoint("three", 5671, True))
     assert (address.username, address.password, address.virtual_host) == ("us@er", "p:ss", "v/host")
     assert (address.heartbeat, address.connect_timeout, address.frame_max) == (30, 2.5, 8192)
@@ -101,3 +103,9 @@ def test_hosts_that_brokers_name() -> None:
     for text in ("", "amqp:", "amqp:rdma:x", "amqp:tcp:"):
         with pytest.raises(AddressError):
             known_hosts(text)
+
+
+def test_without_a_word_about_heartbeats_there_are_some() -> None:
+    assert Address.parse("amqp://h").config().heartbeat == HEARTBEAT
+    assert Address.parse("amqp://h").config(ClientConfig()).heartbeat == 0
+    assert Address.parse("amqp://h?heartbeat=0").config().heartbeat == 0

@@ -11,7 +11,7 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.execution import Exception_, Result, Sync
 from amqp_sansio.spec.message import Accept, Flow, Subscribe, Transfer
 from amqp_sansio.spec.queue import Declare, Query
-from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, Detached, RequestTimeout
+from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, Detached, Flush, RequestTimeout
 from amqp_sansio.spec.tx import Commit, Rollback, Select
 
 C, S = "client", "server"
@@ -196,3 +196,24 @@ def test_what_was_accepted_is_settled_anew_after_a_rollback_and_only_then() -> N
         rules(findings)
         say(witness, C, Accept(RangeSet.of(0)))
         assert rules(findings) == told
+
+
+def test_nobody_is_held_to_the_subscriptions_of_a_session_that_began_elsewhere() -> None:
+    for goes_on in (Flush(True, True, True), CommandPoint(7, 0)):
+        for speaker in (C, S):
+            witness, findings = make(True)
+            witness.attach(C, Attach(b"s"))
+            witness.attach_answered(S, Attached(b"s"))
+            witness.control(speaker, goes_on)
+            for each in (C, S):
+                witness.control(each, CommandPoint(7, 0))
+            say(witness, S, Transfer("d", 0, 0))
+            assert rules(findings) == []
+
+
+def test_a_flush_in_the_middle_of_a_session_changes_nothing() -> None:
+    witness, findings = attached(True)
+    say(witness, C, Sync())
+    witness.control(C, Flush(True, True, True))
+    say(witness, S, Transfer("d", 0, 0))
+    assert rules(findings) == ["message.transfer.destination!"]

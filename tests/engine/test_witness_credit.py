@@ -45,11 +45,12 @@ class Scene:
 
 
 def granted(messages: int, octets: int = INFINITE) -> tuple[Command, ...]:
-    return (Subscribe("q", "d"), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
+    return (Subscribe("q", "d"), SetFlowMode("d", 0), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
 
 
 def windowed(messages: int, octets: int = INFINITE) -> tuple[Command, ...]:
-    return (Subscribe("q", "d"), SetFlowMode("d", 1), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
+    """The mode in which a subscription begins."""
+    return (Subscribe("q", "d"), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
 
 
 @pytest.mark.parametrize(("count", "told"), [(2, []), (3, []), (4, ["message.flow"]), (9, ["message.flow"])])
@@ -75,6 +76,7 @@ def test_credit_adds_up_and_does_not_wrap() -> None:
     assert scene.deliver(20) == []
     assert Scene(*granted(1), Flow("d", MESSAGE, 2)).deliver(3) == []
     assert Scene(*granted(INFINITE), Flow("d", MESSAGE, 2)).deliver(9) == []
+    assert Scene(Subscribe("q", "d"), Flow("d", MESSAGE), Flow("d", BYTE)).deliver(9) == []  # no value: without limit
 
 
 def test_a_window_moves_by_completion_and_credit_does_not() -> None:

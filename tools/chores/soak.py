@@ -1,7 +1,8 @@
 """`make soak`: the long forms of what `make test` runs small, bounded in time, resumable.
 
-Each round takes the next seed and runs the property tests with the profile `soak` and then the fuzzer.  The number of rounds
-done is kept in out/soak.json, so that a run that was stopped goes on with the next seed.
+Each round takes the next seed and runs the property tests with the profile `soak`, the fuzzer, and the pipeline: all
+combinations of how its work can be cut, and a stream that is killed twenty times.  The number of rounds done is kept in
+out/soak.json, so that a run that was stopped goes on with the next seed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def main() -> int:
         print(f"soak: round {seed}, {left:.0f} s left", flush=True)
         properties = (sys.executable, "-m", "pytest", "-n", "2", "tests/properties", f"--hypothesis-seed={seed}")
         fuzz = (sys.executable, "-m", "fuzz", "--seconds", str(int(min(left, 300.0)) + 1), "--seed", str(seed))
-        for command in (properties, fuzz):
+        pipeline = (sys.executable, "-m", "pytest", "tests/spark", "-k", "how_the_work_is_cut or killed_and_started_again")
+        environment["AMQP_SEED"] = str(seed)
+        for command in (properties, fuzz, pipeline):
             failed = failed or subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0
         if not failed:
             STATE.parent.mkdir(exist_ok=True)

@@ -21,6 +21,7 @@ from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import demarcation
 from tools.docs import conformance
+from tools.docs.capture_tables import capture_tables_page
 from tools.docs.diagrams import svg
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -216,4 +217,5 @@ PAGES: Final = {
     "reference/events.md": events_page,
     "reference/errors.md": errors_page,
     "reference/vocabulary.md": protocol_page,
+    "reference/tables.md": capture_tables_page,
 }

@@ -1,6 +1,6 @@
 """Apache Qpid Broker-J with AMQP 0-10, from its Maven artifacts: started on free ports of loopback, stopped by its process id.
 
-    with BrokerJ(folder) as broker: broker.url, broker.anonymous_url, broker.tls_url
+with BrokerJ(folder) as broker: broker.url, broker.anonymous_url, broker.tls_url
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ def fetch(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(POM, folder / "pom.xml")
     done = subprocess.run(
-        [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"], cwd=folder, capture_output=True, text=True,
-        check=False,
+        [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"],
+        cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
         raise NotAvailable(f"Maven could not fetch Broker-J: {(done.stdout + done.stderr)[-1500:]}")

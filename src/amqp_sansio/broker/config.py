@@ -9,6 +9,7 @@ import attrs
 
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.errors import EncodeError
+from amqp_sansio.kernel.serials import whole
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 
 
@@ -20,6 +21,11 @@ def _host_names(instance: object, attribute: object, names: tuple[str, ...] | No
     for name in names or ():
         if type(name) is not str or len(name.encode("utf-8", "surrogatepass")) > 255:
             raise EncodeError("BrokerConfig.virtual_hosts", f"names of at most 255 octets, not {name!r}")
+
+
+def _seconds(instance: object, attribute: attrs.Attribute[int], value: object) -> None:
+    if isinstance(value, bool) or not whole(value) or value == 0:
+        raise EncodeError(f"BrokerConfig.{attribute.name}", f"whole seconds, 1 to 2**32 - 1, not {value!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -37,7 +43,15 @@ class BrokerConfig:
     error_codes: ErrorCodes = "qpid"
     """What is refused, and with which code, where deployed brokers differ from the letter; connections that are made without a
     `ServerConfig` answer so, others as their profile says."""
+    branch_timeout: int = attrs.field(default=60, validator=_seconds)
+    """Seconds that a branch of a distributed transaction has until it is prepared, unless dtx.set-timeout says otherwise."""
+    most_branch_timeout: int = attrs.field(default=3600, validator=_seconds)
+    """Seconds that dtx.set-timeout may ask for; more is answered with 542."""
     limits: BrokerLimits = DEFAULT_BROKER_LIMITS
+
+    def __attrs_post_init__(self) -> None:
+        if self.branch_timeout > self.most_branch_timeout:
+            raise EncodeError("BrokerConfig.branch_timeout", f"at most most_branch_timeout, {self.most_branch_timeout}")
 
 
 DEFAULT_BROKER_CONFIG: Final = BrokerConfig()

@@ -40,6 +40,7 @@ class HostLedger:
         "branches",
         "contents",
         "decided",
+        "deleted",
         "exchanges",
         "messages",
         "name",
@@ -64,6 +65,8 @@ class HostLedger:
         """The status of those that are decided."""
         self.transient: Final[set[str]] = set()
         """Queues that are there for the sake of a session only; a durable one of that name replaces them."""
+        self.deleted: Final[set[str]] = set()
+        """Queues that were deleted, whether there is another one of the name or not."""
         self.volatile: Final[dict[tuple[str, int], None]] = {}
         """Messages, by queue and number, that are there for the sake of a session only."""
         self._places: dict[int, int] = {}  # on how many queues and in how many branches each message is
@@ -96,6 +99,7 @@ class HostLedger:
                 self.bindings[operation.queue] = {}
             case QueueDeleted():
                 self.delete_queue(operation.queue)
+                self.deleted.add(operation.queue)
             case ExchangeDeclared():
                 _new(self.exchanges, operation.exchange, operation, "exchange")
             case ExchangeDeleted():

@@ -99,6 +99,8 @@ class Rebuilding:
         self.messages: Final[dict[int, Message]] = {}
         self.entries: Final[dict[tuple[str, int], Entry]] = {}
         """By queue and number."""
+        self.queues: Final[dict[str, Queue]] = {}
+        """Those that a session of before may know by that name."""
         self._redelivered: Final = redelivered
         self._epoch: Final = epoch
 
@@ -108,6 +110,7 @@ class Rebuilding:
         enabled, journal.enabled = journal.enabled, False
         try:
             self._topology(ledger)
+            self.queues.update({name: q for name, q in self.host.queues.items() if name not in ledger.deleted})
             for message in ledger.messages.values():
                 self.restore(message)
             for name, contents in ledger.contents.items():

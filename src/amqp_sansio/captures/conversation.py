@@ -16,7 +16,9 @@ SERVER: Final = "S"
 PRELUDE_OCTETS: Final = 4096
 """Octets of a direction kept until it is known whether the connection speaks AMQP."""
 MARKS: Final = 64
-"""Packets per direction of which the place in the stream is remembered; older ones are thinned out."""
+"""Packets per direction of which the place in the stream is remembered, even if nothing that began in them is under way."""
+MOST_MARKS: Final = 4096
+"""Packets per direction that something under way may have come in; beyond it older ones are thinned out."""
 
 _NAME: Final = b"AMQP"
 _HEADER_OCTETS: Final = 8
@@ -58,7 +60,7 @@ class Heard(NamedTuple):
 class Marks:
     """Where in a stream each packet's octets end."""
 
-    __slots__ = ("_near", "ends", "packets", "times")
+    __slots__ = ("_near", "ends", "packets", "room", "times")
 
     def __init__(self) -> None:
         self.ends: list[int] = []
@@ -66,6 +68,8 @@ class Marks:
         self.times: list[int] = []
         self._near = (0, 0, 0, 0)
         """What was asked for last: from, to, packet, time."""
+        self.room = MARKS
+        """So many marks are kept without looking whether they may still be asked for."""
 
     def add(self, end: int, packet: int, time: int) -> None:
         """The next packet's octets end there."""
@@ -74,11 +78,21 @@ class Marks:
         self.ends.append(end)
         self.packets.append(packet)
         self.times.append(time)
-        if len(self.ends) > 2 * MARKS:
-            self._near = (0, 0, 0, 0)
-            # Of the older half every other mark goes; what it covered counts to the packet after it.
-            for column in (self.ends, self.packets, self.times):
-                del column[0:MARKS:2]
+
+    def forget(self) -> None:
+        """Nothing will be asked for before the last octet."""
+        del self.ends[:-1], self.packets[:-1], self.times[:-1]
+        self.room = MARKS
+
+    def thin(self) -> None:
+        """All of them may be asked for: makes room, and when there is none left, of the older half every other mark goes; what
+        it covered counts to the packet after it."""
+        if len(self.ends) < 2 * MOST_MARKS:
+            self.room = min(2 * len(self.ends), 2 * MOST_MARKS - 1)
+            return
+        self._near = (0, 0, 0, 0)
+        for column in (self.ends, self.packets, self.times):
+            del column[0:MOST_MARKS:2]
 
     def at(self, end: int) -> tuple[int, int]:
         """The packet that brought the octet before `end`, and its time."""
@@ -301,6 +315,23 @@ class Conversation:
             self.octets[side] += len(octets)
             witness.receive_data(self._name(side), octets)
         self._drain()
+        marks = self._marks[side]
+        if len(marks.ends) > marks.room:
+            self._tidy(side)
+
+    def tidy(self) -> None:
+        """Drops what nothing will be asked for any more."""
+        if self._witness is not None:
+            self._tidy(0)
+            self._tidy(1)
+
+    def _tidy(self, side: int) -> None:
+        marks = self._marks[side]
+        witness = self._witness
+        if witness is not None and witness.unfinished(self._name(side)) is None:
+            marks.forget()
+        elif len(marks.ends) > marks.room:
+            marks.thin()
 
     def _end(self, side: int) -> None:
         if not self._ended[side]:

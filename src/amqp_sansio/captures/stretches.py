@@ -20,7 +20,7 @@ from amqp_sansio.captures.walk_pcapng import PcapngWalk
 
 STRETCH_OCTETS: Final = 4 * 1024 * 1024
 """Octets of the file in one stretch, the last record not counted."""
-WINDOW_OCTETS: Final = 4 * STRETCH_OCTETS
+WINDOW_OCTETS: Final = 2 * STRETCH_OCTETS
 """Octets of a stream that are read ahead; more only for the record that does not fit."""
 SEARCH_OCTETS: Final = CHAIN_REACH + MAX_BLOCK_OCTETS + STRETCH_OCTETS
 """Octets of a stream that are read ahead behind a damaged place, to find the next record."""

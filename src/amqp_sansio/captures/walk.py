@@ -10,6 +10,9 @@ from __future__ import annotations
 from mmap import mmap
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+CHAINS_REMEMBERED: Final = 1 << 18
+"""Records of broken chains remembered during one search."""
+
 Octets: TypeAlias = bytes | bytearray | memoryview | mmap
 """What a walk goes over."""
 
@@ -50,6 +53,24 @@ class Walk(Protocol):
 
     def find(self, octets: Octets, at: int, end: int, final: bool) -> int | None:
         """Where the first record from `at` on starts, recognised by a chain of records; None when there is none."""
+
+
+class Chains:
+    """Chains that came to nothing: whatever joins one later need not follow it again, so that a search stays linear."""
+
+    def __init__(self) -> None:
+        self._ends: dict[int, tuple[int, int]] = {}
+
+    def end(self, at: int) -> tuple[int, int] | None:
+        """Where the chain through `at` breaks, and how many records away; None when that is not known."""
+        return self._ends.get(at)
+
+    def broke(self, places: list[int], at: int, more: int) -> None:
+        """A chain over these places broke at `at`, so many records behind the last of them."""
+        if len(self._ends) > CHAINS_REMEMBERED:
+            self._ends.clear()
+        for away, place in enumerate(reversed(places), 1):
+            self._ends[place] = at, away + more
 
 
 def long_enough(records: int, octets: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.captures.packet import MAX_PACKET_OCTETS
 from amqp_sansio.captures.pcap import MAGICS
-from amqp_sansio.captures.walk import Octets, Run, long_enough
+from amqp_sansio.captures.walk import Chains, Octets, Run, long_enough
 
 HEADER_OCTETS: Final = 24
 """Octets of the header of the file."""
@@ -66,8 +66,9 @@ class PcapWalk(NamedTuple):
 
     def find(self, octets: Octets, at: int, end: int, final: bool) -> int | None:
         """See `Walk`."""
+        broken = Chains()
         for match in self._candidates().finditer(octets, at, end):
-            if self._chain(octets, match.start(), end, final):
+            if self._chain(octets, match.start(), end, final, broken):
                 return match.start()
         return None
 
@@ -83,11 +84,18 @@ class PcapWalk(NamedTuple):
             shape = high + b"..." + fraction + b"...\\x00[\\x00-\\x10]..\\x00..."
         return re.compile(b"(?=" + shape + b")", re.DOTALL)
 
-    def _chain(self, octets: Octets, start: int, end: int, final: bool) -> bool:
+    def _chain(self, octets: Octets, start: int, end: int, final: bool, broken: Chains) -> bool:
         """Whether records follow one another from here."""
         record = _RECORD[self.order]
         at, records = start, 0
+        places: list[int] = []
         while not long_enough(records, at - start):
+            if (known := broken.end(at)) is not None:
+                stop, more = known
+                if long_enough(records + more, stop - start):
+                    return True
+                broken.broke(places, stop, more)
+                return False
             if at + RECORD_OCTETS > end:
                 # What is less than a record at the end of a file is one that was cut.
                 return final and records > 0 and (at == end or records > 1)
@@ -98,7 +106,9 @@ class PcapWalk(NamedTuple):
                 or fraction * self.unit >= 1_000_000_000
                 or abs(seconds - self.clock) > CLOCK_SECONDS
             ):
+                broken.broke(places, at, 0)
                 return False
+            places.append(at)
             at += RECORD_OCTETS + captured
             if at > end:
                 return final and records > 1

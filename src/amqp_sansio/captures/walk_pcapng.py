@@ -18,7 +18,10 @@ from amqp_sansio.captures.pcapng import (
     Interface,
     described,
 )
-from amqp_sansio.captures.walk import Octets, Run, long_enough
+from amqp_sansio.captures.walk import Chains, Octets, Run, long_enough
+
+MAX_INTERFACES: Final = 4096
+"""Interfaces of one section; what names another one cannot be read."""
 
 _HEAD: Final = {order: struct.Struct(order + "II").unpack_from for order in "<>"}
 _JOINT: Final = {order: struct.Struct(order + "III").unpack_from for order in "<>"}
@@ -90,6 +93,8 @@ class PcapngWalk(NamedTuple):
         if kind == INTERFACE:
             if total < 20:
                 return Run(positions, at, "an interface description block takes 20 octets at least", following)
+            if len(self.interfaces) >= MAX_INTERFACES:
+                return Run(positions, at, f"a section describes more than {MAX_INTERFACES} interfaces", following)
             found = described(bytes(octets[at + 8 : following - 4]), order)
             changed = PcapngWalk(order, (*self.interfaces, found))
             if found.link not in LINKS:
@@ -107,8 +112,9 @@ class PcapngWalk(NamedTuple):
 
     def find(self, octets: Octets, at: int, end: int, final: bool) -> int | None:
         """See `Walk`.  A section, an interface or a packet."""
+        broken = Chains()
         for match in self._candidates().finditer(octets, at, end):
-            if self._chain(octets, match.start(), end, final):
+            if self._chain(octets, match.start(), end, final, broken):
                 return match.start()
         return None
 
@@ -120,26 +126,41 @@ class PcapngWalk(NamedTuple):
         known = kinds + none + four + rb"..\x00" if self.order == "<" else none + kinds + rb"\x00.." + four
         return re.compile(b"(?=" + known + b"|" + re.escape(MAGIC) + b")", re.DOTALL)
 
-    def _chain(self, octets: Octets, start: int, end: int, final: bool) -> bool:
+    def _chain(self, octets: Octets, start: int, end: int, final: bool, broken: Chains) -> bool:
         """Whether blocks follow one another from here."""
         order = self.order
         at, blocks = start, 0
-        while not long_enough(blocks, at - start):
+        places: list[int] | None = []  # None once a section of another byte order is among them
+        bad: tuple[int, int] | None = None
+        while bad is None and not long_enough(blocks, at - start):
+            known = broken.end(at) if order == self.order else None
+            if known is not None:
+                stop, more = known
+                if long_enough(blocks + more, stop - start):
+                    return True
+                bad = known
+                break
             if at + 12 > end:
                 return final and blocks > 0 and (at == end or blocks > 1)
             if bytes(octets[at : at + 4]) == MAGIC:
-                magic = bytes(octets[at + 8 : at + 12])
-                if magic not in ORDERS:
+                order = ORDERS.get(bytes(octets[at + 8 : at + 12]), "")
+                if order != self.order:
+                    places = None
+                if not order:
                     return False
-                order = ORDERS[magic]
             _, total = _HEAD[order](octets, at)
-            if total < 12 or total & 3 or total > MAX_BLOCK_OCTETS:
-                return False
             following = at + total
-            if following > end:
+            if total < 12 or total & 3 or total > MAX_BLOCK_OCTETS:
+                bad = at, 0
+            elif following > end:
                 return final and blocks > 1
-            if _WORD[order](octets, following - 4)[0] != total:
-                return False
-            at = following
-            blocks += 1
-        return True
+            elif _WORD[order](octets, following - 4)[0] != total:
+                bad = at, 0
+            else:
+                if places is not None:
+                    places.append(at)
+                at = following
+                blocks += 1
+        if bad is not None and places is not None:
+            broken.broke(places, *bad)
+        return bad is None

@@ -16,14 +16,24 @@ _BROKEN_PIPE: Final = 141
 _INTERRUPTED: Final = 130
 
 _DESCRIPTION: Final = """\
-AMQP before 1.0 as pure state machines. The first verbs read captures of broker traffic (pcap, pcapng), the others talk:
+AMQP before 1.0 as pure state machines. These verbs read captures of broker traffic (pcap, pcapng):
 
   amqp-sansio decode traffic.pcap       what was said: one line for each control and command
   amqp-sansio check traffic.pcap        who broke the protocol: one verdict for each connection
   amqp-sansio run                       all of it at work: a real capture, two machines on a link that breaks, a broker
-  amqp-sansio serve                     a broker on 127.0.0.1
-  amqp-sansio send --queue q hello      a message to it, and out of it again:
-  amqp-sansio receive --count 1 q
+
+these talk:
+
+  amqp-sansio serve                               a broker on 127.0.0.1
+  amqp-sansio send --queue orders --create hello  a message to it
+  amqp-sansio receive --count 1 orders            and out of it again
+  amqp-sansio passwd FILE USER                    a user for `serve --auth FILE`
+
+and, with the extra [spark], of any size, as tables:
+
+  amqp-sansio analyze *.pcap --out DIR  what happened: connections, sessions, commands, messages, credit, violations, ...
+  amqp-sansio watch DIR --out DIR --checkpoint DIR   the same of files as they are written
+  amqp-sansio doctor                    whether that can run here
 """
 
 _FILES: Final = """\
@@ -80,6 +90,22 @@ list of objects with level ("violation" or "note"), speaker ("C" or "S"), packet
 
 exit status: 0 nobody broke the protocol; 1 somebody did; 2 a file cannot be read (what was good is judged)"""
 
+_ANALYZE: Final = """\
+Turn captures into tables: Parquet files in DIR/TABLE/, by day and broker, with DIR/_MANIFEST.json written last. All or nothing
+is published; an earlier run in the same place is replaced. Runs on Spark, which the extra [spark] brings, with a Java if there
+is none."""
+
+_WATCH: Final = """\
+Turn capture files into tables as they are written to a folder (as tcpdump -C or -G does it), each record exactly once, whatever
+is killed in between. What connections that are still open have said is added when the stream ends (--once, SIGINT, SIGTERM)."""
+
+_TABLES_MORE: Final = """\
+exit status: 0 done; 2 nothing was published, or a capture could be read in part only (level damage in violations)"""
+
+_DOCTOR: Final = (
+    "Look at all that analyze and watch need: libraries, Java, a Spark session, Python workers. 0 when all is well, else 1."
+)
+
 
 def port(text: str) -> int:
     """A TCP port, 1 to 65535."""
@@ -117,14 +143,55 @@ def parser() -> argparse.ArgumentParser:
             verb.add_argument("--secrets", action="store_true", help="show SASL responses and challenges")
         else:
             verb.add_argument("--strict", action="store_true", help="report also what deployed peers do against the letter")
+    _add_pipeline(verbs)
     show = verbs.add_parser(
         "run",
         help="show the protocol at work",
         description="Read and judge real captures, run a client and a server in memory on a link that breaks, then serve.",
     )
     show.add_argument("--seed", type=int, default=1, metavar="N", help="where the link is cut (1)")
+    show.add_argument("--tables", metavar="DIR", help="make tables of the captures, too, there (with the extra [spark])")
     talking.add_verbs(verbs)
     return top
+
+
+def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    from amqp_sansio.cli.pipeline import MASTERS, add_arguments, setting
+
+    for name, short, long in (
+        ("analyze", "captures of any size to tables", _ANALYZE),
+        ("watch", "the same as a stream", _WATCH),
+    ):
+        verb = verbs.add_parser(
+            name, help=short, description=long, epilog=_TABLES_MORE, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        if name == "analyze":
+            verb.add_argument("files", nargs="+", metavar="CAPTURE", help="a pcap or pcapng file, also .gz and .zst")
+        else:
+            verb.add_argument(
+                "folder", metavar="DIR", help="where the capture files come; the newest counts once there is a newer one"
+            )
+            verb.add_argument("--checkpoint", required=True, metavar="DIR", help="where the stream remembers how far it is")
+            verb.add_argument("--once", action="store_true", help="read what is there and leave")
+            verb.add_argument(
+                "--closed",
+                choices=("newest", "done", "all"),
+                help="when nobody writes to a file any more: there is a newer one (newest), NAME.done stands beside it (done), "
+                "it is there (all); newest, with --once all but for a file that grows",
+            )
+        verb.add_argument(
+            "--port",
+            action="append",
+            default=[],
+            type=port,
+            metavar="N",
+            dest="ports",
+            help="server port whose connections count in any case, also from the middle; may be repeated",
+        )
+        add_arguments(verb)
+    look = verbs.add_parser("doctor", help="whether the pipeline can run here", description=_DOCTOR)
+    look.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark would run: {MASTERS}")
+    look.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting of Spark's")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -167,7 +234,19 @@ def _run(arguments: Sequence[str] | None) -> int:
     if given.verb == "run":
         from amqp_sansio.cli.run import run
 
-        return run(given.seed)
+        return run(given.seed, given.tables)
+    if given.verb == "analyze":
+        from amqp_sansio.cli.analyze import analyze
+
+        return analyze(given)
+    if given.verb == "watch":
+        from amqp_sansio.cli.watch import watch
+
+        return watch(given)
+    if given.verb == "doctor":
+        from amqp_sansio.cli.doctor import doctor
+
+        return doctor(given)
     if given.verb in talking.VERBS:
         return talking.run(given)
     top.print_help()

@@ -1,10 +1,10 @@
-"""`amqp-sansio run`: the main job.  A real capture read and judged, then two machines and a link that breaks."""
+"""`amqp-sansio run`: the main job.  A real capture read and judged, two machines and a link that breaks, and a pipeline."""
 
 from __future__ import annotations
 
 import shutil
 import sys
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from importlib.resources import as_file, files
 from io import StringIO
 from random import Random
@@ -12,6 +12,7 @@ from typing import Final
 
 from amqp_sansio.cli.crossing import WINDOW, Crossing, Outcome
 
+_SAMPLES: Final = ("hello.pcap", "badopen.pcap")
 _MESSAGES: Final = 24
 _BODY: Final = 500
 _CUTS: Final = 6
@@ -19,17 +20,30 @@ _SHOWN: Final = 2
 """Cuts whose surroundings are shown."""
 
 
-def run(seed: int) -> int:
-    """Prints it all; 0 when every message arrived once and in order."""
+def run(seed: int, tables: str | None = None) -> int:
+    """Prints it all; 0 when every message arrived once and in order, and the tables, if they are wanted, were published."""
     _chapter(1, "A real conversation, decoded: the old Python client and Apache qpidd, recorded with tcpdump")
     _read("decode", "hello.pcap")
     _chapter(2, "Who broke the protocol?  The same conversation, and one whose client takes more than it was offered")
-    _read("check", "hello.pcap", "badopen.pcap")
+    _read("check", *_SAMPLES)
     _chapter(3, f"A client and a server in memory; the link between them is cut {_CUTS} times (--seed {seed})")
     crossing = Crossing(Random(seed), messages=_MESSAGES, body_octets=_BODY, cuts=_CUTS)
     outcome = crossing.run()
     _surroundings(outcome)
-    return _verdict(crossing, outcome)
+    status = _verdict(crossing, outcome)
+    if tables is not None:
+        _chapter(4, "The captures of chapters 1 and 2 as tables: the data pipeline, on Spark")
+        status = _tables(tables) or status
+    return status
+
+
+def _tables(out: str) -> int:
+    """Publishes the tables of the samples in `out`; 0, or what `analyze` gives."""
+    from amqp_sansio.cli.main import main
+
+    with ExitStack() as stack:
+        paths = [stack.enter_context(as_file(files("amqp_sansio.cli") / "samples" / name)) for name in _SAMPLES]
+        return main(["analyze", *map(str, paths), "--out", out, "--tables", "all"])
 
 
 def _chapter(number: int, title: str) -> None:

@@ -16,6 +16,8 @@ from amqp_sansio.errors import AmqpError
 
 PORT: Final = 5672
 TLS_PORT: Final = 5671
+HEARTBEAT: Final = 60
+"""Seconds between heartbeats where nobody says anything about them: a silent end is noticed some time."""
 _OPTIONS: Final = ("heartbeat", "connect_timeout", "frame_max")
 
 
@@ -51,8 +53,8 @@ class Address:
     username: str | None = None
     password: str = attrs.field(default="", repr=False)
     virtual_host: str = ""
-    heartbeat: int = 0
-    """Seconds; 0: none."""
+    heartbeat: int | None = None
+    """Seconds; 0: none; None: what the config says, and HEARTBEAT without one."""
     connect_timeout: float = 30.0
     """Seconds that each endpoint has, from its name to an open connection."""
     frame_max: int | None = None
@@ -82,7 +84,7 @@ class Address:
             username=unquote(username) if userinfo else None,
             password=unquote(password),
             virtual_host=unquote(parts.path[1:]),
-            heartbeat=int(options.get("heartbeat", 0)),
+            heartbeat=int(options["heartbeat"]) if "heartbeat" in options else None,
             connect_timeout=options.get("connect_timeout", 30.0),
             frame_max=int(options["frame_max"]) if "frame_max" in options else None,
         )
@@ -109,8 +111,10 @@ class Address:
         changes: dict[str, object] = {"virtual_host": self.virtual_host}
         if self.username is not None:
             changes |= {"username": self.username, "password": self.password}
-        if self.heartbeat:
+        if self.heartbeat is not None:
             changes["heartbeat"] = self.heartbeat
+        elif base is None:
+            changes["heartbeat"] = HEARTBEAT
         if self.frame_max is not None:
             changes["max_frame_size"] = self.frame_max
         return attrs.evolve(base or ClientConfig(), **changes)  # type: ignore[arg-type]  # keyword by keyword it is right

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from amqp_sansio.conversation.address import Address, AddressError, Endpoint, known_hosts
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, cause_of, reason_of
+from amqp_sansio.events import Origin
 
 REDIRECTS: Final = 5
 """Redirects in a row that are followed."""
@@ -54,6 +55,8 @@ class Attempts:
         opened = client.connections > self._seen
         closed = client.closed
         cause = reason_of(error) if error is not None else cause_of(closed) if closed is not None else "it was lost"
+        if not opened and closed is not None and closed.origin == Origin.EOF and error is None:
+            cause = "the other side ended the connection before it was open, and did not say why"
         if opened:
             self._failures = []
         self._failures.append((str(self._at), cause))

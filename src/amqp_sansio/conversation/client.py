@@ -198,7 +198,7 @@ class Client:
     def _attach(self, talk: Talk) -> None:
         """Brings a session onto the open connection: resumed where it lives, new where not.
 
-        Who comes back does so by force: the other side may believe that the lost connection lives.
+        Who resumes does so by force: the other side may believe that the lost connection lives.
         """
         machine = self.machine
         if not talk.has_session:
@@ -207,7 +207,12 @@ class Client:
             machine.resume(talk.session, force=True)
             talk.resuming = True
         else:
-            talk.remake(machine.session(talk.name, talk.timeout, force=True))
+            # Another name: under the old one the other side may still keep something that this one would be taken for.
+            name = talk.name_again
+            session = machine.session(name, talk.timeout)
+            self.talks.pop(talk.name, None)
+            self.talks[name] = talk
+            talk.remake(session)
             talk.resuming = False
         self.wake()
 

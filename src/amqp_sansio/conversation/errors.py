@@ -107,17 +107,16 @@ class BranchFailed(AmqpError):
 
 def cause_of(closed: ConnectionClosed) -> str:
     """One sentence about how a connection ended."""
-    who = {
-        Origin.PEER: "the other side closed it",
-        Origin.LOCAL: "it was closed here",
-        Origin.VIOLATION: "the other side broke the protocol",
-        Origin.TIMEOUT: "time ran out",
-        Origin.EOF: "the octets ended",
-    }[closed.origin]
     code = f" ({closed.code})" if closed.code is not None else ""
     violation = closed.violation
-    text = closed.text if violation is None else f"{violation.rule}: {violation.text or violation.said}"
-    return f"{who}{code}{f': {text}' if text else ''}"
+    if violation is not None and violation.rule == "connection.start.client-support":
+        return f"the other side speaks another protocol: {violation.text.removeprefix('version mismatch: ')}"
+    if violation is not None:
+        return f"the other side broke the protocol{code}: {violation.rule}: {violation.text or violation.said}"
+    if closed.origin == Origin.EOF:
+        return "the other side ended the connection without a close"
+    who = {Origin.PEER: "the other side closed it", Origin.TIMEOUT: "time ran out"}.get(closed.origin, "it was closed here")
+    return f"{who}{code}{f': {closed.text}' if closed.text else ''}"
 
 
 def reason_of(error: BaseException) -> str:

@@ -59,7 +59,8 @@ class Talk:
         wake: Callable[[], None],
         guard: AbstractContextManager[object] = nullcontext(),
     ) -> None:
-        self.name: Final = name
+        self.name = name
+        """What it is called on the present connection; a session that was made again has another name."""
         self.guard: Final = guard
         self.timeout: Final = timeout
         """Seconds that the other side is asked to keep the session without a connection; 0: not at all; None: for ever."""
@@ -74,6 +75,7 @@ class Talk:
         """It is being resumed: whether the other side kept it is not known yet."""
         self.remade = 0
         """How often it was made again because the other side had lost it."""
+        self._first_name: Final = name
         self._session: Session | None = None
         self._tickets: Final[dict[int, tuple[Ticket[None], str]]] = {}
         self._results: Final[dict[int, tuple[Ticket[Struct | None], str]]] = {}
@@ -81,7 +83,8 @@ class Talk:
         self._octets = 0
         self._room: Ticket[None] | None = None
         self._unprompted = False  # there is a publish behind the last thing that asked for completion
-        self._failure: Exception | None = None
+        self.failure: Exception | None = None
+        """Why it is over, or about to be."""
         self._numbers = 0
         self._later: Final[list[Callable[[], object]]] = []  # what is said once the session is resumed
         self._unconfirmed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
@@ -102,6 +105,11 @@ class Talk:
     def has_session(self) -> bool:
         """Whether it was ever brought onto a connection."""
         return self._session is not None
+
+    @property
+    def name_again(self) -> bytes:
+        """The name that it has when it is made again."""
+        return self._first_name + b"-again-%d" % (self.remade + 1)
 
     @property
     def in_flight(self) -> int:
@@ -278,8 +286,8 @@ class Talk:
             case ExceptionReceived(id=id):
                 known = self._tickets.get(id) if id is not None else None
                 asked = self._results.get(id) if id is not None else None
-                verb = known[1] if known is not None else asked[1] if asked is not None else ""
-                self._failure = failure_of(self.name, event, verb)
+                verb = known[1] if known is not None else asked[1] if asked is not None else self.transactions.verb(id or 0)
+                self.failure = failure_of(self.name, event, verb)
             case ProducerCreditChanged():
                 self._check_room()
             case SessionAttached():
@@ -289,6 +297,8 @@ class Talk:
                 if event.resumed:
                     for each in later:
                         each()
+                elif self.timeout == 0:  # said, because the other side may keep sessions of whoever asks for nothing
+                    self.session.request_timeout(0)
                 self._check_room()
                 self.attached.settle(None)
             case _:
@@ -323,13 +333,13 @@ class Talk:
         if comes_back and not event.ended:
             return
         cause = self._cause(event)
-        if self._failure is None and cause is not None:
-            self._failure = SessionLost(self.name, cause, event.in_doubt)
+        if self.failure is None and cause is not None:
+            self.failure = SessionLost(self.name, cause, event.in_doubt)
         if comes_back:
             self.in_doubt(event.in_doubt)
-            self._failure = None
+            self.failure = None
         else:
-            self.over(self._failure)
+            self.over(self.failure)
 
     def _cause(self, event: SessionDetached) -> str | None:
         """Why it ended; None when that was our wish."""
@@ -342,7 +352,7 @@ class Talk:
 
     def in_doubt(self, ids: RangeSet) -> None:
         """The session is gone: who waits for an answer hears so."""
-        error = self._failure or SessionLost(self.name, "the session ended", ids)
+        error = self.failure or SessionLost(self.name, "the session ended", ids)
         self._unconfirmed.extend([self._tickets[id][0] for id in self._publishes if id in self._tickets])
         self.transactions.lost()
         waiting: list[Ticket[Any]] = [each for each, _ in self._tickets.values()]  # Any: of whatever value
@@ -356,10 +366,10 @@ class Talk:
 
     def over(self, error: Exception | None) -> None:
         """It is over for good."""
-        if error is not None and self._failure is None:
+        if error is not None and self.failure is None:
             doubt = self._session.in_doubt if self._session is not None else EMPTY
-            self._failure = error if isinstance(error, SessionLost) else SessionLost(self.name, str(error), doubt)
-        error = self._failure if error is not None else None
+            self.failure = error if isinstance(error, SessionLost) else SessionLost(self.name, str(error), doubt)
+        error = self.failure if error is not None else None
         self.in_doubt(EMPTY)
         for inbox in list(self.inboxes.values()):
             inbox.close(error)
@@ -376,9 +386,10 @@ class Talk:
             self.ended.fail(error)
 
     def remake(self, session: Session) -> None:
-        """The other side has lost the session, and this is a new one under the same name."""
+        """The other side has lost the session, and this is a new one, called `name_again`."""
+        self.name = session.name
         self._session = session
-        self._failure = None
+        self.failure = None
         self.remade += 1
 
     def resubscribe(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.errors import BranchFailed, TransactionFailed
@@ -30,7 +31,8 @@ class Transactions:
     """Commits, rollbacks and branches of one `Talk`.
 
     A ticket of a transaction fails with TransactionFailed, one of a branch with BranchFailed, unless it went well; where the
-    session is lost before the answer, their outcome is "unknown".
+    session is lost before the answer, their outcome is "unknown".  A word about a branch that the other side refuses ends the
+    session, and fails with SessionFailed.
     """
 
     def __init__(self, talk: Talk) -> None:
@@ -75,7 +77,8 @@ class Transactions:
         def undo() -> None:
             self.rollback()
             if accepted:
-                self._talk.session.release(accepted, True)
+                with suppress(LocalProtocolError):  # until the engine lets it be said
+                    self._talk.session.release(accepted, True)
 
         if session is self._talk.session and not self._talk.ended.done:
             self._talk.once_attached(undo)
@@ -218,12 +221,13 @@ class Transactions:
         match event:
             case TransactionEnded(id=id, outcome=outcome) if id is not None:
                 self._ended(id, outcome)
-            case BranchAnswered(id=id, verb=verb, status=status):
+            case BranchAnswered(id=id, verb=verb, status=status, refused=refused):
                 branch = self._branches.pop(id, None)
                 if branch is not None and status in GOOD:
                     branch[0].settle(XaStatus(status))
                 elif branch is not None:
-                    branch[0].fail(BranchFailed(verb, status))
+                    failure = self._talk.failure
+                    branch[0].fail(failure if refused is not None and failure is not None else BranchFailed(verb, status))
             case BranchesRecovered(id=id, xids=xids):
                 recovering = self._recovering.pop(id, None)
                 if recovering is not None and xids is not None:
@@ -238,6 +242,10 @@ class Transactions:
                     asked.fail(BranchFailed("dtx.get-timeout", None))
             case _:
                 pass
+
+    def verb(self, id: int) -> str:
+        """The verb of a command about a branch that waits for its answer, "" when it is none."""
+        return self._branches[id][1] if id in self._branches else ""
 
     def lost(self) -> None:
         """The session is over, and no answer will come any more."""
@@ -260,4 +268,5 @@ class Transactions:
         if outcome == wanted:
             ticket.settle(None)
         else:
-            ticket.fail(TransactionFailed(outcome))
+            failure = self._talk.failure
+            ticket.fail(TransactionFailed(outcome, "" if failure is None else str(failure)))

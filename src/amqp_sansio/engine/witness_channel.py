@@ -85,6 +85,13 @@ class ChannelWitness:
             self._transactions = DemarcationWitness(self._findings, self._unheard)
         return self._transactions
 
+    def _goes_on(self, speaker: str) -> None:
+        """The session began elsewhere, or `speaker` says something again: not all of its subscriptions are known."""
+        for side in (CLIENT, SERVER):
+            self._credit_of(side).stop()
+        if speaker == CLIENT:
+            self._transactions_lost()
+
     def _transactions_lost(self) -> None:
         self._unheard = True
         if self._transactions is not None:
@@ -111,8 +118,8 @@ class ChannelWitness:
         elif isinstance(control, CommandPoint):
             stream = self._stream(speaker)
             self.content.pointed(control, stream.next)
-            if speaker == CLIENT and (control.command_id or 0) != (stream.next or 0):
-                self._transactions_lost()  # a session goes on that began elsewhere, or says something again
+            if (control.command_id or 0) != (stream.next or 0):
+                self._goes_on(speaker)
             stream.command_point(control)
         elif isinstance(control, KnownCompleted):
             self._stream(speaker).known_completed(control)
@@ -122,6 +129,8 @@ class ChannelWitness:
             self._stream(other).expected(control)
         elif isinstance(control, Flush):
             self.content.flushed(control)
+            if control.expected and not any(each.next for each in self._streams.values()):
+                self._goes_on(CLIENT)  # who asks that before anything was said has state of the session
             self._stream(speaker).flush(FLUSH_EXPECTED if control.expected else FLUSH)
         elif isinstance(control, Gap):
             self._stream(speaker).gap(control)

@@ -27,7 +27,7 @@ class Grant:
     __slots__ = ("ended", "limits", "since", "told", "used", "window")
 
     def __init__(self) -> None:
-        self.window = False
+        self.window = True  # until message.set-flow-mode says otherwise
         self.limits: list[int | None] = [0, 0]
         self.used: list[int] = [0, 0]
         self.since: list[int | None] = [0, 0]
@@ -69,7 +69,7 @@ class CreditWitness:
         if found is None:
             return
         if isinstance(command, Flow):
-            self._flow(found, 1 if command.unit else 0, command.value or 0)
+            self._flow(found, 1 if command.unit else 0, INFINITE if command.value is None else command.value)
         elif isinstance(command, SetFlowMode):
             window = command.flow_mode == 1
             if window != found.window and (any(found.used) or found.limits != [0, 0]):

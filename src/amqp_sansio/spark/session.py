@@ -48,6 +48,14 @@ OF_A_LOCAL_JVM: Final[dict[str, str]] = {
 }
 """Settings that are fixed when the JVM starts, or only make sense on one machine."""
 
+TRIES: Final = 4
+"""How often a task is tried on this machine."""
+
+QUICK: Final = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1"}
+"""For short work: the JVM compiles with its quick compiler only, which takes a third off the first minute and costs later."""
+SHORT_OCTETS: Final = 64 * 1024 * 1024
+"""Octets of captures up to which the work is short."""
+
 _LOOPBACK: Final[dict[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 _LOCAL: Final = re.compile(r"local(-cluster)?(\[.*\])?")
@@ -97,9 +105,10 @@ def open_session(
             # Workers start `python3` from PATH otherwise, which may be another one without our libraries.
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            _let_workers_import_us()
         else:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = builder.master(master)
+        builder = builder.master(_tolerant(master))
         chosen = {**OF_THE_WORK, **OF_A_LOCAL_JVM, **(_LOOPBACK if local else {}), **(settings or {})}
         chosen["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile={_LOGGING.as_uri()}"
     for name, value in chosen.items():
@@ -111,6 +120,20 @@ def open_session(
     if not _LOCAL.fullmatch(master):
         ship(spark)
     return spark
+
+
+def _let_workers_import_us() -> None:
+    """Workers find this package where this process has it, also when it is not installed."""
+    root = str(Path(__file__).resolve().parents[2])
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if root not in known:
+        os.environ["PYTHONPATH"] = os.pathsep.join([root, *[each for each in known if each]])
+
+
+def _tolerant(master: str) -> str:
+    """A local master that tries a task again when its worker was killed, as clusters do: local[N] alone never does."""
+    found = re.fullmatch(r"local(?:\[([0-9*]+)\])?", master)
+    return f"local[{found.group(1) or 1},{TRIES}]" if found else master
 
 
 def prepare(spark: SparkSession) -> SparkSession:

@@ -247,7 +247,8 @@ class HostMachine(RuleBasedStateMachine):
         host, store = self.host, self.store
         durable = {name: queue for name, queue in host.queues.items() if queue.durable}
         assert store.queues == {
-            name: queue.alternate.name if queue.alternate is not None else "" for name, queue in durable.items()
+            name: queue.alternate.name if queue.alternate is not None and queue.alternate.durable else ""
+            for name, queue in durable.items()
         }
         assert set(store.exchanges) == {
             name for name, exchange in host.exchanges.items() if exchange.durable and not name.startswith("amq.")

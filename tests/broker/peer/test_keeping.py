@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.broker.harness import World, bodies
 from tests.broker.restarts import JOURNAL, XID, again, consume, declared, publish, resumed, say, stored
 
 from amqp_sansio import RangeSet
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.operations import Opened, SessionLeft
-from amqp_sansio.events import CommandsCompleted, ResultReceived, SessionAttached, TransferReceived
+from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived, SessionAttached, TransferReceived
 from amqp_sansio.spec import dtx, message, queue, tx
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import XaResult
@@ -115,15 +116,18 @@ def test_a_session_at_work_on_a_branch_is_not_kept() -> None:
     assert (then.broker.sessions, then.broker.host().queues["q"].messages) == ({}, 0)
 
 
-def test_a_session_whose_queue_was_deleted_hears_of_it() -> None:
+@pytest.mark.parametrize("again_declared", [False, True])
+def test_a_session_whose_queue_was_deleted_hears_of_it(again_declared: bool) -> None:
     world, client, session = declared(timeout=300)
     consume(client, session)
     client.cut()
     snapshot = world.broker.snapshot()
     world.broker.host().delete_queue("q")
+    if again_declared:
+        world.broker.host().declare_queue("q", durable=True)
     then = World(broker=Broker.restore(snapshot, stored(world), config=JOURNAL))
     client, session = resumed(then, session)
-    assert "resource-deleted" in str(client.events) or "408" in str(client.events)
+    assert [event.error_code for event in client.all(ExceptionReceived)] == [408]
 
 
 def test_a_kept_session_ends_in_its_time() -> None:

@@ -157,6 +157,19 @@ def test_damage_of_a_file_is_a_row() -> None:
     assert found["violations"][0]["offset"] == 99
 
 
+JMS = json.loads((DATA / "jms" / "expected.json").read_text())
+
+
+@pytest.mark.parametrize("name", sorted(JMS))
+def test_recordings_of_the_java_client_give_the_verbs_expected(name: str) -> None:
+    found = tables_of(str(DATA / "jms" / name))
+    for speaker, column in (("C", "verbs_by_client"), ("S", "verbs_by_server")):
+        verbs: Counter[str] = Counter()
+        for row in found["connections"]:
+            verbs.update(dict(row[column]))  # type: ignore[call-overload]
+        assert verbs == JMS[name]["operations"][speaker]
+
+
 def recordings() -> list[tuple[str, int, int, int]]:
     if not SHARED.is_dir():
         return []

@@ -21,6 +21,8 @@ from amqp_sansio.errors import AmqpError
 
 CLOSE_TIMEOUT: Final = 10.0
 """Seconds that a clean end may take, before the socket is just closed."""
+MANY: Final = 256 * 1024
+"""Octets that wait to be written, from which on a publisher writes them first."""
 
 
 class Connection:
@@ -69,9 +71,13 @@ class Connection:
         return Session(self.client.open_session(name, timeout), wait, self.writable, self._close_timeout)
 
     async def writable(self) -> None:
-        """Waits until the socket takes octets."""
+        """Waits until the socket takes octets, when there are many."""
         wire = self._wire
-        if wire is not None and not wire.writable.is_set():
+        if wire is None:
+            return
+        if self.client.machine.bytes_to_send >= MANY:
+            wire.transmit()
+        if not wire.writable.is_set():
             await wire.writable.wait()
 
     # --- the background ------------------------------------------------------------------------------------------------------
@@ -110,7 +116,7 @@ class Connection:
             async with asyncio.timeout(limit):
                 _, wire = await loop.create_connection(
                     lambda: Wire(self.client), endpoint.host, endpoint.port, ssl=tls,
-                    server_hostname=endpoint.host if tls else None, happy_eyeballs_delay=0.25,
+                    server_hostname=endpoint.host if tls else None,
                 )  # fmt: skip
                 self._wire = wire
                 await self._opened(wire)

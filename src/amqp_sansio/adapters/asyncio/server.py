@@ -78,11 +78,15 @@ class Server(Generic[G]):
 
     def _turn(self) -> None:
         self._scheduled = False
-        for _ in range(TURN):
-            if self.host.next_event() is None:
-                break
-        else:
+        try:
+            for _ in range(TURN):
+                if self.host.next_event() is None:
+                    break
+            else:
+                self.wake()
+        except BaseException:  # of a server of one's own: told to the loop, and the others go on
             self.wake()
+            raise
         loop = asyncio.get_running_loop()
         due = self.host.tick(loop.time())
         self.settle()

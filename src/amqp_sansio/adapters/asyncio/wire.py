@@ -82,7 +82,9 @@ class Wire(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._client.machine.finished:
+        if self._client.closed is not None and not self.writable.is_set():
+            transport.abort()  # it is over, and nobody takes what is left
+        elif self._client.machine.finished:
             transport.close()
         elif due is not None:
             self._timer = self._loop.call_at(due, self.transmit)

@@ -143,8 +143,8 @@ class Driver:
                 with self._changed:
                     now = time.monotonic()
                     due = self._turn(now, until)
-                    if (self.client.machine.finished and not self._outbox) or self._stopped:
-                        return
+                    if self.client.machine.finished or self.client.closed is not None or self._stopped:
+                        return  # what the socket did not take now, nobody waits for
                     writing = selectors.EVENT_WRITE if self._outbox else 0
                     more = isinstance(connected, ssl.SSLSocket) and connected.pending() > 0
                 selector.modify(connected, selectors.EVENT_READ | writing)

@@ -23,6 +23,8 @@ from amqp_sansio.errors import AmqpError
 
 CLOSE_TIMEOUT: Final = 10.0
 """Seconds that a clean end may take, before the socket is just closed."""
+MANY: Final = 256 * 1024
+"""Octets that wait to be written, from which on a publisher waits for that."""
 
 
 class Connection:
@@ -49,8 +51,10 @@ class Connection:
         return Session(self.client.open_session(name, timeout), wait, self.writable, self._close_timeout)
 
     async def writable(self) -> None:
-        """Waits until the socket takes octets."""
+        """Waits until the socket takes octets, when there are many."""
         wire = self._wire
+        if wire is not None and self.client.machine.bytes_to_send >= MANY:
+            wire.hold()
         if wire is not None and not wire.writable.is_set():
             await wire.writable.wait()
         else:

@@ -93,11 +93,11 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
     session = Session.restore(plain["session"], profile=Profile(**plain["profile"]), limits=Limits(**plain["limits"]))
     holder = Holder(broker, None, site, (host.name, plain["identity"], plain["name"]), session)
     for name in plain["owned"]:
-        if name in host.queues:
+        if name in rebuilding.queues:
             host.declare_queue(name, exclusive=True, owner=holder)
     failing = plain["failing"]
     for destination, name, exclusive in plain["consumers"]:
-        if name in host.queues:
+        if name in rebuilding.queues:
             subscriber = session.subscribers[destination]
             holder.consumers[destination] = Consumer(holder, name, subscriber, exclusive)
         else:
@@ -108,7 +108,9 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
     if plain["published"] is not None:
         holder.tx = Work(host, host.limits)
         for number, queues in plain["published"]:
-            holder.tx.hold(rebuilding.messages[number], [host.queues[name] for name in queues if name in host.queues])
+            holder.tx.hold(
+                rebuilding.messages[number], [rebuilding.queues[name] for name in queues if name in rebuilding.queues]
+            )
         holder.tx.accepted += [record.entry for record in holder.pledged.values()]
     holder.accepts.update(RangeSet(plain["accepts"]))
     for code, ranges in plain["rejects"]:

@@ -25,7 +25,10 @@ class Site:
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.host: Final = VirtualHost(name, broker.journals, broker.limits, broker.intake, broker.config.error_codes)
-        self.coordinator: Final = Coordinator(self.host, broker.journals, broker.limits)
+        config = broker.config
+        self.coordinator: Final = Coordinator(
+            self.host, broker.journals, broker.limits, config.branch_timeout, config.most_branch_timeout
+        )
         self.subscribers = 0
         """Subscriptions to its queues."""
         self._flushing: Final[dict[Queue, dict[Consumer, None]]] = {}

@@ -181,7 +181,8 @@ class ConnectionReplay:
 
     def snapshot(self) -> bytes:
         """What it remembers, as octets that `restore` takes in any process with the same version of the encoding."""
-        for recorder in self._recorders.values():
+        for talk, recorder in self._recorders.items():
+            talk.conversation.tidy()
             recorder.forget_read()
         own = self._recorders, self._order, self._capture, self._ends, self._first, self._key
         return write((self._listener.state(), own), self._given())

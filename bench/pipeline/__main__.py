@@ -1,0 +1,211 @@
+"""`make bench-spark`: x1, x4 and x16 of generated captures through the pipeline, medians, and the targets met or missed.
+
+Each way runs in a fresh process, is warmed up on a small capture and then measured: five turns at x1, three above.
+With --octets and --sizes it runs smaller.  Exit code 0 when every target that could be measured is met, else 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from bench.traffic import make
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+WARM_UP_OCTETS: Final = 2_000_000
+MEGA: Final = 1_000_000
+
+
+class Figure(NamedTuple):
+    """Medians over the turns: seconds, CPU seconds; the peak of a Python worker over all turns, in octets."""
+
+    wall: float
+    cpu: float
+    worker: int
+    turns: int
+
+
+class Target(NamedTuple):
+    """What was to be reached; `reached` is None where it could not be measured."""
+
+    label: str
+    target: float
+    at_most: bool
+    reached: float | None
+
+    @property
+    def met(self) -> bool | None:
+        """Whether it was; None: not measured."""
+        if self.reached is None:
+            return None
+        return self.reached <= self.target if self.at_most else self.reached >= self.target
+
+
+def say(text: str) -> None:
+    """A word on the progress."""
+    print(f"  [{time.strftime('%H:%M:%S')}, load {os.getloadavg()[0]:.1f}] {text}", file=sys.stderr, flush=True)
+
+
+class Bench:
+    """Captures and measurements, in one folder."""
+
+    def __init__(self, folder: Path, octets: int, connections: int) -> None:
+        self.folder: Final = folder
+        self.octets: Final = octets
+        self.connections: Final = connections
+
+    def capture(self, times: int, skew: float = 0.0) -> Path:
+        """A capture of so many times the octets, made once; alone in its folder, so that a stream can read it."""
+        name = f"x{times}-{self.octets}-{self.connections}-{skew}"
+        path = self.folder / name / "traffic.pcap"
+        if not path.exists():
+            say(f"making {name}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            make(path.with_suffix(".new"), times * self.octets, connections=self.connections, skew=skew)
+            path.with_suffix(".new").rename(path)
+        return path
+
+    def rotated(self, times: int, octets: int) -> list[Path]:
+        """The same capture as files of about so many octets, as a capture program that rotates leaves them."""
+        whole = self.capture(times)
+        folder = whole.parent.with_name(f"{whole.parent.name}-rotated")
+        if not folder.exists():
+            say(f"rotating {whole.parent.name}")
+            new = folder.with_suffix(".new")
+            shutil.rmtree(new, ignore_errors=True)
+            new.mkdir()
+            cut(whole, new, octets)
+            new.rename(folder)
+        return sorted(folder.iterdir())
+
+    def measure(self, way: str, captures: list[Path], turns: int, master: str = "local[2]") -> Figure | None:
+        """Runs one way in a fresh process; None when it cannot run here."""
+        if way == "tshark" and shutil.which("tshark") is None:
+            return None
+        warm_up = self.folder / "warm-up" / "traffic.pcap"
+        if not warm_up.exists():
+            warm_up.parent.mkdir(parents=True, exist_ok=True)
+            make(warm_up, WARM_UP_OCTETS, connections=8)
+        say(f"{way} on {captures[0].parent.name}{'' if way in ('plain', 'tshark') else f', {master}'}, {turns} turns")
+        words = [sys.executable, "-m", "bench.pipeline.work", way, *map(str, captures), "--turns", str(turns)]
+        words += ["--master", master, "--warm-up", str(warm_up)]
+        path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+        done = subprocess.run(
+            words, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True, check=True
+        )
+        turns_ = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        figure = Figure(
+            statistics.median([each["wall"] for each in turns_]),
+            statistics.median([each["cpu"] for each in turns_]),
+            max([each["worker"] for each in turns_]),
+            len(turns_),
+        )
+        size = sum(path.stat().st_size for path in captures) / MEGA
+        print(
+            f"{way:7} {captures[0].parent.name:32.32} {'' if way in ('plain', 'tshark') else master:9} {size:8.0f} MB"
+            f" {figure.wall:8.1f} s {figure.cpu:8.1f} CPU s {size / figure.wall:7.1f} MB/s {size / figure.cpu:7.1f} MB/CPU s"
+            f" {figure.worker / MEGA:6.0f} MB a worker",
+            flush=True,
+        )
+        return figure
+
+
+def cut(path: Path, folder: Path, octets: int) -> None:
+    """Copies a little-endian pcap into files of about so many octets."""
+    with open(path, "rb") as stream:
+        head = stream.read(24)
+        number, out, written = 0, None, octets
+        while record := stream.read(16):
+            if written >= octets:
+                if out is not None:
+                    out.close()
+                out = open(folder / f"traffic-{number:05}.pcap", "wb")  # noqa: SIM115 -- closed above and below
+                out.write(head)
+                number, written = number + 1, 0
+            size = int.from_bytes(record[8:12], "little")
+            assert out is not None
+            out.write(record + stream.read(size))
+            written += 16 + size
+        if out is not None:
+            out.close()
+
+
+def targets(bench: Bench, sizes: list[int], turns: dict[int, int], rotation: int) -> Iterator[Target]:
+    """Measures everything and compares."""
+    two: dict[int, Figure] = {}
+    plain: dict[int, Figure] = {}
+    workers: dict[str, int] = {}
+    for times in sizes:
+        captures = [bench.capture(times)]
+        found = bench.measure("batch", captures, turns[times])
+        alone = bench.measure("plain", captures, turns[times])
+        assert found is not None
+        assert alone is not None
+        two[times], plain[times] = found, alone
+        workers[f"x{times}"] = found.worker
+    small, large = sizes[0], sizes[-1]
+    middle = sizes[-2] if len(sizes) > 1 else small
+    one = bench.measure("batch", [bench.capture(middle)], turns[middle], "local[1]")
+    first = bench.measure("batch", [bench.capture(small)], turns[small], "local[1]") if small != middle else one
+    shark = bench.measure("tshark", [bench.capture(small)], turns[small])
+    skewed = bench.measure("batch", [bench.capture(middle, 0.9)], turns[middle])
+    stream = bench.measure("stream", bench.rotated(middle, rotation), turns[middle])
+    assert one is not None
+    assert first is not None
+    assert skewed is not None
+    assert stream is not None
+    workers["one connection with 90 %"] = skewed.worker
+    workers["stream"] = stream.worker
+    growth = two[large].wall / two[middle].wall * 4 / (large / middle) if large != middle else None
+    yield Target(f"time grows from x{middle} to x{large} by (as if by 4)", 4.2, True, growth)
+    for times in sizes:
+        if times * bench.octets >= 600 * MEGA or times == large:
+            yield Target(f"CPU of Spark / CPU of one plain process, x{times}", 1.3, True, two[times].cpu / plain[times].cpu)
+    yield Target(f"local[2] is faster than local[1] by, x{middle}", 1.6, False, one.wall / two[middle].wall)
+    for what, octets in workers.items():
+        yield Target(f"MB of RssAnon of a Python worker, {what}", 200, True, octets / MEGA)
+    yield Target(
+        f"all tables on one core / tshark -T fields, x{small}, time", 1.0, False, shark.wall / first.wall if shark else None
+    )
+    yield Target(f"throughput of the stream / of the batch, x{middle}", 0.5, False, two[middle].wall / stream.wall)
+
+
+def main() -> int:
+    """Prints figures and targets."""
+    parser = argparse.ArgumentParser(prog="make bench-spark", description=__doc__)
+    parser.add_argument("--octets", type=int, default=150 * MEGA, help="octets of x1 (150000000)")
+    parser.add_argument("--sizes", default="1,4,16", help="times that, between commas (1,4,16)")
+    parser.add_argument("--connections", type=int, default=64, help="connections in each capture (64)")
+    parser.add_argument("--turns", type=int, default=None, help="turns of each measurement (5 at the smallest, 3 above)")
+    parser.add_argument("--rotation", type=int, default=32 * MEGA, help="octets of a file that the stream reads (32000000)")
+    parser.add_argument("--folder", type=Path, default=ROOT / "out" / "bench-spark", help="where captures are kept")
+    given = parser.parse_args()
+    sizes = sorted(int(word) for word in given.sizes.split(","))
+    turns = {times: given.turns or (5 if times == sizes[0] else 3) for times in sizes}
+    given.folder.mkdir(parents=True, exist_ok=True)
+    print(f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}")
+    print(f"pyspark {version('pyspark')}, pyarrow {version('pyarrow')}")
+    print(f"{given.connections} connections, x1 is {given.octets} octets\n")
+    bench = Bench(given.folder, given.octets, given.connections)
+    reached = list(targets(bench, sizes, turns, given.rotation))
+    print(f"\nload at the end {os.getloadavg()[0]:.2f}\n\n{'target':64} {'wanted':>8} {'reached':>8}")
+    for each in reached:
+        word = {True: "met", False: "MISSED", None: "not measured"}[each.met]
+        value = "" if each.reached is None else f"{each.reached:8.2f}"
+        print(f"{each.label:64} {'<=' if each.at_most else '>='} {each.target:5.1f} {value:>8} {word}")
+    return 1 if any(each.met is False for each in reached) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

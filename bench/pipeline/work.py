@@ -1,0 +1,113 @@
+"""One way of doing the work, in a process of its own: warmed up, then measured so many times; the figures as JSON lines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from bench.pipeline.usage import Peak, cpu_seconds
+
+TSHARK_FIELDS: Final = ("frame.time_epoch", "ip.src", "tcp.srcport", "amqp")
+
+
+def batch(master: str, scratch: Path) -> Callable[[list[str]], int]:
+    """`analyze` in Spark."""
+    from amqp_sansio.captures.replay.options import ReplayOptions
+    from amqp_sansio.spark.analyze import run
+    from amqp_sansio.spark.session import open_session
+
+    spark = open_session(master)
+
+    def work(captures: list[str]) -> int:
+        return sum(run(spark, captures, str(scratch / "out"), ReplayOptions()).rows.values())
+
+    return work
+
+
+def stream(master: str, scratch: Path) -> Callable[[list[str]], int]:
+    """`watch --once` in Spark, from nothing to everything."""
+    from amqp_sansio.captures.replay.options import ReplayOptions
+    from amqp_sansio.spark.session import open_session
+    from amqp_sansio.spark.watch import Watch
+
+    spark = open_session(master)
+
+    def work(captures: list[str]) -> int:
+        for each in (scratch / "out", scratch / "checkpoint"):
+            shutil.rmtree(each, ignore_errors=True)
+        folder = str(Path(captures[0]).parent)
+        return sum(
+            Watch(spark, folder, str(scratch / "out"), str(scratch / "checkpoint"), ReplayOptions())
+            .run(once=True)
+            .rows.values()
+        )
+
+    return work
+
+
+def plain(master: str, scratch: Path) -> Callable[[list[str]], int]:
+    """The same tables in this process alone."""
+    import pyarrow.dataset as ds
+
+    from amqp_sansio.captures.columns.runner import run
+    from amqp_sansio.captures.joins import end_to_end
+
+    columns = ["message_id", "direction", "connection", "stream_offset", "queue", "redelivered", "ts_ns", "last_octet_ns"]
+
+    def work(captures: list[str]) -> int:
+        rows = sum(run(captures, str(scratch / "out")).rows.values())
+        messages = ds.dataset(scratch / "out" / "messages", partitioning="hive").to_table(columns)
+        return rows + sum(1 for _ in end_to_end(messages.to_pylist()))
+
+    return work
+
+
+def tshark(master: str, scratch: Path) -> Callable[[list[str]], int]:
+    """`tshark -T fields` on the same file."""
+
+    def work(captures: list[str]) -> int:
+        words = ["tshark", "-r", captures[0], "-T", "fields"]
+        for field in TSHARK_FIELDS:
+            words += ["-e", field]
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        return done.stdout.count(b"\n")
+
+    return work
+
+
+WAYS: Final = {"batch": batch, "stream": stream, "plain": plain, "tshark": tshark}
+
+
+def main() -> None:
+    """Prints {"wall", "cpu", "rows", "worker"} for each measured turn; `worker` is the peak of any Python worker in octets."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("way", choices=WAYS)
+    parser.add_argument("captures", nargs="+")
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--turns", type=int, default=1)
+    parser.add_argument("--warm-up", default=None)
+    given = parser.parse_args()
+    scratch = Path(tempfile.mkdtemp(prefix="bench-", dir=Path(given.captures[0]).parent.parent))
+    try:
+        work = WAYS[given.way](given.master, scratch)
+        if given.warm_up:
+            work([given.warm_up])
+        for _ in range(given.turns):
+            began, used = time.perf_counter(), cpu_seconds()
+            with Peak() as peak:
+                rows = work(given.captures)
+            wall, cpu = time.perf_counter() - began, cpu_seconds() - used
+            print(json.dumps({"wall": wall, "cpu": cpu, "rows": rows, "worker": peak.octets}), flush=True)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

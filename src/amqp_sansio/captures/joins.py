@@ -1,0 +1,92 @@
+"""What is joined over connections once the tables are there: end-to-end latency of messages, branches of all sessions.
+
+As SQL for whoever has an engine (Spark, DuckDB), and as functions over rows for whoever has not; both say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from amqp_sansio.captures.schema import Column, Table, Type
+
+Row = Mapping[str, object]
+
+END_TO_END: Final = Table(
+    "end_to_end",
+    "delivery of a message that was published under the same message-id",
+    "From the first octet published to the last octet delivered; a message delivered twice has two rows.",
+    (
+        Column("message_id", Type.STRING, "UUID that its publisher gave it.", nullable=False),
+        Column("published_on", Type.LONG, "Connection of the publisher.", nullable=False),
+        Column("delivered_on", Type.LONG, "Connection of the consumer.", nullable=False),
+        Column("queue", Type.STRING, "Queue that it was delivered from; null unknown."),
+        Column("redelivered", Type.BOOL, "Whether the broker says that somebody may have had it."),
+        Column("published_ns", Type.LONG, "First octet of the publication.", "ns since 1970 UTC", nullable=False),
+        Column("delivered_ns", Type.LONG, "Last octet of the delivery.", "ns since 1970 UTC", nullable=False),
+        Column("latency_ns", Type.LONG, "`delivered_ns` - `published_ns`.", "ns", nullable=False),
+    ),
+)
+"""Of several publications under one id the latest counts that began before the delivery ended; without one there is no row."""
+
+END_TO_END_SQL: Final = """
+SELECT message_id, published_on, delivered_on, queue, redelivered, published_ns, delivered_ns,
+       delivered_ns - published_ns AS latency_ns
+FROM (
+  SELECT d.message_id, p.connection AS published_on, d.connection AS delivered_on, d.queue, d.redelivered,
+         p.ts_ns AS published_ns, d.last_octet_ns AS delivered_ns,
+         row_number() OVER (
+           PARTITION BY d.connection, d.direction, d.stream_offset
+           ORDER BY p.ts_ns DESC, p.connection DESC, p.stream_offset DESC
+         ) AS place
+  FROM messages d JOIN messages p ON p.message_id = d.message_id
+  WHERE d.direction = 'S' AND p.direction = 'C' AND p.ts_ns <= d.last_octet_ns
+) AS pairs
+WHERE place = 1
+"""
+
+BRANCHES_SQL: Final = """
+SELECT xid, min(ts_ns) AS ts_ns, max(decided_ns) AS decided_ns, count(*) AS connections,
+       sum(transfers) AS transfers, sum(accepts) AS accepts,
+       max(CASE WHEN outcome IN ('committed', 'rolled-back', 'read-only', 'timed-out', 'heuristic', 'forgotten')
+           THEN outcome END) AS outcome,
+       max(CASE WHEN in_doubt THEN 1 ELSE 0 END) = 1
+         AND max(CASE WHEN outcome IN ('committed', 'rolled-back', 'read-only', 'timed-out', 'forgotten')
+                 THEN 1 ELSE 0 END) = 0 AS in_doubt
+FROM dtx GROUP BY xid
+"""
+"""Branches over all connections: one that was prepared on a connection and decided on another is not in doubt."""
+
+
+def end_to_end(messages: Iterable[Row]) -> Iterator[dict[str, object]]:
+    """The rows of END_TO_END, made of rows of `messages`: what END_TO_END_SQL gives.  All of them are held at once."""
+    published: dict[object, list[Row]] = {}
+    delivered: list[Row] = []
+    for row in messages:
+        if row["message_id"] is not None:
+            if row["direction"] == "C":
+                published.setdefault(row["message_id"], []).append(row)
+            else:
+                delivered.append(row)
+    for row in delivered:
+        end = _whole(row, "last_octet_ns")
+        before = [each for each in published.get(row["message_id"], ()) if _whole(each, "ts_ns") <= end]
+        if before:
+            start = max(before, key=lambda each: [_whole(each, name) for name in ("ts_ns", "connection", "stream_offset")])
+            begun = _whole(start, "ts_ns")
+            yield {
+                "message_id": row["message_id"],
+                "published_on": start["connection"],
+                "delivered_on": row["connection"],
+                "queue": row["queue"],
+                "redelivered": row["redelivered"],
+                "published_ns": begun,
+                "delivered_ns": end,
+                "latency_ns": end - begun,
+            }
+
+
+def _whole(row: Row, name: str) -> int:
+    value = row[name]
+    assert isinstance(value, int)
+    return value

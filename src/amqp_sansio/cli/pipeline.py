@@ -1,0 +1,126 @@
+"""What the verbs of the data pipeline share: their arguments, and what they say at the end."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
+from amqp_sansio.cli.output import complain, json_line
+
+if TYPE_CHECKING:
+    from amqp_sansio.captures.replay.options import ReplayOptions
+    from amqp_sansio.spark.analyze import Outcome
+
+MOST_OF_A_BODY: Final = 65536
+"""Octets of a body that may be kept in a table."""
+MASTERS: Final = "local[*] (this machine), spark://host:port, yarn, k8s://..., or sc://host:port for Spark Connect"
+
+
+def tables(text: str) -> tuple[str, ...]:
+    """Names of tables between commas; "all" for every one.  ArgumentTypeError for what is none."""
+    names = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    if names == ("all",):
+        return tuple(TABLES)
+    unknown = [name for name in names if name not in TABLES]
+    if unknown or not names:
+        raise argparse.ArgumentTypeError(
+            f"no table is called {', '.join(unknown) or 'nothing'}: there are {', '.join(TABLES)}, all"
+        )
+    return tuple([name for name in TABLES if name in names])
+
+
+def payload(text: str) -> int:
+    """How much of each body is kept: none, or head:N for N octets."""
+    if text == "none":
+        return 0
+    word, _, number = text.partition(":")
+    if word == "head" and number.isascii() and number.isdigit() and 0 < int(number) <= MOST_OF_A_BODY:
+        return int(number)
+    raise argparse.ArgumentTypeError(f"{text!r} is neither none nor head:N, with N from 1 to {MOST_OF_A_BODY}")
+
+
+def add_arguments(verb: argparse.ArgumentParser) -> None:
+    """The arguments of both `analyze` and `watch`."""
+    verb.add_argument("--out", required=True, metavar="DIR", help="folder (or s3://..., gs://..., hdfs://...) for the tables")
+    verb.add_argument("--broker", metavar="NAME", help="the broker's name in the tables (its address and port)")
+    verb.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark runs: {MASTERS}")
+    verb.add_argument(
+        "--tables",
+        type=tables,
+        metavar="NAMES",
+        help=f"tables between commas, or all ({','.join(DEFAULT_TABLES)}); frames is only written when asked for",
+    )
+    verb.add_argument(
+        "--payload",
+        type=payload,
+        default=0,
+        metavar="none|head:N",
+        help="how many octets of each body to keep in messages (none)",
+    )
+    verb.add_argument("--strict", action="store_true", help="report also what deployed peers do against the letter")
+    verb.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting of Spark's")
+    verb.add_argument("--json", action="store_true", help="one JSON object at the end instead of a summary")
+
+
+def plan_of(given: argparse.Namespace) -> ReplayOptions:
+    """What the arguments ask of every replay."""
+    from amqp_sansio.captures.replay.options import ReplayOptions
+
+    return ReplayOptions(
+        ports=tuple(given.ports),
+        broker=given.broker,
+        tables=given.tables or DEFAULT_TABLES,
+        body_head=given.payload,
+        strict=given.strict,
+    )
+
+
+def setting(text: str) -> tuple[str, str]:
+    """A setting of Spark's: name=value."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def size(octets: int) -> str:
+    """Octets for people."""
+    amount = float(octets)
+    for unit in ("octets", "kB", "MB", "GB"):
+        if amount < 1000 or unit == "GB":
+            break
+        amount /= 1000
+    return f"{amount:.0f} {unit}" if unit == "octets" else f"{amount:.1f} {unit}"
+
+
+def summary(outcome: Outcome) -> str:
+    """What was published, for people."""
+    lines = [f"{outcome.out}: {outcome.files} files, {size(outcome.octets)}, in {outcome.seconds:.1f} s"]
+    for name, rows in outcome.rows.items():
+        levels = ""
+        if name == "violations" and rows:
+            levels = "  (" + ", ".join(f"{count} of level {level}" for level, count in sorted(outcome.findings.items())) + ")"
+        lines.append(f"  {name:<14}{rows:>12}{levels}")
+    return "\n".join(lines)
+
+
+def report(outcome: Outcome, as_json: bool) -> int:
+    """Prints what was published; 0, or 2 when a capture could not be read, or not to its end."""
+    if as_json:
+        said = {
+            "out": outcome.out,
+            "tables": dict(outcome.rows),
+            "findings": dict(outcome.findings),
+            "files": outcome.files,
+            "octets": outcome.octets,
+            "seconds": round(outcome.seconds, 3),
+        }
+        sys.stdout.write(json_line(said) + "\n")
+    else:
+        sys.stdout.write(summary(outcome) + "\n")
+    damage = outcome.findings.get("damage", 0)
+    if damage:
+        complain(f"{damage} place{'' if damage == 1 else 's'} in the captures cannot be read: see level damage in violations")
+    return 2 if damage else 0

@@ -1,0 +1,42 @@
+"""`amqp-sansio watch`: captures to tables as they are written."""
+
+from __future__ import annotations
+
+import argparse
+
+from amqp_sansio.cli.output import complain
+from amqp_sansio.cli.pipeline import plan_of, report
+
+
+def watch(given: argparse.Namespace) -> int:
+    """Follows the folder until it is told to stop (or, with --once, until everything has been read) and publishes."""
+    from amqp_sansio.spark.session import QUICK, open_session, require_extra
+
+    require_extra()
+    from amqp_sansio.spark.place import Place
+    from amqp_sansio.spark.progress import Progress
+    from amqp_sansio.spark.quiet import quiet
+    from amqp_sansio.spark.sources import Newest
+    from amqp_sansio.spark.watch import Watch
+
+    newest = Newest(given.folder)
+    plan = plan_of(given)
+    place = Place(given.out)
+    place.open()
+    place.discard()
+    with quiet():
+        spark = open_session(given.master, settings={**(QUICK if given.once else {}), **dict(given.conf)})
+        try:
+            closed = given.closed or "newest"
+            if given.once and given.closed is None:
+                # Everything that is there, but for a file that grows before our eyes: what comes later would never be read.
+                growing = newest.growing()
+                closed = "newest" if growing else "all"
+                if growing:
+                    complain(f"{growing} is still being written to: it is left for the next time")
+            stream = Watch(spark, given.folder, given.out, given.checkpoint, plan, options={"closed": closed})
+            with Progress(spark, f"amqp-sansio: {given.folder}", count=stream.count):
+                outcome = stream.run(once=given.once)
+        finally:
+            spark.stop()
+    return report(outcome, given.json)

@@ -1,0 +1,49 @@
+"""What Spark says when something fails, in one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.spark.errors import PipelineError
+
+_RAISED: Final = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Damage|Interrupt)): (.+)$", re.MULTILINE)
+_OURS: Final = ("CaptureError", "PipelineError")
+_LOST: Final = re.compile(
+    r"ExecutorLostFailure|Python worker exited unexpectedly|executor (?:lost|exited|disconnected)", re.IGNORECASE
+)
+_TIMES: Final = re.compile(r"failed (\d+) times")
+
+
+def reason_of(error: BaseException) -> str:
+    """The reason in what Spark says of a failed job: that of our code in a worker if it is in there, else the first line."""
+    text = str(error)
+    raised = [(kind, said.strip()) for kind, said in _RAISED.findall(text) if kind not in ("PythonException", "SparkException")]
+    for kind, said in raised:
+        if kind in _OURS:
+            return str(said)
+    if _LOST.search(text):
+        times = _TIMES.search(text)
+        return f"an executor or its Python worker was killed{f', {times.group(1)} times' if times else ''}: out of memory?"
+    if raised:
+        kind, said = raised[-1]
+        return f"{kind}: {said}"
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+@contextmanager
+def told(doing: str) -> Iterator[None]:
+    """Whatever Spark raises inside becomes a PipelineError: `doing`, and the reason, in one sentence."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except CaptureError as error:
+        raise PipelineError(str(error)) from error
+    except (PySparkException, Py4JError, OSError) as error:
+        raise PipelineError(f"{doing}: {reason_of(error)}") from error

@@ -1,0 +1,80 @@
+"""One connection in a stream: its replay sleeps in the state store between the batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
+
+from amqp_sansio.captures.columns.replay import ConnectionReplay
+from amqp_sansio.captures.columns.schema import PACKETS_ARROW
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.spark.envelope import SCHEMA, Envelope, Sealer
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import ValueState
+
+STATE: Final = "replay"
+"""The name of the state variable."""
+STATE_SCHEMA: Final = "snapshot binary"
+BATCH_ROWS: Final = 4096
+"""Packets that a replay is fed with at a time."""
+
+
+class Follower(StatefulProcessor):
+    """What `transformWithStateInPandas` does with the packets of a connection in a batch of the stream."""
+
+    def __init__(self, plan: ReplayOptions) -> None:
+        self._plan: Final = plan
+        self._state: ValueState | None = None
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called once in each task."""
+        self._state = handle.getValueState(STATE, STATE_SCHEMA)
+
+    def handleInputRows(  # noqa: N802 -- Spark's name
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """The packets of one connection, which come in any order within a batch; gives envelopes."""
+        assert self._state is not None
+        slept = self._state.get() if self._state.exists() else None
+        replay = ConnectionReplay(self._plan) if slept is None else ConnectionReplay.restore(slept[0], self._plan)
+        sealer = Sealer()
+        for batch in in_order(rows):
+            full = list(sealer.add(replay.feed(batch)))
+            if full:
+                yield as_frame(full)
+        self._state.update((replay.snapshot(),))
+        rest = list(sealer.rest())
+        if rest:
+            yield as_frame(rest)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def in_order(frames: Iterable[pd.DataFrame]) -> Iterator[pa.RecordBatch]:
+    """The packets of one connection in one batch, sorted as a replay wants them."""
+    batches = [pa.RecordBatch.from_pandas(frame, schema=PACKETS_ARROW, preserve_index=False) for frame in frames]
+    table = pa.Table.from_batches(batches, PACKETS_ARROW)
+    order = [(name, "ascending") for name in ("ts_ns", "file_id", "offset")]
+    yield from table.sort_by(order).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def as_frame(envelopes: list[Envelope]) -> pd.DataFrame:
+    """Envelopes as pandas has them."""
+    return pd.DataFrame(envelopes, columns=SCHEMA.names)
+
+
+def awake(plan: ReplayOptions, snapshots: Iterable[bytes]) -> Iterator[Envelope]:
+    """What connections that are still open would say if they ended now."""
+    sealer = Sealer()
+    for snapshot in snapshots:
+        yield from sealer.add(ConnectionReplay.restore(snapshot, plan).finish())
+    yield from sealer.rest()

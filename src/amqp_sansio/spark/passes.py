@@ -1,0 +1,92 @@
+"""The pass over packets: by connection, in order, through the replay, into files of all tables at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from amqp_sansio.captures.columns.replay import ConnectionReplay
+from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.spark.envelope import ENVELOPE, Sealer, as_batch, envelopes_in, unseal
+from amqp_sansio.spark.writer import FILES, Written, write_envelopes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ORDER: Final = ("connection", "ts_ns", "file_id", "offset")
+"""What packets are sorted by: every connection by itself, as it happened."""
+
+
+def replayed(packets: DataFrame, options: ReplayOptions, partitions: int) -> DataFrame:
+    """Envelopes of everything that the connections in these packets said.
+
+    One exchange and one sort: grouping is satisfied by the order that the replay needs anyway.  A group is read batch by batch,
+    so memory does not grow with a connection.
+    """
+
+    def replay(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        machine = ConnectionReplay(options)
+        sealer = Sealer()
+        for batch in batches:
+            full = list(sealer.add(machine.feed(batch)))
+            if full:
+                yield as_batch(full)
+        full = list(sealer.add(machine.finish()))
+        yield as_batch([*full, *sealer.rest()])
+
+    ordered = packets.repartition(partitions, ORDER[0]).sortWithinPartitions(*ORDER)
+    return ordered.groupBy(ORDER[0]).applyInArrow(replay, ENVELOPE)
+
+
+def write_tables(records: DataFrame, place: str, prefix: str) -> list[Written]:
+    """Runs the pass: the records of all tables into Parquet files below `place`, on the executors; gives the list of files."""
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return write_envelopes(batches, place, prefix)
+
+    return [Written(*row) for row in records.mapInArrow(write, FILES).collect()]
+
+
+def split(records: DataFrame, tables: Iterable[str]) -> dict[str, DataFrame]:
+    """The tables in a frame of envelopes.  The pass is run once, when the first of them is asked for, and kept on disk."""
+    from pyspark import StorageLevel
+
+    kept = records.persist(StorageLevel.DISK_ONLY)
+    return {table: _opened(kept, table) for table in tables}
+
+
+def _opened(records: DataFrame, table: str) -> DataFrame:
+    def open_envelopes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for envelope in envelopes_in(batches):
+            yield unseal(envelope.table, envelope.data)
+
+    return records.where(records["table"] == table).mapInArrow(open_envelopes, TABLES[table].ddl)
+
+
+def read_tables(spark: SparkSession, folder: str, tables: Iterable[str]) -> Mapping[str, DataFrame]:
+    """Tables that were published in `folder`, with their columns as they are documented."""
+    found = {}
+    for name in tables:
+        table = TABLES.get(name, END_TO_END)
+        written = spark.read.schema(table.ddl).option("basePath", f"{folder}/{name}").parquet(f"{folder}/{name}")
+        found[name] = written.select(*table.names)
+    return found
+
+
+def ask_worker(spark: SparkSession) -> tuple[str, str]:
+    """Asks a Python worker for its version, and where it has our package from."""
+
+    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import platform
+
+        import amqp_sansio
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"python": [platform.python_version()], "ours": [str(amqp_sansio.__file__)]})
+
+    python, ours = spark.range(1).mapInArrow(answer, "python string, ours string").collect()[0]
+    return str(python), str(ours)

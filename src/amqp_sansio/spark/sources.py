@@ -1,0 +1,84 @@
+"""Packets of captures as frames, through the data source `amqp_capture`; and what can be seen to be wrong beforehand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import closed_in, found, local, names_in
+from amqp_sansio.captures.pcap import MAGICS
+from amqp_sansio.captures.pcapng import MAGIC
+from amqp_sansio.captures.reader import no_capture, open_capture
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_MAGIC_OCTETS: Final = 4
+
+
+def read_packets(spark: SparkSession, captures: Sequence[str], options: Mapping[str, str] | None = None) -> DataFrame:
+    """The packets of these files, folders and patterns; `options` are those of `amqp_capture`."""
+    from amqp_sansio.spark.source import NAME, register
+
+    register(spark)
+    return spark.read.format(NAME).options(**(options or {})).load([str(each) for each in captures])
+
+
+def stream_packets(spark: SparkSession, folder: str, options: Mapping[str, str] | None = None) -> DataFrame:
+    """The packets of the files that come into this folder."""
+    from amqp_sansio.spark.source import NAME, register
+
+    register(spark)
+    return spark.readStream.format(NAME).options(**(options or {})).load(folder)
+
+
+def files_of(captures: Sequence[str]) -> list[str]:
+    """The files that are meant, if there is work in them.
+
+    CaptureError when one is not there or cannot be opened, and when none of them is a capture.  One that is none among others
+    is no error: it becomes a row in `violations`, and the others are read.
+    """
+    files = found(captures)
+    reasons = [_why_not(path) for path in files]
+    if all(reasons):
+        raise CaptureError(files[0], 0, 0, str(reasons[0]))
+    return files
+
+
+def _why_not(path: str) -> str | None:
+    """Why the file is no capture; None when it is one.  CaptureError when it cannot be opened."""
+    with open_capture(path) as stream:
+        try:
+            magic = stream.read(_MAGIC_OCTETS)
+        except OSError as error:
+            return str(error)
+    return None if magic in MAGICS or magic == MAGIC else no_capture(magic)
+
+
+def octets_of(files: Sequence[str]) -> int:
+    """How large these files are together."""
+    return sum(os.path.getsize(each) for each in files)
+
+
+class Newest:
+    """The newest file of a folder: whether somebody is still writing to it shows when it is looked at twice."""
+
+    def __init__(self, folder: str) -> None:
+        """CaptureError when the folder cannot be read."""
+        self._folder: Final = local(folder)
+        closed_in(self._folder, "all")
+        self._seen: Final = self._state()
+
+    def _state(self) -> tuple[str, int, int] | None:
+        names = names_in(self._folder)
+        if not names:
+            return None
+        about = os.stat(os.path.join(self._folder, names[-1]))
+        return names[-1], about.st_size, about.st_mtime_ns
+
+    def growing(self) -> str | None:
+        """Its name, when it has changed since, or another one is the newest now; None when it has been left alone."""
+        now = self._state()
+        return now[0] if now is not None and now != self._seen else None

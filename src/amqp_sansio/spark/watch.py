@@ -1,0 +1,187 @@
+"""`watch`: captures to tables as they are written: the work of `analyze` as a stream, exactly once, from where it stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from amqp_sansio.captures.columns.store import MANIFEST
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.spark.analyze import Outcome, outcome
+from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.failures import reason_of, told
+from amqp_sansio.spark.following import followed, open_records
+from amqp_sansio.spark.joined import SOURCE, write_end_to_end
+from amqp_sansio.spark.manifest import manifest_of
+from amqp_sansio.spark.output import OPEN, Output
+from amqp_sansio.spark.passes import read_tables, write_tables
+from amqp_sansio.spark.place import STREAM, Place
+from amqp_sansio.spark.session import prepare
+from amqp_sansio.spark.sources import stream_packets
+from amqp_sansio.spark.writer import write_empty
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+MARKER: Final = "_amqp-sansio.json"
+"""In the checkpoint: which stream it is of, and what that was asked for."""
+TRIGGER: Final = "10 seconds"
+"""How often a stream looks for files.  A batch costs a second whatever is in it, so more often is dear."""
+RESTARTS: Final = 4
+"""Failures in a row, without a batch done between them, after which a stream is given up."""
+FIRST_PAUSE: Final = 1.0
+"""Seconds before the first restart; each further one waits twice as long."""
+
+
+class Watch:
+    """A stream over the capture files that come into `folder`, into the tables at `out`.
+
+    What it has done is remembered in `checkpoint`; both belong together.  PipelineError when they do not, when the stream was
+    started with another plan, or when it fails again and again.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: str,
+        out: str,
+        checkpoint: str,
+        plan: ReplayOptions | None = None,
+        *,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self._spark: Final = prepare(spark)
+        self._folder: Final = folder
+        self._checkpoint: Final = checkpoint.rstrip("/")
+        self._plan: Final = plan or ReplayOptions()
+        self._options: Final = options
+        self._place: Final = Place(out)
+        self._output: Output | None = None
+        self._stop: Final = threading.Event()
+        self._batches = 0
+
+    def count(self) -> tuple[int, int]:
+        """Nothing is known of how much will come: no tasks to count."""
+        return 0, 0
+
+    def stop(self) -> None:
+        """Ends the stream after the batch it is at; `run` then publishes."""
+        self._stop.set()
+
+    def run(self, once: bool = False, trigger: str = TRIGGER) -> Outcome:
+        """Follows the folder until `stop` (or, with `once`, until everything there has been read), then publishes.
+
+        SIGINT and SIGTERM stop it, if it runs in the main thread.
+        """
+        began = time.monotonic()
+        self._place.open()
+        try:
+            self._belong_together()
+            self._place.clear()
+            with _on_signals(self.stop):
+                self._supervise(once, trigger)
+            with told("the open connections cannot be written"):
+                self._settle()
+        finally:
+            self._place.discard()
+        return outcome(self._spark, self._place.name, self._plan, self._place.published(), began)
+
+    def start(self, once: bool, trigger: str = TRIGGER) -> StreamingQuery:
+        """Starts the query, or starts it again."""
+        self._output = Output(self._place)
+        packets = stream_packets(self._spark, self._folder, self._options)
+        writer = followed(packets, self._plan).writeStream.foreachBatch(self._output)
+        writer = writer.option("checkpointLocation", self._checkpoint).outputMode("append")
+        return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)).start()
+
+    def _supervise(self, once: bool, trigger: str) -> None:
+        """Runs the query, again when it fails: a source that crashes ends a query, and the next one goes on where it was."""
+        failures = 0
+        while not self._stop.is_set():
+            with told("the stream cannot be started"):
+                query = self.start(once, trigger)
+            output = self._output
+            assert output is not None
+            try:
+                while query.isActive and not self._stop.is_set():
+                    query.awaitTermination(1)
+                if self._stop.is_set():
+                    output.close()
+                    query.stop()
+                query.awaitTermination()
+            except Exception as error:
+                if self._stop.is_set():
+                    return
+                failures = 0 if output.batches else failures + 1
+                if failures >= RESTARTS:
+                    raise PipelineError(f"the stream failed {failures} times: {reason_of(error)}") from error
+                self._stop.wait(FIRST_PAUSE * 2.0**failures)
+                continue
+            return
+
+    def _settle(self) -> None:
+        """Publishes: what was settled in the stream, and what is open in its state."""
+        place = self._place
+        place.forget(MANIFEST)
+        place.drop(lambda name: name.startswith(f"{OPEN}-"))
+        last = Place(self._checkpoint).last_number("commits")
+        # A batch that was written and not committed will be done again.
+        place.drop(lambda name: Output.number(name) > last)
+        if last >= 0:
+            files = write_tables(open_records(self._spark, self._checkpoint, self._plan), place.work, OPEN)
+            place.adopt(files, OPEN)
+        files = place.published()
+        have = {file.table for file in files}
+        place.adopt([write_empty(place.work, table) for table in self._plan.tables if table not in have], OPEN)
+        if SOURCE in self._plan.tables:
+            messages = read_tables(self._spark, place.name, [SOURCE])[SOURCE]
+            place.adopt(write_end_to_end(self._spark, messages, place.work), OPEN)
+        place.write(MANIFEST, manifest_of(place, place.published(), [self._folder], self._plan))
+
+    def _belong_together(self) -> None:
+        """Sees to it that output and checkpoint are of one stream, and that it was started with the same plan."""
+        out, checkpoint = self._place.name, self._checkpoint
+        memory = Place(checkpoint)
+        ours, theirs = self._place.read(STREAM), memory.read(MARKER)
+        plan = attrs.asdict(self._plan)
+        if theirs is None and ours is None:
+            if self._place.read(MANIFEST) is not None or self._place.files():
+                raise PipelineError(f"{out}: holds tables that are not of a stream; watch into another folder")
+            said = json.dumps({"stream": uuid.uuid4().hex, "folder": self._folder, "plan": plan}).encode()
+            self._place.write(STREAM, said)
+            memory.make()
+            memory.write(MARKER, said)
+            return
+        if theirs is None and not self._place.files():  # killed between the two marks
+            memory.make()
+            memory.write(MARKER, ours or b"")
+            return
+        if ours is None or theirs is None or json.loads(ours)["stream"] != json.loads(theirs)["stream"]:
+            raise PipelineError(f"{out} and the checkpoint {checkpoint} are not of the same stream")
+        before: dict[str, Any] = json.loads(theirs)["plan"]
+        changed = [name for name, value in json.loads(json.dumps(plan)).items() if before.get(name) != value]
+        if changed:
+            raise PipelineError(f"the stream was started with another {', '.join(changed)}: go on with the same, or begin anew")
+
+
+@contextmanager
+def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGINT and SIGTERM call `stop` while it is entered."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: stop()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

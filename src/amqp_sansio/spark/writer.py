@@ -1,0 +1,187 @@
+"""Parquet files of all tables at once, written where the records are: on the executors.
+
+A task writes files of names that no other attempt uses and answers with their list; what is not on the list of an attempt
+that counted is never published (see `place`).  Memory is bounded whatever the number of tables, days and brokers.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from amqp_sansio.captures.columns.store import OPEN_FILES, ROW_GROUP_OCTETS, file_schema
+from amqp_sansio.captures.tables import PARTITIONS
+from amqp_sansio.spark.envelope import envelopes_in, unseal
+
+FILES: Final = "table string, folder string, path string, rows bigint, octets bigint"
+"""The list that a task answers with, in Spark's words."""
+
+SCHEMA: Final = pa.schema(
+    [("table", pa.string()), ("folder", pa.string()), ("path", pa.string()), ("rows", pa.int64()), ("octets", pa.int64())]
+)
+BUFFERED_OCTETS: Final = 32 * 1024 * 1024
+"""Octets of records that wait in one task for their row group to fill."""
+
+
+class Written(NamedTuple):
+    """A file: its table, its folder below that of the table, its path, how many rows and octets it has."""
+
+    table: str
+    folder: str
+    path: str
+    rows: int
+    octets: int
+
+
+def filesystem(place: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a path or URI, and the path in it."""
+    if "://" in place:
+        found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(place)
+        return found
+    return fs.LocalFileSystem(), place
+
+
+def folder_of(values: Iterable[Any]) -> str:
+    """The folder of a day and a broker, named as Hive does: capture_date=2024-05-01/broker=127.0.0.1%3A5672."""
+    return "/".join(f"{name}={quote(str(value), safe='')}" for name, value in zip(PARTITIONS, values, strict=True))
+
+
+class _File:
+    """A Parquet file that grows."""
+
+    def __init__(self, system: fs.FileSystem, table: str, folder: str, path: str, schema: pa.Schema | None = None) -> None:
+        self.table, self.folder, self.path = table, folder, path
+        self.rows = 0
+        self.waiting: list[pa.RecordBatch] = []
+        self.octets = 0
+        self._system = system
+        self._stream = system.open_output_stream(path)
+        self._writer = pq.ParquetWriter(self._stream, schema or file_schema(table), compression="zstd")
+
+    def flush(self) -> None:
+        """Writes what waits as a row group."""
+        if self.waiting:
+            self._writer.write_table(pa.Table.from_batches(self.waiting))
+            self.waiting, self.octets = [], 0
+
+    def close(self) -> Written:
+        """Writes the rest and the footer."""
+        self.flush()
+        self._writer.close()
+        self._stream.close()
+        return Written(self.table, self.folder, self.path, self.rows, self._system.get_file_info(self.path).size)
+
+
+class Writer:
+    """Writes records of all tables below `place`, in files whose names begin with `prefix`."""
+
+    def __init__(self, place: str, prefix: str) -> None:
+        self._system, self._root = filesystem(place)
+        self._name: Final = f"{prefix}-{uuid.uuid4().hex[:12]}"
+        self._files: dict[tuple[str, str], _File] = {}
+        self._count = 0
+        self._waiting = 0
+
+    def add(self, table: str, batch: pa.RecordBatch) -> Iterator[Written]:
+        """Takes records in; gives files that were closed to make room."""
+        for folder, part in _parted(batch):
+            key = table, folder
+            file = self._files.get(key)
+            if file is None:
+                if len(self._files) >= OPEN_FILES:
+                    yield self._close(next(iter(self._files)))
+                file = self._files[key] = self._open(table, folder)
+            file.waiting.append(part)
+            file.rows += part.num_rows
+            file.octets += part.nbytes
+            self._waiting += part.nbytes
+            if file.octets >= ROW_GROUP_OCTETS:
+                self._flush(file)
+            while self._waiting > BUFFERED_OCTETS:
+                self._flush(max(self._files.values(), key=lambda each: each.octets))
+
+    def rest(self) -> Iterator[Written]:
+        """Closes every file."""
+        for key in list(self._files):
+            yield self._close(key)
+
+    def _open(self, table: str, folder: str) -> _File:
+        path = f"{self._root}/{table}/{folder}"
+        self._system.create_dir(path, recursive=True)
+        self._count += 1
+        return _File(self._system, table, folder, f"{path}/{self._name}-{self._count}.parquet")
+
+    def _flush(self, file: _File) -> None:
+        self._waiting -= file.octets
+        file.flush()
+
+    def _close(self, key: tuple[str, str]) -> Written:
+        file = self._files.pop(key)
+        self._waiting -= file.octets
+        return file.close()
+
+
+def _parted(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """A batch by folder, without the columns that the folder tells."""
+    rest = batch.drop_columns(list(PARTITIONS))
+    keys = pa.Table.from_batches([batch.select(list(PARTITIONS))]).group_by(list(PARTITIONS)).aggregate([])
+    several = keys.num_rows > 1
+    for key in keys.to_pylist():
+        values = [key[name] for name in PARTITIONS]
+        part = rest
+        if several:
+            mask = None
+            for name, value in zip(PARTITIONS, values, strict=True):
+                column = batch.column(name)
+                same = pc.equal(column, pa.scalar(value, column.type))
+                mask = same if mask is None else pc.and_(mask, same)
+            part = rest.filter(mask)
+        yield folder_of(values), part
+
+
+def write_envelopes(batches: Iterator[pa.RecordBatch], place: str, prefix: str) -> Iterator[pa.RecordBatch]:
+    """Writes envelopes to files; what a task of `mapInArrow` does.  Gives the list of files as rows of FILES."""
+    writer = Writer(place, prefix)
+    written: list[Written] = []
+    for envelope in envelopes_in(batches):
+        written += writer.add(envelope.table, unseal(envelope.table, envelope.data))
+    written += writer.rest()
+    yield pa.RecordBatch.from_pylist([each._asdict() for each in written], schema=SCHEMA)
+
+
+def write_empty(place: str, table: str) -> Written:
+    """A file without rows, for a table without any: it tells the columns.  It is of no day and no broker."""
+    system, root = filesystem(place)
+    system.create_dir(f"{root}/{table}", recursive=True)
+    return _File(system, table, "", f"{root}/{table}/part-00000.parquet").close()
+
+
+def write_whole(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, place: str, table: str, name: str, empty: bool = False
+) -> list[Written]:
+    """Writes batches to one file that is of no day and no broker: its place in the list; none without rows, unless `empty`."""
+    system, root = filesystem(place)
+    file: _File | None = None
+    for batch in batches:
+        if batch.num_rows:
+            file = file or _whole(system, root, table, name, schema)
+            file.waiting.append(batch.cast(schema))
+            file.rows += batch.num_rows
+            file.octets += batch.nbytes
+            if file.octets >= ROW_GROUP_OCTETS:
+                file.flush()
+    if file is None and empty:
+        file = _whole(system, root, table, name, schema)
+    return [] if file is None else [file.close()]
+
+
+def _whole(system: fs.FileSystem, root: str, table: str, name: str, schema: pa.Schema) -> _File:
+    system.create_dir(f"{root}/{table}", recursive=True)
+    return _File(system, table, "", f"{root}/{table}/{name}.parquet", schema)

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import sqlite3
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amqp_sansio.captures.joins import BRANCHES_SQL, END_TO_END, END_TO_END_SQL, end_to_end
+
+NAMES = ("message_id", "direction", "connection", "stream_offset", "ts_ns", "last_octet_ns", "queue", "redelivered")
+MESSAGES = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", None]), st.sampled_from("CS"), st.integers(1, 3), st.integers(0, 99), st.integers(0, 20),
+        st.integers(0, 30), st.sampled_from(["q", None]), st.sampled_from([0, 1]),
+    ),
+    unique_by=lambda row: row[1:4], max_size=12,
+)  # fmt: skip
+
+
+@given(MESSAGES)
+def test_the_function_and_the_sql_say_the_same(rows: list[tuple[object, ...]]) -> None:
+    """Whatever was published and delivered, the rows in Python are those of the query."""
+    base = sqlite3.connect(":memory:")
+    base.execute(f"CREATE TABLE messages ({', '.join(NAMES)})")
+    base.executemany(f"INSERT INTO messages VALUES ({', '.join('?' * len(NAMES))})", rows)
+    found = sorted(base.execute(END_TO_END_SQL).fetchall(), key=repr)
+    base.close()
+    made = list(end_to_end([dict(zip(NAMES, row, strict=True)) for row in rows]))
+    assert sorted([tuple(row.values()) for row in made], key=repr) == found
+    assert all(tuple(row) == END_TO_END.names for row in made)
+
+
+def test_a_message_published_and_delivered() -> None:
+    rows = [("a", "C", 1, 0, 10, 11, None, 0), ("a", "S", 2, 5, 30, 31, "q", 0), ("b", "S", 2, 9, 40, 41, "q", 1)]
+    (row,) = end_to_end([dict(zip(NAMES, each, strict=True)) for each in rows])
+    assert (row["published_on"], row["delivered_on"], row["latency_ns"]) == (1, 2, 21)
+
+
+def test_a_branch_that_was_decided_elsewhere_is_not_in_doubt() -> None:
+    base = sqlite3.connect(":memory:")
+    base.execute("CREATE TABLE dtx (xid, ts_ns, decided_ns, transfers, accepts, outcome, in_doubt)")
+    rows: list[tuple[object, ...]] = [("x", 1, None, 3, 0, "prepared", True), ("x", 5, 6, 0, 0, "committed", False)]
+    rows.append(("y", 2, None, 1, 1, "prepared", True))
+    base.executemany("INSERT INTO dtx VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    found = sorted(base.execute(BRANCHES_SQL).fetchall())
+    base.close()
+    assert found == [("x", 1, 6, 2, 3, 0, "committed", 0), ("y", 2, None, 1, 1, 1, None, 1)]

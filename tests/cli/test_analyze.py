@@ -1,0 +1,83 @@
+"""`amqp-sansio analyze`: what is wrong is said before Spark starts; and once with everything."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from amqp_sansio.cli.main import main
+from amqp_sansio.spark import session
+
+pytest.importorskip("pyspark", reason="the extra [spark] is not installed")
+
+ROOT = Path(__file__).resolve().parents[2]
+HELLO = str(ROOT / "src" / "amqp_sansio" / "cli" / "samples" / "hello.pcap")
+
+
+@pytest.fixture(autouse=True)
+def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(*_: object, **__: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(session, "open_session", start)
+
+
+@pytest.mark.parametrize(("capture", "words"), [
+    ("/nowhere.pcap", "/nowhere.pcap: octet 0: no such file"),
+    (__file__, f"{__file__}: octet 0: neither a pcap nor a pcapng file: it starts with 22222260"),
+    (str(ROOT / "docs" / "no*thing"), "no file has such a name"),
+])  # fmt: skip
+def test_captures_that_are_none(capture: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", capture, "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert len(error.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["analyze", HELLO, "--out", str(tmp_path / "file" / "out")]) == 2
+    assert capsys.readouterr().err == f"amqp-sansio: {tmp_path}/file/out: cannot be written: Not a directory\n"
+
+
+def test_without_the_extra(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "EXTRA", ("no_such_library",))
+    assert main(["analyze", HELLO, "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == "amqp-sansio: the pipeline needs no_such_library: pip install 'amqp-sansio[spark]'\n"
+
+
+def test_all_of_it_on_a_machine_without_java(tmp_path: Path) -> None:
+    """Good, damaged and foreign files together: the good ones are read, the others are rows, nothing else is said."""
+    whole = Path(HELLO).read_bytes()
+    (tmp_path / "cut.pcap").write_bytes(whole[: len(whole) - 7])
+    (tmp_path / "foreign.pcap").write_bytes(b"this is no capture")
+    captures = [HELLO, str(tmp_path / "cut.pcap"), str(tmp_path / "foreign.pcap")]
+    words = [sys.executable, "-m", "amqp_sansio", "analyze", *captures, "--out", str(tmp_path / "out"), "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PATH": without_java(tmp_path)}
+    environment.pop("JAVA_HOME", None)
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 2, done.stderr
+    said = json.loads(done.stdout)
+    assert said["tables"]["connections"] >= 1
+    assert said["findings"]["damage"] == 2
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("amqp-sansio: 3 captures")]
+    assert lines == ["amqp-sansio: 2 places in the captures cannot be read: see level damage in violations"]
+    assert (tmp_path / "out" / "_MANIFEST.json").is_file()
+
+
+def without_java(folder: Path) -> str:
+    """A PATH with the programs that Spark's scripts need, and no java."""
+    tools = folder / "tools"
+    tools.mkdir()
+    for name in ("bash", "sh", "env", "dirname", "cat", "uname", "ps", "nice", "id", "hostname", "ls", "rm", "sed", "grep"):
+        for place in ("/usr/bin", "/bin"):
+            if Path(place, name).exists():
+                (tools / name).symlink_to(Path(place, name))
+                break
+    return str(tools)

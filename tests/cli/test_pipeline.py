@@ -1,0 +1,88 @@
+"""What the verbs of the pipeline share: arguments, and what is said at the end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import pytest
+
+from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
+from amqp_sansio.cli.main import parser
+from amqp_sansio.cli.pipeline import payload, plan_of, report, setting, size, tables
+
+pytest.importorskip("pyspark", reason="the extra [spark] is not installed")
+
+from amqp_sansio.spark.analyze import Outcome
+
+
+def test_tables_are_names_between_commas() -> None:
+    assert tables("messages, connections") == ("connections", "messages")
+    assert tables("all") == tuple(TABLES)
+    for wrong in ("", "nothing", "messages,nothing"):
+        with pytest.raises(argparse.ArgumentTypeError, match="no table is called nothing: there are connections, "):
+            tables(wrong)
+
+
+@pytest.mark.parametrize(("text", "octets"), [("none", 0), ("head:1", 1), ("head:64", 64), ("head:65536", 65536)])
+def test_the_payload_is_none_or_a_head(text: str, octets: int) -> None:
+    assert payload(text) == octets
+
+
+@pytest.mark.parametrize("text", ["", "head", "head:", "head:0", "head:65537", "head:-1", "full", "head:٣"])
+def test_another_payload_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="neither none nor head:N"):
+        payload(text)
+
+
+def test_a_setting_is_a_name_and_a_value() -> None:
+    assert setting("a.b=c=d") == ("a.b", "c=d")
+    for wrong in ("a.b", "=c"):
+        with pytest.raises(argparse.ArgumentTypeError, match="not NAME=VALUE"):
+            setting(wrong)
+
+
+@pytest.mark.parametrize(
+    ("octets", "text"), [(0, "0 octets"), (999, "999 octets"), (1500, "1.5 kB"), (2_400_000, "2.4 MB"), (7e12, "7000.0 GB")]
+)
+def test_octets_for_people(octets: int, text: str) -> None:
+    assert size(int(octets)) == text
+
+
+def test_the_arguments_become_options_of_the_replay() -> None:
+    words = ["--port", "5", "--port", "6", "--broker", "north", "--payload", "head:9", "--tables", "dtx", "--strict"]
+    plan = plan_of(parser().parse_args(["analyze", "x.pcap", "--out", "y", *words]))
+    assert (plan.ports, plan.broker, plan.body_head, plan.tables, plan.strict) == ((5, 6), "north", 9, ("dtx",), True)
+    plan = plan_of(parser().parse_args(["watch", "x", "--out", "y", "--checkpoint", "z"]))
+    assert (plan.ports, plan.broker, plan.body_head, plan.tables, plan.strict) == ((), None, 0, DEFAULT_TABLES, False)
+
+
+def outcome(**findings: int) -> Outcome:
+    return Outcome("out", {"connections": 2, "violations": sum(findings.values())}, 3, 4500, findings, 1.25)
+
+
+def test_the_summary_says_what_was_published(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(outcome(note=2, violation=1), as_json=False) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "out: 3 files, 4.5 kB, in 1.2 s",
+        "  connections              2",
+        "  violations               3  (2 of level note, 1 of level violation)",
+    ]
+
+
+def test_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(outcome(note=2), as_json=True) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == {
+        "out": "out",
+        "tables": {"connections": 2, "violations": 2},
+        "findings": {"note": 2},
+        "files": 3,
+        "octets": 4500,
+        "seconds": 1.25,
+    }
+
+
+def test_damage_is_told_by_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(outcome(damage=1), as_json=True) == 2
+    assert "1 place in the captures cannot be read" in capsys.readouterr().err

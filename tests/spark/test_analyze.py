@@ -1,0 +1,112 @@
+"""Batch: captures to tables equal to the plain replay, published whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import product
+from os import environ
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.truth import OPTIONS, counted, differing, generated, published, recordings, rotated, truth
+
+from amqp_sansio.captures.columns.store import MANIFEST
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
+from amqp_sansio.spark.analyze import analyze, run
+from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.place import STREAM
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SOAK = environ.get("AMQP_PROFILE") == "soak"
+COMBINATIONS = list(product((40_000, 1 << 25), (1, 3, 8), ("true", "false"), (True, False)))
+"""Octets of a split, tasks, resynchronisation or index, files in order or not; batch rows differ with the split."""
+CHOSEN = COMBINATIONS if SOAK else Random(4).sample(COMBINATIONS, 3)
+
+
+@pytest.fixture(scope="module")
+def cuts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """One capture in three files: connections go on from one to the next."""
+    folder = tmp_path_factory.mktemp("cuts")
+    return rotated(generated(folder / "whole.pcap"), folder / "rotated", 3)
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [str(path) for path in paths]
+
+
+def test_real_recordings_give_the_tables_of_the_plain_replay(spark: SparkSession, tmp_path: Path) -> None:
+    outcome = run(spark, names(recordings()), str(tmp_path), OPTIONS, tasks=2)
+    expected = truth(recordings())
+    assert differing(expected, published(tmp_path)) == {}
+    assert outcome.rows == {table: sum(rows.values()) for table, rows in expected.items()}
+    assert sum(outcome.findings.values()) == outcome.rows["violations"]
+
+
+@pytest.mark.parametrize(("split", "tasks", "resync", "in_order"), CHOSEN)
+def test_the_tables_do_not_depend_on_how_the_work_is_cut(
+    spark: SparkSession, cuts: list[Path], tmp_path: Path, split: int, tasks: int, resync: str, in_order: bool
+) -> None:
+    settings = {"split": str(split), "resync": resync}
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 500 if split < 1 << 20 else 10000)
+    run(spark, names(cuts if in_order else cuts[::-1]), str(tmp_path), OPTIONS, tasks=tasks, options=settings)
+    assert differing(truth(cuts), published(tmp_path)) == {}
+
+
+def test_the_manifest_tells_what_was_read_asked_for_and_written(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:
+    run(spark, names(cuts), str(tmp_path), ReplayOptions(tables=("connections", "dtx")), tasks=1)
+    said = json.loads((tmp_path / MANIFEST).read_bytes())
+    assert said["captures"] == names(cuts)
+    assert list(said["tables"]) == ["connections", "dtx"]
+    for table in said["tables"].values():
+        assert table["rows"] == sum(file["rows"] for file in table["files"])
+        assert all((tmp_path / file["path"]).stat().st_size == file["octets"] for file in table["files"])
+    listed = {file["path"] for table in said["tables"].values() for file in table["files"]}
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.parquet")} == listed
+
+
+def test_without_a_folder_the_tables_are_frames(spark: SparkSession, cuts: list[Path]) -> None:
+    tables = analyze(spark, names(cuts), tasks=2)
+    expected = truth(cuts, ReplayOptions())
+    assert list(tables) == [*DEFAULT_TABLES, "end_to_end"]
+    assert {name: frame.count() for name, frame in tables.items()} == {name: sum(expected[name].values()) for name in tables}
+    rows = [row.asDict(recursive=True) for row in tables["dtx"].collect()]
+    assert counted(rows) == expected["dtx"]
+    assert [field.name for field in tables["messages"].schema] == list(TABLES["messages"].names)
+
+
+def test_with_a_folder_the_frames_are_what_was_published(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:
+    tables = analyze(spark, names(cuts), str(tmp_path), ReplayOptions(tables=("credit", "transactions", "frames")), tasks=2)
+    assert [field.name for field in tables["frames"].schema] == list(TABLES["frames"].names)
+    assert tables["credit"].count() > 0
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Iterator[Path]:
+    """A folder with something published, which must not change."""
+    (tmp_path / MANIFEST).write_text("{}")
+    (tmp_path / "dtx").mkdir()
+    (tmp_path / "dtx" / "x.parquet").write_text("")
+    yield tmp_path
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [MANIFEST, "dtx", "x.parquet"]
+
+
+def test_a_capture_that_is_not_there_is_said_and_nothing_is_touched(spark: SparkSession, before: Path) -> None:
+    with pytest.raises(PipelineError, match=r"nowhere\.pcap"):
+        run(spark, ["/nowhere.pcap"], str(before), OPTIONS)
+
+
+def test_a_file_that_is_no_capture_is_said_and_nothing_is_touched(spark: SparkSession, before: Path) -> None:
+    with pytest.raises(PipelineError, match=rf"{Path(__file__).name}.* neither a pcap nor a pcapng file"):
+        run(spark, [__file__], str(before), OPTIONS)
+
+
+def test_the_output_of_a_stream_is_not_replaced(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / STREAM).write_text("{}")
+    with pytest.raises(PipelineError, match="holds what `watch` writes"):
+        run(spark, names(recordings()), str(tmp_path), OPTIONS)

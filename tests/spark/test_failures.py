@@ -1,0 +1,47 @@
+"""What Spark says of a failure, in one sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.failures import reason_of, told
+
+IN_A_WORKER = """An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "worker.py", line 1, in main
+    process()
+OSError: [Errno 28] No space left on device
+"""
+OURS = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times, most recent failure: Lost task 0.3
+org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "x.py", line 1
+amqp_sansio.captures.errors.CaptureError: some.pcap: packet 3, octet 99: a record claims too much
+
+\tat org.apache.spark.Something(Something.scala:1)
+"""
+LOST = """Job aborted due to stage failure: Task 2 in stage 0.0 failed 4 times, most recent failure: Lost task 2.3
+(TID 9): ExecutorLostFailure (executor 1 exited caused by one of the running tasks)"""
+
+
+@pytest.mark.parametrize(("said", "reason"), [
+    (IN_A_WORKER, "OSError: [Errno 28] No space left on device"),
+    (OURS, "some.pcap: packet 3, octet 99: a record claims too much"),
+    (LOST, "an executor or its Python worker was killed, 4 times: out of memory?"),
+    ("Something else\nmore", "Something else"),
+    ("", "ValueError"),
+])  # fmt: skip
+def test_the_reason_is_found(said: str, reason: str) -> None:
+    assert reason_of(ValueError(said)) == reason
+
+
+def test_what_spark_raises_is_told_in_one_sentence() -> None:
+    from pyspark.errors import PySparkRuntimeError
+
+    with (
+        pytest.raises(PipelineError, match=r"^the work failed: OSError: \[Errno 28\] No space left on device$"),
+        told("the work failed"),
+    ):
+        raise PySparkRuntimeError(IN_A_WORKER)
+    with pytest.raises(ZeroDivisionError), told("our own mistake is no failure of Spark"):
+        raise ZeroDivisionError

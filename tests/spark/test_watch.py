@@ -1,0 +1,134 @@
+"""Stream: whatever is cut, killed and started again, stream output and open state are what the batch gives."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.truth import OPTIONS, differing, generated, published, rotated, truth
+
+from amqp_sansio.captures.columns.store import MANIFEST
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.watch import Watch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).resolve().parents[2]
+SOAK = os.environ.get("AMQP_PROFILE") == "soak"
+KILLS = 20 if SOAK else 2
+FILES = 12 if SOAK else 3
+ONE_AT_A_TIME = {"maxFilesPerTrigger": "1", "closed": "all"}
+
+
+@pytest.fixture(scope="module")
+def cuts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """One capture in several files: connections go on from one to the next, some are open at the end."""
+    folder = tmp_path_factory.mktemp("cuts")
+    return rotated(generated(folder / "whole.pcap"), folder / "rotated", FILES)
+
+
+def test_a_stream_that_goes_on_gives_what_the_batch_gives_at_every_stop(
+    spark: SparkSession, cuts: list[Path], tmp_path: Path
+) -> None:
+    """After each stop, what was settled and what is open are together the tables of the files read so far."""
+    folder, out, checkpoint = tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint"
+    folder.mkdir()
+    for arrived, upto in ((cuts[:1], 1), (cuts[1:], FILES), ([], FILES)):
+        for path in arrived:
+            shutil.copy(path, folder)
+        Watch(spark, str(folder), str(out), str(checkpoint), OPTIONS, options=ONE_AT_A_TIME).run(once=True)
+        expected = truth([folder / path.name for path in cuts[:upto]])
+        assert differing(expected, published(out)) == {}
+        assert (out / MANIFEST).is_file()
+
+
+def test_a_stream_without_end_is_stopped_and_publishes(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:
+    """What was taken before the stop is published, whatever more there is to come."""
+    out = tmp_path / "out"
+    watch = Watch(spark, str(cuts[0].parent), str(out), str(tmp_path / "checkpoint"), OPTIONS, options=ONE_AT_A_TIME)
+    running = threading.Thread(target=watch.run, kwargs={"trigger": "0 seconds"})
+    running.start()
+    while running.is_alive() and not files(out):
+        time.sleep(0.02)
+    watch.stop()
+    running.join()
+    assert (out / MANIFEST).is_file()
+    upto = [truth(cuts[:count]) for count in range(1, FILES + 1)]
+    assert {} in [differing(expected, published(out)) for expected in upto]
+
+
+def test_a_stream_with_other_options_or_folders_is_refused(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:
+    folder, out, checkpoint = str(cuts[0].parent), str(tmp_path / "out"), str(tmp_path / "checkpoint")
+    Watch(spark, folder, out, checkpoint, ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(once=True)
+    with pytest.raises(PipelineError, match="started with another tables, body_head"):
+        Watch(spark, folder, out, checkpoint, ReplayOptions(tables=("dtx", "credit"), body_head=3)).run(once=True)
+    with pytest.raises(PipelineError, match="not of the same stream"):
+        Watch(spark, folder, str(tmp_path / "other"), checkpoint, ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(
+            once=True
+        )
+    with pytest.raises(PipelineError, match="not of the same stream"):
+        Watch(spark, folder, out, str(tmp_path / "another"), ReplayOptions(tables=("dtx",)), options=ONE_AT_A_TIME).run(
+            once=True
+        )
+    (tmp_path / "tables" / "dtx").mkdir(parents=True)
+    (tmp_path / "tables" / MANIFEST).write_text("{}")
+    with pytest.raises(PipelineError, match="not of a stream"):
+        Watch(
+            spark,
+            folder,
+            str(tmp_path / "tables"),
+            str(tmp_path / "third"),
+            ReplayOptions(tables=("dtx",)),
+            options=ONE_AT_A_TIME,
+        ).run(once=True)
+
+
+def start(folder: Path, out: Path, checkpoint: Path) -> subprocess.Popen[bytes]:
+    """The command, in a process group of its own, with one file in each batch."""
+    words = [sys.executable, "-m", "tests.spark.stream", str(folder), str(out), str(checkpoint)]
+    return subprocess.Popen(
+        words, cwd=ROOT, env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}, start_new_session=True
+    )
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """At once, with the JVM and all workers."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def files(out: Path) -> int:
+    return sum(1 for _ in out.rglob("*.parquet"))
+
+
+def test_a_stream_that_is_killed_and_started_again_gives_what_the_batch_gives(cuts: list[Path], tmp_path: Path) -> None:
+    """Every kill comes at another moment after the stream has begun to write."""
+    out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
+    random = Random(os.environ.get("AMQP_SEED", "7"))
+    folder = cuts[0].parent
+    killed = 0
+    while True:
+        process = start(folder, out, checkpoint)
+        before, wait = files(out), random.random()
+        while process.poll() is None and (killed == KILLS or files(out) <= before):
+            time.sleep(0.02)
+        if process.poll() is None:
+            time.sleep(wait)
+        if process.poll() is not None:
+            assert process.returncode == 0
+            break
+        kill(process)
+        killed += 1
+    assert killed
+    assert differing(truth(cuts), published(out)) == {}

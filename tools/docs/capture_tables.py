@@ -1,0 +1,54 @@
+"""The page about the tables that captures are turned into, made of their definitions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.captures.joins import BRANCHES_SQL, END_TO_END, END_TO_END_SQL
+from amqp_sansio.captures.replay import half
+from amqp_sansio.captures.schema import Table
+from amqp_sansio.captures.tables import COMMON, PARTITIONS, TABLES
+
+_HEAD: Final = f"""# Tables of captures
+
+Captures become Parquet files (zstd) in `DIR/<table>/`, in folders by {" and ".join([f"`{name}`" for name in PARTITIONS])},
+with `DIR/_MANIFEST.json` written last: what it does not list is not published. Spark writes them, and without Spark, in one
+process, `amqp_sansio.captures.columns.runner.run(paths, folder)` does (extra `spark`): both give the same rows.
+
+Times are int64 nanoseconds since 1970 UTC, in columns that end in `_ns`; so are durations. A column that may be null is null
+where nobody can know: the capture began later, or octets are missing. What depends on them has the outcome `unknown`, and
+nobody is accused of it. Each loss is one row of `violations` with the rule `gap`.
+
+A row is written when nothing that may still be said can change it. What is open waits within limits: {half.OPEN_MESSAGES}
+messages and {half.OPEN_COMMANDS} other commands of each side of a session, beyond which the oldest goes out as `unknown`;
+a published message waits for an accept, which not every broker sends, until {half.GRACE_MESSAGES} later ones are complete.
+
+"""
+
+
+def capture_tables_page() -> str:
+    """Every table, column by column."""
+    parts = [_HEAD]
+    for table in TABLES.values():
+        asked = "" if table.default else " Only on request."
+        parts.append(f"\n## {table.name}\n\nOne row for each {table.row}. {table.text}{asked}\n\n{_columns(table)}")
+    about = f"One row for each {END_TO_END.row}. {END_TO_END.text}\nMade by `captures.joins.end_to_end`, or by any engine:"
+    parts.append(f"\n## Joined: {END_TO_END.name}\n\n{about}\n\n```sql{END_TO_END_SQL}```\n\n{_columns(END_TO_END)}")
+    parts.append(f"\n## Joined: branches\n\nBranches over all connections.\n\n```sql{BRANCHES_SQL}```\n")
+    return "".join(parts)
+
+
+def _columns(table: Table) -> str:
+    lines = ["| column | type | unit | null | |", "|---|---|---|---|---|"]
+    for column in table.columns:
+        if column in COMMON and table.name != "connections":
+            continue
+        kind = column.type.value.replace("<", "&lt;").replace("|", "\\|")
+        null = "may be" if column.nullable else "never"
+        lines.append(f"| `{column.name}` | {kind} | {column.unit} | {null} | {column.text.replace('|', chr(92) + '|')} |")
+    head = "" if table.name == "connections" or table is END_TO_END else _common()
+    return head + "\n".join(lines) + "\n"
+
+
+def _common() -> str:
+    return f"{', '.join([f'`{column.name}`' for column in COMMON])} as in `connections`, then:\n\n"
