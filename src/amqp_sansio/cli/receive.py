@@ -37,12 +37,13 @@ def receive(wishes: Receiving) -> int:
 
 
 def _receive(wishes: Receiving) -> int:
-    count, until = wishes.count, None if wishes.timeout is None else time.monotonic() + wishes.timeout
+    count = wishes.count
     got = 0
     with dial(wishes.url, wishes.authorities) as connection, connection.session() as session:
         there(session, wishes.queue, wishes.create)
         prefetch = PREFETCH if count is None else max(1, min(count, PREFETCH))
         with session.subscribe(wishes.queue, prefetch=prefetch, browse=wishes.browse) as messages:
+            until = None if wishes.timeout is None else time.monotonic() + wishes.timeout
             while count is None or got < count:
                 try:
                     message = messages.receive(None if until is None else max(until - time.monotonic(), 0.0))
@@ -51,7 +52,10 @@ def _receive(wishes: Receiving) -> int:
                 if message is None:
                     break
                 _show(message, wishes.as_json)
-                message.accept()
+                if wishes.browse:
+                    message.release()  # which leaves it where it is, and makes room for the next one
+                else:
+                    message.accept()
                 got += 1
     if count is not None and got < count:
         complain(f"{got} messages of {count} came within {wishes.timeout:g} seconds")

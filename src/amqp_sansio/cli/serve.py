@@ -132,7 +132,7 @@ def restore(store: Store | None, now: float) -> Broker:
 def resolve(host: str) -> tuple[int, str]:
     """The address that stands behind a name: its family and itself, the first of them, IPv4 before IPv6.  ServeError."""
     try:
-        found = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         raise ServeError(f"--host {host}: {getattr(error, 'strerror', None) or 'is no address'}") from None
     found.sort(key=lambda each: each[0] != socket.AF_INET)

@@ -147,7 +147,8 @@ class _Socket(asyncio.Protocol, Generic[G]):
 
     def eof_received(self) -> bool:
         self._end()
-        return True  # what is still to be written is written
+        tls = self._transport is not None and self._transport.get_extra_info("sslcontext") is not None
+        return not tls  # what is still to be written is written; TLS has no such half
 
     def connection_lost(self, error: Exception | None) -> None:
         self._end()
