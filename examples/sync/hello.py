@@ -1,0 +1,22 @@
+"""One message there and back: `python hello.py amqp://guest:guest@localhost:5672/`."""
+
+import sys
+
+from amqp_sansio.adapters.sync import connect
+from amqp_sansio.spec import queue
+
+
+def main(url: str) -> None:
+    """Declares a queue, puts a message on it, and takes it off again."""
+    with connect(url) as connection, connection.session() as session:
+        session.say(queue.Declare("hello", auto_delete=True))
+        session.publish("", "hello", b"Hello, broker!")
+        with session.subscribe("hello") as subscription:
+            message = subscription.receive()
+            assert message is not None
+            print(message.body.decode())
+            message.accept()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "amqp://localhost:5672/")

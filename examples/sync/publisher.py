@@ -1,0 +1,29 @@
+"""Many messages, each confirmed: `python publisher.py amqp://guest:guest@localhost:5672/ 1000`."""
+
+import sys
+
+from amqp_sansio.adapters.sync import connect
+from amqp_sansio.conversation.errors import MessageReturned
+from amqp_sansio.spec import queue
+
+
+def main(url: str, count: int) -> None:
+    """Publishes without waiting for each confirm: `send` waits only while too much is in flight."""
+    with connect(url) as connection, connection.session() as session:
+        session.say(queue.Declare("work"))
+        tickets = [
+            session.send("", "work", f"task {number}".encode(), persistent=True, mandatory=True)
+            for number in range(count)
+        ]  # fmt: skip
+        for ticket in tickets:
+            session.confirmed(ticket)
+        print(f"{count} messages confirmed")
+        try:
+            session.publish("", "no such queue", b"lost?", mandatory=True)
+        except MessageReturned as returned:
+            print(f"returned: {returned}")
+
+
+if __name__ == "__main__":
+    url, count = (sys.argv[1:] + ["amqp://localhost:5672/", "1000"][len(sys.argv) - 1 :])[:2]
+    main(url, int(count))

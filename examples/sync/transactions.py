@@ -1,0 +1,47 @@
+"""Moves messages from one queue to another, all or none: `python transactions.py amqp://guest:guest@localhost:5672/`."""
+
+import sys
+
+from amqp_sansio.adapters.sync import Session, connect
+from amqp_sansio.spec import queue
+from amqp_sansio.spec.queue import QueueQueryResult
+
+
+def count(session: Session, name: str) -> int:
+    """How many messages are on a queue."""
+    answer = session.ask(queue.Query(name))
+    assert isinstance(answer, QueueQueryResult)
+    return answer.message_count or 0
+
+
+def move(session: Session, many: int, *, fail: bool) -> None:
+    """Takes messages from one queue and puts them on the other in one transaction, which `fail` ends too early."""
+    with session.subscribe("from", prefetch=many) as subscription, session.transaction():
+        for _ in range(many):
+            message = subscription.receive()
+            assert message is not None
+            session.send("", "to", message.body)
+            message.accept()
+        if fail:
+            raise RuntimeError("not today")
+
+
+def main(url: str) -> None:
+    """The transactional session works, another one looks on."""
+    with connect(url) as connection, connection.session() as looking:
+        for name in ("from", "to"):
+            looking.say(queue.Declare(name))
+            looking.say(queue.Purge(name))
+        for number in range(5):
+            looking.publish("", "from", f"message {number}".encode())
+        for fail in (True, False):
+            try:
+                with connection.session() as session:
+                    move(session, 5, fail=fail)
+            except RuntimeError as error:
+                print(f"rolled back: {error}")
+            print(f"from: {count(looking, 'from')}, to: {count(looking, 'to')}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "amqp://localhost:5672/")

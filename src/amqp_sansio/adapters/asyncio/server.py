@@ -1,0 +1,197 @@
+"""The server side on asyncio: sockets for a broker, or for a server of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Generic, Self, TypeVar
+
+from amqp_sansio.conversation.hosting import Guest, Host
+
+G = TypeVar("G", bound=Guest)
+
+TURN: Final = 500
+"""Events at most before the loop has its turn."""
+CLOSE_SECONDS: Final = 5.0
+"""How long the octets that are left may take to go out, at the end."""
+
+
+class Server(Generic[G]):
+    """Listens, and joins sockets to what `serve` was given; to be used as `async with serve(...) as server`."""
+
+    def __init__(self, host: Host[G], connect: Callable[[], G], where: tuple[str, int], tls: ssl.SSLContext | None) -> None:
+        self.host: Final = host
+        self._connect: Final = connect
+        self._where: Final = where
+        self._tls: Final = tls
+        self._sockets: Final[dict[G, _Socket[G]]] = {}
+        self._listener: asyncio.Server | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._scheduled = False
+
+    async def __aenter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        host, port = self._where
+        self._listener = await loop.create_server(lambda: _Socket(self, self._connect), host, port, ssl=self._tls)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens: host and port."""
+        assert self._listener is not None
+        host, port = self._listener.sockets[0].getsockname()[:2]
+        return str(host), int(port)
+
+    async def close(self) -> None:
+        """Listens no more, and closes every socket once its octets are written."""
+        if self._listener is not None:
+            self._listener.close()
+        if self._timer is not None:
+            self._timer.cancel()
+        open_ones = [each for each in self._sockets.values() if not each.over.done()]
+        for each in open_ones:
+            each.close()
+        if open_ones:
+            await asyncio.wait([each.over for each in open_ones], timeout=CLOSE_SECONDS)
+        for each in open_ones:
+            each.abort()
+        await asyncio.sleep(0)
+
+    async def serve_forever(self) -> None:
+        """Until it is cancelled."""
+        await asyncio.get_running_loop().create_future()
+
+    # --- turns ---------------------------------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Something may have happened: a turn follows."""
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._scheduled = False
+        try:
+            for _ in range(TURN):
+                if self.host.next_event() is None:
+                    break
+            else:
+                self.wake()
+        except BaseException:  # of a server of one's own: told to the loop, and the others go on
+            self.wake()
+            raise
+        loop = asyncio.get_running_loop()
+        due = self.host.tick(loop.time())
+        self.settle()
+        self.transmit()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if due is None else loop.call_at(due, self.wake)
+
+    def settle(self) -> None:
+        """What is to be done between events and octets: nothing here."""
+
+    def transmit(self) -> None:
+        """Octets go out to whoever has some, and whose socket takes them."""
+        for guest in self.host.ready():
+            socket = self._sockets.get(guest)
+            if socket is not None:
+                socket.transmit()
+
+    def entered(self, guest: G, socket: _Socket[G]) -> None:
+        """A client came."""
+        self._sockets[guest] = socket
+
+    def left(self, guest: G) -> None:
+        """Its socket is gone."""
+        self._sockets.pop(guest, None)
+
+
+class _Socket(asyncio.Protocol, Generic[G]):
+    """One client's socket."""
+
+    def __init__(self, server: Server[G], connect: Callable[[], G]) -> None:
+        self.over: Final[asyncio.Future[None]] = asyncio.get_running_loop().create_future()
+        self._server: Final = server
+        self._guest: Final = connect()
+        self._transport: asyncio.Transport | None = None
+        self._writable = True
+        self._reading = True
+        self._eof = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._server.entered(self._guest, self)
+        self._server.wake()
+
+    def data_received(self, data: bytes) -> None:
+        self._guest.receive_data(data)
+        if not self._guest.wants_data and self._reading and self._transport is not None:
+            self._transport.pause_reading()
+            self._reading = False
+        self._server.wake()
+
+    def eof_received(self) -> bool:
+        self._end()
+        return True  # what is still to be written is written
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._end()
+        if not self.over.done():
+            self.over.set_result(None)
+        self._server.left(self._guest)
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self.transmit()
+        self._server.wake()
+
+    def transmit(self) -> None:
+        """Writes what there is, if the socket takes it: else the octets stay, and the host makes no more of them."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        while self._writable and (octets := self._guest.data_to_send()):
+            transport.write(octets)
+        if not self._reading and self._guest.wants_data:
+            self._reading = True
+            transport.resume_reading()
+        if self._guest.finished:
+            transport.close()
+
+    def close(self) -> None:
+        """What was taken is written, then the socket is closed."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """The socket is closed at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end(self) -> None:
+        if not self._eof:
+            self._eof = True
+            self._guest.receive_eof()
+            self._server.wake()
+
+
+def serve(
+    host: Host[G], connect: Callable[[], G], address: str = "127.0.0.1", port: int = 5672, *, tls: ssl.SSLContext | None = None
+) -> Server[G]:
+    """Serves a broker, or a server of one's own, on a socket address: `serve(broker, broker.connect)`.
+
+    Port 0 picks a free one.  OSError when the address cannot be had.
+    """
+    return Server(host, connect, (address, port), tls)

@@ -1,0 +1,31 @@
+"""Waiting for a ticket in asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeVar
+
+from amqp_sansio.conversation.ticket import Ticket
+
+Value = TypeVar("Value")
+
+
+async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
+    """The value of a ticket, once it is settled; raises its error, or TimeoutError when it is not within `timeout` seconds.
+
+    Cancelled, it takes nothing back that was said.
+    """
+    if not ticket.done:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def settled() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        ticket.on_done(settled)
+        try:
+            async with asyncio.timeout(timeout):
+                await future
+        finally:
+            ticket.forget(settled)
+    return ticket.result()

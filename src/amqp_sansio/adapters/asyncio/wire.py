@@ -1,0 +1,95 @@
+"""One socket of asyncio under one connection: feed, drain, transmit."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from amqp_sansio.conversation.client import Client
+
+
+class Wire(asyncio.Protocol):
+    """Feeds what comes to the client's machine, writes what it has to say, and keeps its one timer.
+
+    `over` is done when the socket is gone.  While the socket takes no more octets `writable` is not set.
+    """
+
+    def __init__(self, client: Client) -> None:
+        loop = asyncio.get_running_loop()
+        self.over: Final[asyncio.Future[None]] = loop.create_future()
+        self.writable: Final = asyncio.Event()
+        self.writable.set()
+        self._client: Final = client
+        self._loop: Final = loop
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._scheduled = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """There is a socket: the client begins."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self.transmit()
+
+    def data_received(self, data: bytes) -> None:
+        """Octets came."""
+        self._client.receive_data(data)
+        self.transmit()
+
+    def eof_received(self) -> bool:
+        """The other side sends nothing more."""
+        self._client.receive_eof()
+        self.transmit()
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """The socket is gone."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._client.machine.finished:
+            self._client.receive_eof()
+        self.writable.set()
+        if not self.over.done():
+            self.over.set_result(None)
+
+    def pause_writing(self) -> None:
+        """The socket is slower than we are."""
+        self.writable.clear()
+
+    def resume_writing(self) -> None:
+        """The socket takes octets again: those that were kept back go out."""
+        self.writable.set()
+        self.transmit()
+
+    def wake(self) -> None:
+        """There is something to send: it goes out with all else that is said before the loop turns."""
+        if not self._scheduled and not self.over.done():
+            self._scheduled = True
+            self._loop.call_soon(self.transmit)
+
+    def transmit(self) -> None:
+        """Tells the time, writes what is to be written, and sets the timer anew.
+
+        What a slow socket does not take stays in the machine, where what is owed is told in as few words as it takes.
+        """
+        self._scheduled = False
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        due = self._client.tick(self._loop.time())
+        if self.writable.is_set() and (octets := self._client.machine.data_to_send()):
+            transport.write(octets)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._client.closed is not None and not self.writable.is_set():
+            transport.abort()  # it is over, and nobody takes what is left
+        elif self._client.machine.finished:
+            transport.close()
+        elif due is not None:
+            self._timer = self._loop.call_at(due, self.transmit)
+
+    def abort(self) -> None:
+        """Nobody waits for the other side any more."""
+        if self._transport is not None:
+            self._transport.abort()

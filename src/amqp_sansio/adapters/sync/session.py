@@ -1,0 +1,241 @@
+"""Sessions and subscriptions for blocking code."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Final, Self
+
+from amqp_sansio.adapters.sync.driver import Driver
+from amqp_sansio.conversation.errors import SessionLost
+from amqp_sansio.conversation.inbox import Inbox
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.talk import Talk
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.errors import AmqpError
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.dtx import Xid
+
+
+class Session:
+    """A session, to be used as `with connection.session() as session`.
+
+    While the connection is being made again, what is said here waits for that; never longer than the retry policy lets it.
+    """
+
+    def __init__(self, talk: Talk, driver: Driver, lock: threading.RLock, close_timeout: float) -> None:
+        self.talk: Final = talk
+        self._driver: Final = driver
+        self._lock: Final = lock
+        self._close_timeout: Final = close_timeout
+
+    def __enter__(self) -> Self:
+        with self._lock:
+            try:
+                self._attached()
+            except BaseException:
+                self.talk.detach()
+                raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Waits until everything said is executed, then ends the session; after an error it is just ended.
+
+        Raises what became of a message that was sent and not confirmed, if it was not well and nobody asked.
+        """
+        with self._lock:
+            try:
+                if error is None:
+                    if not self.talk.ended.done:
+                        self.sync()
+                    self.talk.unheard()
+            finally:
+                self._end(quiet=error is not None)
+
+    def _end(self, quiet: bool) -> None:
+        try:
+            self._driver.wait(self.talk.detach(), self._close_timeout)
+        except TimeoutError:
+            self.talk.over(SessionLost(self.talk.name, f"no answer to detach within {self._close_timeout} seconds"))
+            if not quiet:
+                self.talk.ended.result()
+        except AmqpError:
+            if not quiet:
+                raise
+
+    def _attached(self) -> None:
+        """Until something may be said; raises why nothing ever will.  Under the lock."""
+        while not self.talk.attached.done:
+            self._driver.wait(self.talk.attached)
+        self.talk.attached.result()
+
+    def say(self, command: Command) -> None:
+        """Says a command and waits until the other side has executed it."""
+        with self._lock:
+            self._attached()
+            self._driver.wait(self.talk.say(command))
+
+    def ask(self, command: Command) -> Struct | None:
+        """Says a command and waits for its result."""
+        with self._lock:
+            self._attached()
+            return self._driver.wait(self.talk.ask(command))
+
+    def sync(self) -> None:
+        """Waits until everything said so far is executed."""
+        with self._lock:
+            self._attached()
+            self._driver.wait(self.talk.sync())
+
+    def send(self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any) -> Ticket[None]:
+        """Publishes a message as soon as there is room for it; the ticket tells when the broker has it for certain.
+
+        `properties` are those of `Talk.publish`.
+        """
+        with self._lock:
+            self._driver.wait_writable()
+            while not self.talk.has_room:
+                self._driver.wait(self.talk.room)
+                self._driver.wait_writable()
+            return self.talk.publish(exchange, routing_key, body, **properties)
+
+    def publish(self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any) -> None:
+        """Publishes a message and waits until the broker has it for certain."""
+        self.confirmed(self.send(exchange, routing_key, body, **properties))
+
+    def confirmed(self, ticket: Ticket[None]) -> None:
+        """Waits for what `send` gave."""
+        with self._lock:
+            if not ticket.done:
+                self.talk.prompt()
+            self._driver.wait(ticket)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A local transaction: committed at the end of the block, rolled back when the block raises.
+
+        What is published and accepted in it counts together or not at all; after a rollback the broker has its messages back.
+        TransactionFailed when it was not committed, or when nobody can know.
+        """
+        transactions = self.talk.transactions
+        with self._lock:
+            self._attached()
+            transactions.begin()
+        try:
+            yield
+            with self._lock:
+                transactions.check()
+                self._attached()
+        except BaseException:
+            with self._lock:
+                transactions.abandon()
+            raise
+        with self._lock:
+            self._driver.wait(transactions.finish())
+
+    @contextmanager
+    def branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Iterator[None]:
+        """Work in the branch of a distributed transaction: ended with the block, marked as failed when the block raises.
+
+        Then `prepare`, `commit` or `rollback` decide about it.
+        """
+        transactions = self.talk.transactions
+        with self._lock:
+            self._attached()
+            started = transactions.begin_branch(xid, join=join, resume=resume)
+        try:
+            with self._lock:
+                self._driver.wait(started)
+            yield
+            with self._lock:
+                transactions.check()
+                self._attached()
+        except BaseException:
+            with self._lock:
+                transactions.abandon_branch(xid, started)
+            raise
+        with self._lock:
+            self._driver.wait(transactions.finish_branch(xid))
+
+    def prepare(self, xid: Xid) -> XaStatus:
+        """The first phase: XA_OK, or XA_RDONLY where nothing is to be decided.  BranchFailed for any other answer."""
+        with self._lock:
+            self._attached()
+            return self._driver.wait(self.talk.transactions.prepare(xid))
+
+    def commit(self, xid: Xid, *, one_phase: bool = False) -> None:
+        """The second phase: the work of the branch is final; `one_phase` without a first."""
+        with self._lock:
+            self._attached()
+            self._driver.wait(self.talk.transactions.commit_branch(xid, one_phase=one_phase))
+
+    def rollback(self, xid: Xid) -> None:
+        """The work of the branch is undone."""
+        with self._lock:
+            self._attached()
+            self._driver.wait(self.talk.transactions.rollback_branch(xid))
+
+    def recover(self) -> tuple[Xid, ...]:
+        """The branches in doubt at this broker."""
+        with self._lock:
+            self._attached()
+            return self._driver.wait(self.talk.transactions.recover())
+
+    def forget(self, xid: Xid) -> None:
+        """The broker may forget a branch that it decided by itself."""
+        with self._lock:
+            self._attached()
+            self._driver.wait(self.talk.transactions.forget(xid))
+
+    def subscribe(
+        self, queue: str, *, prefetch: int = 100, octets: int = INFINITE, accept: bool = True, browse: bool = False
+    ) -> Subscription:
+        """Subscribes to a queue; see `Talk.subscribe`."""
+        with self._lock:
+            inbox = self.talk.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
+        return Subscription(inbox, self._driver, self._lock, self._close_timeout)
+
+
+class Subscription:
+    """Messages as they come: `for message in subscription`; as `with` it is cancelled at the end."""
+
+    def __init__(self, inbox: Inbox, driver: Driver, lock: threading.RLock, close_timeout: float) -> None:
+        self.inbox: Final = inbox
+        self._driver: Final = driver
+        self._lock: Final = lock
+        self._close_timeout: Final = close_timeout
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with self._lock:
+            if self.inbox.closed:
+                return
+            try:
+                self._driver.wait(self.inbox.cancel(), self._close_timeout)
+            except (AmqpError, TimeoutError):
+                if error is None:  # else that one is told
+                    raise
+
+    def __iter__(self) -> Iterator[Message]:
+        while (message := self.receive()) is not None:
+            yield message
+
+    def receive(self, timeout: float | None = None) -> Message | None:
+        """The next message; None when the subscription was cancelled.  TimeoutError when none came within `timeout` seconds."""
+        with self._lock:
+            while (message := self.inbox.take()) is None:
+                if self.inbox.closed:
+                    return None
+                self._driver.wait(self.inbox.more, timeout)
+            return message
+
+    def cancel(self) -> None:
+        """Ends the subscription; messages that came and were not received go back to the queue."""
+        with self._lock:
+            self._driver.wait(self.inbox.cancel())

@@ -1,0 +1,113 @@
+"""Which endpoint to try next, when, and when to stop: what every adapter's loop around its connections asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from amqp_sansio.conversation.address import Address, AddressError, Endpoint, known_hosts
+from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, cause_of, reason_of
+from amqp_sansio.events import Origin
+
+REDIRECTS: Final = 5
+"""Redirects in a row that are followed."""
+
+
+class Attempt(NamedTuple):
+    """Wait `delay` seconds, then try `endpoint`."""
+
+    endpoint: Endpoint
+    delay: float
+
+
+class Attempts:
+    """The endpoints of an address in turn, those that the broker named behind them, with the delays of the client's policy.
+
+    A first connection is tried once at each endpoint; whoever was connected and is lost comes back as the policy says.
+    """
+
+    def __init__(self, client: Client, address: Address, chance: Callable[[], float]) -> None:
+        self.client: Final = client
+        self.address: Final = address
+        self.error: Exception = ConnectionLost("never tried")
+        """Why there is no other attempt, once there is none."""
+        self._chance: Final = chance
+        self._waiting: list[Endpoint] = list(address.endpoints)
+        self._delays: Iterator[float] = iter(())
+        self._at: Endpoint = address.endpoints[0]
+        self._seen = 0
+        self._redirects = 0
+        self._failures: list[tuple[str, str]] = []
+
+    def first(self) -> Attempt:
+        """The first one: at once."""
+        return self._try(self._waiting.pop(0), 0.0)
+
+    def after(self, error: Exception | None = None) -> Attempt | None:
+        """The connection of the last attempt is over, or (`error`) there was none: the next one, None when there is none."""
+        client = self.client
+        if client.closing:
+            self.error = ConnectionLost("it was closed here")
+            return None
+        if client.redirected is not None and error is None:
+            return self._redirect()
+        opened = client.connections > self._seen
+        closed = client.closed
+        cause = reason_of(error) if error is not None else cause_of(closed) if closed is not None else "it was lost"
+        if not opened and closed is not None and closed.origin == Origin.EOF and error is None:
+            cause = "the other side ended the connection before it was open, and did not say why"
+        if opened:
+            self._failures = []
+        self._failures.append((str(self._at), cause))
+        self.error = ConnectionLost(cause) if opened else self._failed()
+        if opened:
+            self._seen = client.connections
+            self._redirects = 0
+            self._delays = client.retry.delays(self._chance)
+            self._waiting = []
+        if self._waiting:
+            return self._try(self._waiting.pop(0), 0.0)
+        if not client.comes_back:
+            return None
+        delay = next(self._delays, None)
+        if delay is None:
+            return None
+        self._waiting = self._known()
+        return self._try(self._waiting.pop(0), delay)
+
+    def _failed(self) -> ConnectFailed:
+        """What was tried in a row, and what became of it."""
+        where = dict(self._failures)  # the last word of each
+        if len(where) == 1:
+            return ConnectFailed(*self._failures[-1])
+        return ConnectFailed(", ".join(where), "; ".join([f"{each}: {cause}" for each, cause in where.items()]))
+
+    def _try(self, endpoint: Endpoint, delay: float) -> Attempt:
+        self._at = endpoint
+        return Attempt(endpoint, delay)
+
+    def _known(self) -> list[Endpoint]:
+        """All endpoints that are known, each once: the user's, then those that the broker named."""
+        found = dict.fromkeys(self.address.endpoints)
+        for text in self.client.known_hosts:
+            try:
+                found |= dict.fromkeys(known_hosts(text, self._at.tls))
+            except AddressError:
+                continue  # a hint that nobody can follow
+        return list(found)
+
+    def _redirect(self) -> Attempt | None:
+        redirected = self.client.redirected
+        assert redirected is not None
+        self._redirects += 1
+        if self._redirects > REDIRECTS:
+            self.error = ConnectFailed(str(self._at), f"redirected more than {REDIRECTS} times, at last to {redirected.host!r}")
+            return None
+        try:
+            hosts = [*known_hosts(redirected.host, self._at.tls)]
+        except AddressError as error:
+            self.error = ConnectFailed(str(self._at), f"redirected to what cannot be understood: {error}")
+            return None
+        self._waiting = hosts[1:]
+        return self._try(hosts[0], 0.0)

@@ -1,0 +1,228 @@
+"""A client over as many connections as it takes: the pure half of every adapter.
+
+An adapter brings the socket: it calls `begin` for each connection, feeds what came, takes what is to be sent and tells the
+time.  When a connection is over, `Attempts` knows what to try next; when there is nothing, the adapter says `give_up`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
+
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.errors import ConnectionLost
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.conversation.talk import Talk
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.engine.carrier import name_of
+from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.errors import AmqpError, ConnectionClosedError, LocalProtocolError
+from amqp_sansio.events import (
+    ConnectionClosed,
+    ConnectionOpened,
+    ConnectionRedirected,
+    Event,
+    SessionAttached,
+    SessionDetached,
+)
+
+
+class Client:
+    """What one user wants of a broker: sessions, for as long as the policy lets it come back.
+
+    `opened` is settled with each open connection (it is a new ticket after a loss), `ended` when there will be no other one.
+    `wake` is called when there is something to send.
+    """
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        *,
+        prefix: str,
+        retry: RetryPolicy = NEVER,
+        wake: Callable[[], None] = lambda: None,
+        guard: AbstractContextManager[object] = nullcontext(),
+    ) -> None:
+        self.config: Final = config
+        self.prefix: Final = prefix
+        """How the names of its sessions begin: nobody else may use it, so it is drawn by chance."""
+        self.guard: Final = guard
+        """What is held while something is said: a lock where several threads may do so."""
+        self.retry: Final = retry
+        self.wake = wake
+        self.talks: Final[dict[bytes, Talk]] = {}
+        self.opened: Ticket[ConnectionOpened] = Ticket()
+        self.ended: Final[Ticket[None]] = Ticket()
+        self.closing = False
+        self.closed: ConnectionClosed | None = None
+        """How the last connection ended."""
+        self.redirected: ConnectionRedirected | None = None
+        """Where the broker sends us, until the next connection begins."""
+        self.known_hosts: tuple[str, ...] = ()
+        """What the last open connection told about other hosts."""
+        self.connections = 0
+        """How many were open so far."""
+        self._machine: ClientConnection | None = None
+        self._numbers = 0
+
+    # --- what an adapter calls ---------------------------------------------------------------------------------------------
+
+    def begin(self) -> ClientConnection:
+        """A new connection: its machine, to be fed and emptied through this object."""
+        self._machine = machine = ClientConnection(self.config)
+        self.closed = None
+        self.redirected = None
+        return machine
+
+    @property
+    def machine(self) -> ClientConnection:
+        """The machine of the present connection.  ConnectionClosedError when there is none yet."""
+        if self._machine is None:
+            raise ConnectionClosedError("a word", "no connection was begun yet")
+        return self._machine
+
+    def receive_data(self, data: bytes) -> None:
+        """Octets came: everything that follows from them happens."""
+        self.machine.receive_data(data)
+        self._hear()
+
+    def receive_eof(self) -> None:
+        """No more octets will come on this connection."""
+        self.machine.receive_eof()
+        self._hear()
+
+    def tick(self, now: float) -> float | None:
+        """Time passes (monotonic seconds); the moment at which to call again."""
+        due = self.machine.tick(now)
+        self._hear()
+        return due
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether another connection is to be tried when this one is lost."""
+        return not self.closing and self.retry.attempts != 0 and self.connections > 0
+
+    def give_up(self, error: Exception) -> None:
+        """There will be no other connection: everybody who waits hears why."""
+        self.opened.fail(error)
+        for talk in list(self.talks.values()):
+            talk.over(error)
+        self.talks.clear()
+        if self.closing and isinstance(error, ConnectionLost):
+            self.ended.settle(None)
+        else:
+            self.ended.fail(error)
+
+    # --- what a user wants -------------------------------------------------------------------------------------------------
+
+    def open_session(self, name: bytes | str | None = None, timeout: int | None = 0) -> Talk:
+        """A session, attached as soon as there is an open connection.
+
+        `timeout`: seconds that the other side is asked to keep it when the connection is lost (None: for ever).  Without a name
+        it gets one that no other session of this client has.
+        """
+        if self.ended.done:
+            raise ConnectionClosedError("session.attach", "the client is closed")
+        if name is None:
+            self._numbers += 1
+            name = f"{self.prefix}-{self._numbers}"
+        octets = name_of(name)
+        if octets in self.talks:
+            raise LocalProtocolError(f"session.attach of {octets!r}", "in use by this client", ("another name",))
+        talk = self.talks[octets] = Talk(octets, timeout, self._woken, self.guard)
+        if self._machine is not None and self._machine.is_open:
+            try:
+                self._attach(talk)
+            except AmqpError:
+                del self.talks[octets]
+                raise
+        return talk
+
+    def close(self) -> Ticket[None]:
+        """Closes the connection; settled when it is closed and nobody comes back.  One that is not open is just left."""
+        self.closing = True
+        machine = self._machine
+        if machine is None or machine.finished or not machine.is_open:
+            self.give_up(ConnectionLost("it was closed here"))
+        elif machine.closed_cause is None:
+            machine.close()
+            self._hear()
+            self.wake()
+        return self.ended
+
+    # --- what happens ------------------------------------------------------------------------------------------------------
+
+    def _woken(self) -> None:
+        self.wake()
+
+    def _hear(self) -> None:
+        machine = self.machine
+        for event in machine.events():
+            self._heard(machine, event)
+
+    def _heard(self, machine: ClientConnection, event: Event) -> None:
+        match event:
+            case ConnectionOpened():
+                self.connections += 1
+                self.known_hosts = event.known_hosts
+                self._attach_all()
+                self.opened.settle(event)
+            case ConnectionRedirected():
+                self.redirected = event
+            case ConnectionClosed():
+                self.closed = event
+                if self.opened.done:
+                    self.opened = Ticket()
+            case SessionDetached(session=name):
+                self._detached(machine, self.talks.get(name), event)
+            case _:
+                named = getattr(event, "session", None)
+                found = self.talks.get(named) if isinstance(named, bytes) else None
+                if found is not None:
+                    found.hear(event)
+                    if isinstance(event, SessionAttached) and not event.resumed and found.remade:
+                        found.resubscribe()
+
+    def _attach_all(self) -> None:
+        for talk in list(self.talks.values()):
+            if talk.ended.done:  # its user left it while there was no connection
+                del self.talks[talk.name]
+                continue
+            try:
+                self._attach(talk)
+            except AmqpError as error:  # more sessions than this connection can carry
+                del self.talks[talk.name]
+                talk.over(error)
+
+    def _attach(self, talk: Talk) -> None:
+        """Brings a session onto the open connection: resumed where it lives, new where not.
+
+        Who resumes does so by force: the other side may believe that the lost connection lives.
+        """
+        machine = self.machine
+        if not talk.has_session:
+            talk.session = machine.session(talk.name, talk.timeout)
+        elif talk.session.resumable:
+            machine.resume(talk.session, force=True)
+            talk.resuming = True
+        else:
+            # Another name: under the old one the other side may still keep something that this one would be taken for.
+            name = talk.name_again
+            session = machine.session(name, talk.timeout)
+            self.talks.pop(talk.name, None)
+            self.talks[name] = talk
+            talk.remake(session)
+            talk.resuming = False
+        self.wake()
+
+    def _detached(self, machine: ClientConnection, talk: Talk | None, event: SessionDetached) -> None:
+        if talk is None:
+            return
+        lost = machine.closed_cause is not None and self.comes_back and not talk.detaching
+        forgotten = talk.resuming and event.ended and machine.closed_cause is None and self.comes_back
+        talk.detached(event, lost or forgotten)
+        if forgotten:  # the other side did not keep it: a new one under the same name
+            self._attach(talk)
+        elif not lost:
+            self.talks.pop(talk.name, None)

@@ -1,0 +1,164 @@
+"""What a server side of an adapter serves: a broker, or a server of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol, TypeVar
+
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import Event
+from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.spec.codes import CloseCode
+
+UNSENT: Final = 1024 * 1024
+"""Octets that a client of one's own server does not take, from which on it is not read further."""
+
+
+class Guest(Protocol):
+    """One connection of a host: its socket is the adapter's."""
+
+    def receive_data(self, data: bytes) -> None:
+        """Stores octets of the client."""
+        raise NotImplementedError
+
+    def receive_eof(self) -> None:
+        """The client sends nothing more."""
+        raise NotImplementedError
+
+    def data_to_send(self) -> bytes:
+        """Takes everything that is to be written now."""
+        raise NotImplementedError
+
+    @property
+    def wants_data(self) -> bool:
+        """Whether more is read now."""
+        raise NotImplementedError
+
+    @property
+    def finished(self) -> bool:
+        """Whether the socket is to be closed."""
+        raise NotImplementedError
+
+
+Some = TypeVar("Some", bound=Guest, covariant=True)
+
+
+class Host(Protocol[Some]):
+    """Who serves many connections: `Broker`, or `OwnServer`."""
+
+    def next_event(self) -> tuple[Some, Event] | None:
+        """The next thing that happened, None when there is nothing to read."""
+        raise NotImplementedError
+
+    def ready(self) -> tuple[Some, ...]:
+        """Who has octets to send now, or has ended."""
+        raise NotImplementedError
+
+    def tick(self, now: float) -> float | None:
+        """Does what is due; the moment at which to call again."""
+        raise NotImplementedError
+
+
+class OwnServer:
+    """A server of one's own: `handle` is called with each event and its connection, and says on it what it likes.
+
+    When `handle` raises, that connection is closed (320) and `failed` is told; without one the error goes on to who serves.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        handle: Callable[[ServerConnection, Event], object],
+        failed: Callable[[ServerConnection, Exception], object] | None = None,
+    ) -> None:
+        self.config: Final = config
+        self._handle: Final = handle
+        self._failed: Final = failed
+        self._connections: Final[dict[OwnGuest, None]] = {}
+        self._turns: Final[dict[OwnGuest, None]] = {}
+        self._said: Final[dict[OwnGuest, None]] = {}
+
+    def connect(self) -> OwnGuest:
+        """A new connection."""
+        guest = OwnGuest(self.config, self._turns)
+        self._connections[guest] = None
+        return guest
+
+    def next_event(self) -> tuple[OwnGuest, Event] | None:
+        """The next thing that happened; it was handled.  Connections take turns."""
+        while self._turns:
+            guest = next(iter(self._turns))
+            del self._turns[guest]
+            event = guest.connection.next_event()
+            self._said[guest] = None
+            if event is not None:
+                self._turns[guest] = None
+                self._handle_one(guest.connection, event)
+                return guest, event
+        return None
+
+    def _handle_one(self, connection: ServerConnection, event: Event) -> None:
+        try:
+            self._handle(connection, event)
+        except Exception as error:
+            if connection.closed_cause is None:
+                connection.close(CloseCode.CONNECTION_FORCED, "internal error")
+            if self._failed is None:
+                raise
+            self._failed(connection, error)
+
+    def ready(self) -> tuple[OwnGuest, ...]:
+        """Who may have octets to send now, or has ended."""
+        ready = tuple([each for each in self._said if each.connection.bytes_to_send or each.finished])
+        self._said.clear()
+        for guest in ready:
+            if guest.finished:
+                self._connections.pop(guest, None)
+        return ready
+
+    def spoke(self, guest: OwnGuest) -> None:
+        """Something was said on a connection outside of `handle`."""
+        self._turns[guest] = None
+
+    def tick(self, now: float) -> float | None:
+        """Tells all of them the time."""
+        moment: float | None = None
+        for guest in list(self._connections):
+            moment = earliest(moment, guest.connection.tick(now))
+            if guest.connection.bytes_to_send or guest.connection.eventful:
+                self._turns[guest] = None
+                self._said[guest] = None
+        return now if self._turns else moment
+
+
+class OwnGuest(Guest):
+    """One connection of an `OwnServer`; `connection` is its machine."""
+
+    def __init__(self, config: ServerConfig, turns: dict[OwnGuest, None]) -> None:
+        self.connection: Final = ServerConnection(config)
+        self._turns: Final = turns
+
+    def receive_data(self, data: bytes) -> None:
+        """Stores octets of the client."""
+        self.connection.receive_data(data)
+        self._turns[self] = None
+
+    def receive_eof(self) -> None:
+        """The client sends nothing more."""
+        self.connection.receive_eof()
+        self._turns[self] = None
+
+    def data_to_send(self) -> bytes:
+        """Takes everything that is to be written now."""
+        return self.connection.data_to_send()
+
+    @property
+    def wants_data(self) -> bool:
+        """Whether more is read now."""
+        return self.connection.wants_data and self.connection.bytes_to_send < UNSENT
+
+    @property
+    def finished(self) -> bool:
+        """Whether the socket is to be closed."""
+        return self.connection.finished

@@ -1,0 +1,414 @@
+"""A session as its user sees it: commands that are answered, messages that are confirmed, inboxes.
+
+It lives as long as its user wants it, over as many connections as that takes: the engine's session in it is resumed where the
+other side keeps it, and made again where it does not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
+from uuid import UUID
+
+from amqp_sansio.conversation.errors import MessageReturned, SessionLost, failure_of
+from amqp_sansio.conversation.inbox import Inbox
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.conversation.transactions import Transactions
+from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.engine.session import Session
+from amqp_sansio.errors import LimitError, LocalProtocolError
+from amqp_sansio.events import (
+    CommandReceived,
+    CommandsCompleted,
+    Event,
+    ExceptionReceived,
+    ProducerCreditChanged,
+    ResultReceived,
+    SessionAttached,
+    SessionDetached,
+    TransferReceived,
+)
+from amqp_sansio.kernel.serials import EMPTY, RangeSet, pick
+from amqp_sansio.spec import message
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.message import ReplyTo
+from amqp_sansio.spec.values import Value
+
+IN_FLIGHT: Final = 1000
+"""Messages published and not confirmed, beyond which a publisher waits."""
+IN_FLIGHT_OCTETS: Final = 16 * 1024 * 1024
+"""Octets in their bodies, likewise; one message may be larger than that."""
+
+ENDED_HERE: Final = "it was ended here"
+
+
+class Talk:
+    """The conversation of one session.
+
+    `attached` is settled when it may be spoken on, `ended` when it is over for good.  Everything that is asked gives a
+    `Ticket`, which is settled by the answer, or fails with what happened instead.  `wake` is called when there is something to
+    send.
+    """
+
+    def __init__(
+        self,
+        name: bytes,
+        timeout: int | None,
+        wake: Callable[[], None],
+        guard: AbstractContextManager[object] = nullcontext(),
+    ) -> None:
+        self.name = name
+        """What it is called on the present connection; a session that was made again has another name."""
+        self.guard: Final = guard
+        self.timeout: Final = timeout
+        """Seconds that the other side is asked to keep the session without a connection; 0: not at all; None: for ever."""
+        self.wake: Final = wake
+        self.attached: Ticket[None] = Ticket()
+        self.ended: Final[Ticket[None]] = Ticket()
+        self.inboxes: Final[dict[str, Inbox]] = {}
+        self.most_in_flight = IN_FLIGHT
+        self.most_in_flight_octets = IN_FLIGHT_OCTETS
+        self.detaching = False
+        self.resuming = False
+        """It is being resumed: whether the other side kept it is not known yet."""
+        self.remade = 0
+        """How often it was made again because the other side had lost it."""
+        self._first_name: Final = name
+        self._session: Session | None = None
+        self._tickets: Final[dict[int, tuple[Ticket[None], str]]] = {}
+        self._results: Final[dict[int, tuple[Ticket[Struct | None], str]]] = {}
+        self._publishes: Final[dict[int, int]] = {}  # octets by id, of what is in flight
+        self._octets = 0
+        self._room: Ticket[None] | None = None
+        self._unprompted = False  # there is a publish behind the last thing that asked for completion
+        self.failure: Exception | None = None
+        """Why it is over, or about to be."""
+        self._numbers = 0
+        self._later: Final[list[Callable[[], object]]] = []  # what is said once the session is resumed
+        self._unconfirmed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
+        self.transactions: Final = Transactions(self)
+
+    @property
+    def session(self) -> Session:
+        """The engine's session.  LocalProtocolError before the first one was attached to a connection."""
+        if self._session is None:
+            raise LocalProtocolError("a word on a session", "not attached yet", ("after `attached`",))
+        return self._session
+
+    @session.setter
+    def session(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def has_session(self) -> bool:
+        """Whether it was ever brought onto a connection."""
+        return self._session is not None
+
+    @property
+    def name_again(self) -> bytes:
+        """The name that it has when it is made again."""
+        return self._first_name + b"-again-%d" % (self.remade + 1)
+
+    @property
+    def in_flight(self) -> int:
+        """Messages published and not confirmed."""
+        return len(self._publishes)
+
+    @property
+    def speakable(self) -> bool:
+        """Whether something may be said now."""
+        return self._session is not None and self._session.state == "attached"
+
+    def unheard(self) -> None:
+        """Raises the first error of a message that was published and of which nobody asked what became of it."""
+        while self._unconfirmed:
+            ticket = self._unconfirmed.popleft()
+            if not ticket.heard:
+                ticket.result()
+
+    # --- saying things -----------------------------------------------------------------------------------------------------
+
+    def say(self, command: Command) -> Ticket[None]:
+        """Says a command; settled when the other side has executed it."""
+        self.transactions.check()
+        ticket = self.track(self.session.send(command, sync=True), command.VERB)
+        self.wake()
+        return ticket
+
+    def ask(self, command: Command) -> Ticket[Struct | None]:
+        """Says a command that has a result; settled with it."""
+        self.transactions.check()
+        id = self.session.send(command, sync=True)
+        ticket: Ticket[Struct | None] = Ticket()
+        self._results[id] = (ticket, command.VERB)
+        self.wake()
+        return ticket
+
+    def track(self, id: int, verb: str) -> Ticket[None]:
+        """The ticket for a command that was said with its sync bit: settled when it is complete."""
+        ticket: Ticket[None] = Ticket()
+        self._tickets[id] = (ticket, verb)
+        self._unprompted = False
+        return ticket
+
+    def sync(self) -> Ticket[None]:
+        """A barrier: settled when everything said so far is executed."""
+        ticket = self.track(self.session.sync(), "execution.sync")
+        self.wake()
+        return ticket
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a message may be published without going beyond what may be in flight, nor beyond the other side's credit."""
+        session = self._session
+        if session is None or not self.speakable:
+            return False
+        throttled = session.producer is not None and not session.producer.available
+        return not throttled and len(self._publishes) < self.most_in_flight and self._octets < self.most_in_flight_octets
+
+    @property
+    def room(self) -> Ticket[None]:
+        """Settled when there is room, or when there never will be: then it fails as the session did."""
+        if self._room is None or self._room.done:
+            self._room = Ticket()
+            if self.ended.done:
+                self._room.fail(self.ended.error or SessionLost(self.name, ENDED_HERE))
+            self._check_room()
+        self.prompt()
+        return self._room
+
+    def publish(
+        self,
+        exchange: str = "",
+        routing_key: str | None = None,
+        body: bytes = b"",
+        *,
+        mandatory: bool = False,
+        immediate: bool = False,
+        persistent: bool = False,
+        priority: int | None = None,
+        ttl: int | None = None,
+        message_id: UUID | None = None,
+        correlation_id: bytes | None = None,
+        reply_to: ReplyTo | None = None,
+        content_type: str | None = None,
+        content_encoding: str | None = None,
+        headers: Mapping[str, Value] | None = None,
+        redelivered: bool = False,
+        sync: bool = False,
+    ) -> Ticket[None]:
+        """Transfers a message to an exchange; settled when the other side has it for certain.
+
+        `mandatory`: fails with MessageReturned when no queue takes it; else such a message is dropped, or goes to an alternate
+        exchange.  Wait for `room` first: without it LimitError, or NoCredit when the other side throttles us.
+        """
+        if len(self._publishes) >= self.most_in_flight:
+            raise LimitError("most_in_flight", self.most_in_flight, len(self._publishes) + 1)
+        if self._octets >= self.most_in_flight_octets:
+            raise LimitError("most_in_flight_octets", self.most_in_flight_octets, self._octets + len(body))
+        self.transactions.check()
+        prompt = sync or len(self._publishes) % self._often == self._often - 1
+        id = self.session.publish(
+            exchange, body=body, accept_mode=0 if mandatory or immediate else 1, sync=prompt, immediate=immediate,
+            redelivered=redelivered, routing_key=routing_key, delivery_mode=2 if persistent else None, priority=priority,
+            ttl=ttl, message_id=message_id, correlation_id=correlation_id, reply_to=reply_to, content_type=content_type,
+            content_encoding=content_encoding, application_headers=headers,
+        )  # fmt: skip
+        ticket: Ticket[None] = Ticket()
+        self._tickets[id] = (ticket, "message.transfer")
+        self._publishes[id] = len(body)
+        self._octets += len(body)
+        self._unprompted = not prompt
+        self.wake()
+        return ticket
+
+    @property
+    def _often(self) -> int:
+        """Every so many messages ask for their completion, so that the next ones need not wait for it."""
+        return max(1, self.most_in_flight // 4)
+
+    def prompt(self) -> None:
+        """Somebody waits: asks for what is complete, unless that was asked for since the last message."""
+        if self._unprompted and self.speakable:
+            self.session.flush()
+            self._unprompted = False
+            self.wake()
+
+    def subscribe(
+        self, queue: str, destination: str | None = None, *, prefetch: int = 100, octets: int = INFINITE, accept: bool = True,
+        browse: bool = False,
+    ) -> Inbox:  # fmt: skip
+        """Subscribes to a queue.  With `accept` each message is to be settled, and `prefetch` bounds those that are not;
+        without, the broker forgets a message when it sends it.  `browse` leaves the messages on the queue."""
+        if prefetch < 1:
+            raise LocalProtocolError("message.subscribe", f"prefetch {prefetch}", ("a prefetch of 1 or more",))
+        self.transactions.check()
+        if destination is None:
+            self._numbers += 1
+            destination = f"{queue}-{self._numbers}"
+        inbox = Inbox(self, queue, destination, prefetch, octets, accept, browse)
+        inbox.subscribe()
+        self.inboxes[destination] = inbox
+        self.wake()
+        return inbox
+
+    def detach(self) -> Ticket[None]:
+        """Ends the session; settled when it is over.  What was published and not confirmed is in doubt: `sync` first."""
+        self.detaching = True
+        if self._session is None or self._session.state in ("ended", "detached"):
+            self.over(None)
+        elif self._session.state in ("attached", "resuming", "attaching"):
+            self._session.detach()
+            self.wake()
+        return self.ended
+
+    # --- hearing things ----------------------------------------------------------------------------------------------------
+
+    def hear(self, event: Event) -> None:
+        """An event of this session."""
+        match event:
+            case TransferReceived(transfer=transfer):
+                inbox = self.inboxes.get(transfer.destination or "")
+                if inbox is not None:
+                    inbox.arrive(event)
+                elif transfer.accept_mode == 0 and event.id in self.session.transfers.deliveries:
+                    self.session.release(event.id)  # it was on its way when its subscription was cancelled
+            case CommandsCompleted(ids=ids):
+                self._completed(ids)
+            case ResultReceived(id=id, value=value):
+                result = self._results.pop(id, None)
+                if result is not None:
+                    result[0].settle(value)
+            case CommandReceived(command=message.Reject() as reject):
+                self._returned(reject)
+            case ExceptionReceived(id=id):
+                known = self._tickets.get(id) if id is not None else None
+                asked = self._results.get(id) if id is not None else None
+                verb = known[1] if known is not None else asked[1] if asked is not None else self.transactions.verb(id or 0)
+                self.failure = failure_of(self.name, event, verb)
+            case ProducerCreditChanged():
+                self._check_room()
+            case SessionAttached():
+                self.resuming = False
+                later = self._later[:]
+                self._later.clear()
+                if event.resumed:
+                    for each in later:
+                        each()
+                elif self.timeout == 0:  # said, because the other side may keep sessions of whoever asks for nothing
+                    self.session.request_timeout(0)
+                self._check_room()
+                self.attached.settle(None)
+            case _:
+                self.transactions.hear(event)
+
+    def _completed(self, ids: RangeSet) -> None:
+        for id in pick(ids, self._tickets):
+            ticket, _ = self._tickets.pop(id)
+            self._landed(id)
+            ticket.settle(None)
+        for id in pick(ids, self._results):  # complete without a result: the other side has none to give
+            self._results.pop(id)[0].settle(None)
+        self._check_room()
+
+    def _landed(self, id: int) -> None:
+        octets = self._publishes.pop(id, None)
+        if octets is not None:
+            self._octets -= octets
+
+    def _returned(self, reject: message.Reject) -> None:
+        error = MessageReturned(reject.code or 0, reject.text or "")
+        for id in pick(reject.transfers or EMPTY, self._tickets):
+            self._tickets[id][0].fail(error)  # the ticket stays: its completion frees the room
+            self._unconfirmed.append(self._tickets[id][0])
+
+    def detached(self, event: SessionDetached, comes_back: bool) -> None:
+        """The session is not attached any more; `comes_back`: it was the connection that was lost, and there will be another.
+
+        Where the session lives on, nothing is known to be lost yet: it will be resumed.
+        """
+        self.attached = Ticket()
+        if comes_back and not event.ended:
+            return
+        cause = self._cause(event)
+        if self.failure is None and cause is not None:
+            self.failure = SessionLost(self.name, cause, event.in_doubt)
+        if comes_back:
+            self.in_doubt(event.in_doubt)
+            self.failure = None
+        else:
+            self.over(self.failure)
+
+    def _cause(self, event: SessionDetached) -> str | None:
+        """Why it ended; None when that was our wish."""
+        violation = event.violation
+        if violation is not None:
+            return f"the other side broke {violation.rule}: {violation.text or violation.said}"
+        if self.detaching and not event.code:
+            return None
+        return event.text or f"the other side detached it ({event.code})"
+
+    def in_doubt(self, ids: RangeSet) -> None:
+        """The session is gone: who waits for an answer hears so."""
+        error = self.failure or SessionLost(self.name, "the session ended", ids)
+        self._unconfirmed.extend([self._tickets[id][0] for id in self._publishes if id in self._tickets])
+        self.transactions.lost()
+        waiting: list[Ticket[Any]] = [each for each, _ in self._tickets.values()]  # Any: of whatever value
+        waiting += [each for each, _ in self._results.values()]
+        self._tickets.clear()
+        self._results.clear()
+        self._publishes.clear()
+        self._octets = 0
+        for ticket in waiting:
+            ticket.fail(error)
+
+    def over(self, error: Exception | None) -> None:
+        """It is over for good."""
+        if error is not None and self.failure is None:
+            doubt = self._session.in_doubt if self._session is not None else EMPTY
+            self.failure = error if isinstance(error, SessionLost) else SessionLost(self.name, str(error), doubt)
+        error = self.failure if error is not None else None
+        self.in_doubt(EMPTY)
+        for inbox in list(self.inboxes.values()):
+            inbox.close(error)
+        self.inboxes.clear()
+        gone = error or SessionLost(self.name, ENDED_HERE)
+        if self.attached.done:
+            self.attached = Ticket()
+        self.attached.fail(gone)
+        if self._room is not None:
+            self._room.fail(gone)
+        if error is None:
+            self.ended.settle(None)
+        else:
+            self.ended.fail(error)
+
+    def remake(self, session: Session) -> None:
+        """The other side has lost the session, and this is a new one, called `name_again`."""
+        self.name = session.name
+        self._session = session
+        self.failure = None
+        self.remade += 1
+
+    def resubscribe(self) -> None:
+        """On a session that was made again: what was subscribed to is subscribed to once more."""
+        for inbox in list(self.inboxes.values()):
+            inbox.resubscribe()
+
+    def once_attached(self, action: Callable[[], object]) -> None:
+        """Does it now, or when the session is resumed; never, where it cannot be resumed: then the other side has forgotten
+        it, and what hangs on it."""
+        if self.speakable:
+            action()
+            self.wake()
+        else:
+            self._later.append(action)
+
+    def _check_room(self) -> None:
+        if self._room is not None and self.has_room:
+            self._room.settle(None)
+
+    def __repr__(self) -> str:
+        return f"<Talk {self.name!r}, {len(self._publishes)} in flight>"

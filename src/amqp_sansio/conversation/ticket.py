@@ -1,0 +1,63 @@
+"""Something that will be known: what adapters wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Ticket(Generic[Value]):
+    """An answer that is not there yet, or is: a value or an error.  Settled once; whoever asked to be called is called once."""
+
+    __slots__ = ("_callbacks", "_value", "done", "error", "heard")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.error: Exception | None = None
+        self.heard = False
+        """Whether somebody asked for the result once it was there."""
+        self._value: Value | None = None
+        self._callbacks: list[Callable[[], None]] = []
+
+    def settle(self, value: Value) -> None:
+        """The answer is there.  An answer to what was settled already is not heard."""
+        if not self.done:
+            self._value = value
+            self._finish()
+
+    def fail(self, error: Exception) -> None:
+        """There will be no answer, but this error."""
+        if not self.done:
+            self.error = error
+            self._finish()
+
+    def on_done(self, callback: Callable[[], None]) -> None:
+        """Calls back when it is settled, at once when it is."""
+        if self.done:
+            callback()
+        else:
+            self._callbacks.append(callback)
+
+    def forget(self, callback: Callable[[], None]) -> None:
+        """Whoever asked to be called does not wait any more."""
+        if callback in self._callbacks:
+            self._callbacks.remove(callback)
+
+    def result(self) -> Value:
+        """The value; raises the error when it failed.  Only when it is done."""
+        assert self.done, "not settled yet"
+        self.heard = True
+        if self.error is not None:
+            raise self.error
+        return self._value  # type: ignore[return-value]  # done without an error: `settle` put it there
+
+    def _finish(self) -> None:
+        self.done = True
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def __repr__(self) -> str:
+        return f"<Ticket {'open' if not self.done else 'failed' if self.error is not None else 'settled'}>"

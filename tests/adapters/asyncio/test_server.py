@@ -1,0 +1,134 @@
+"""The server side on asyncio: sockets for a broker, or for a server of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+
+import pytest
+import trustme
+
+from amqp_sansio.adapters.asyncio import connect
+from amqp_sansio.adapters.asyncio.server import serve
+from amqp_sansio.broker.broker import Broker
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.errors import SessionLost
+from amqp_sansio.conversation.hosting import OwnServer
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import CommandReceived, Event, TransferReceived
+from amqp_sansio.spec import execution, queue
+
+
+def test_a_broker_in_a_line() -> None:
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server:
+            host, port = server.address
+            async with connect(f"amqp://{host}:{port}/") as connection, connection.session() as session:
+                await session.say(queue.Declare("q"))
+                await session.publish("", "q", b"x")
+        assert broker.host("").queues["q"].available == 1
+
+    asyncio.run(main())
+
+
+def test_a_server_of_ones_own() -> None:
+    """It says yes to all that is said, and remembers what was published."""
+    heard: list[bytes] = []
+
+    def handle(connection: ServerConnection, event: Event) -> None:
+        if isinstance(event, TransferReceived):
+            heard.append(event.body)
+        if isinstance(event, TransferReceived) or (
+            isinstance(event, CommandReceived) and not isinstance(event.command, execution.Sync)
+        ):
+            session = next(each for each in connection.sessions if each.name == event.session)
+            session.complete(event.id)
+
+    async def main() -> None:
+        own = OwnServer(ServerConfig(), handle)
+        async with serve(own, own.connect, port=0) as server:
+            url = "amqp://{}:{}/".format(*server.address)
+            async with connect(url) as connection, connection.session() as session:
+                await session.say(queue.Declare("q"))
+                await session.publish("", "q", b"x")
+
+    asyncio.run(main())
+    assert heard == [b"x"]
+
+
+def test_by_tls() -> None:
+    authority = trustme.CA()
+    here, there = ssl.create_default_context(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.configure_trust(here)
+    authority.issue_cert("localhost").configure_cert(there)
+
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0, tls=there) as server:
+            async with connect(f"amqps://localhost:{server.address[1]}/", tls=here) as connection:
+                async with connection.session() as session:
+                    await session.sync()
+
+    asyncio.run(main())
+
+
+def test_whoever_is_there_at_the_end_hears_of_it() -> None:
+    async def main() -> None:
+        broker = Broker()
+        server = serve(broker, broker.connect, port=0)
+        await server.__aenter__()
+        waiting = asyncio.create_task(server.serve_forever())
+        async with connect("amqp://{}:{}/".format(*server.address)) as connection, connection.session() as session:
+            await session.say(queue.Declare("q"))
+            async with session.subscribe("q") as subscription:
+                receiving = asyncio.create_task(subscription.receive())
+                await asyncio.sleep(0)
+                await server.close()
+                waiting.cancel()
+                with pytest.raises(SessionLost):
+                    await receiving
+            raise KeyError("the end")
+
+    with pytest.raises(KeyError):
+        asyncio.run(main())
+
+
+def test_a_client_that_takes_nothing_does_not_fill_the_memory() -> None:
+    """The octets for a client whose socket is blocked stay at the broker, which then makes no more of them."""
+
+    async def main() -> int:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server:
+            url = "amqp://{}:{}/".format(*server.address)
+            async with connect(url) as connection, connection.session() as session:
+                await session.say(queue.Declare("q"))
+                for _ in range(600):
+                    await session.send("", "q", b"x" * 100_000)
+                await session.sync()
+                with socket.create_connection(server.address) as slow:
+                    slow.setblocking(False)
+                    loop = asyncio.get_running_loop()
+                    from amqp_sansio.config import ClientConfig
+                    from amqp_sansio.engine.client import ClientConnection
+                    from amqp_sansio.events import ConnectionOpened
+
+                    machine = ClientConnection(ClientConfig())
+                    theirs = None
+                    while theirs is None or theirs.state != "attached":
+                        await loop.sock_sendall(slow, machine.data_to_send())
+                        machine.receive_data(await loop.sock_recv(slow, 65536))
+                        for event in machine.events():
+                            if isinstance(event, ConnectionOpened):
+                                theirs = machine.session("slow")
+                    theirs.subscribe("q", "d").grant(600)
+                    await loop.sock_sendall(slow, machine.data_to_send())
+                    found = broker.host("").queues["q"]
+                    before = -1
+                    while before != found.available:
+                        before = found.available
+                        await asyncio.sleep(0.2)
+                    return before
+
+    assert asyncio.run(main()) > 400

@@ -1,0 +1,96 @@
+"""A socket of asyncio under a connection, with a transport that only remembers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from amqp_sansio.adapters.asyncio.wire import Wire
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.client import Client
+
+
+class Transport(asyncio.Transport):
+    """Remembers what is done with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.ended = ""
+
+    def write(self, data: Any) -> None:
+        self.written += bytes(data)
+
+    def is_closing(self) -> bool:
+        return bool(self.ended)
+
+    def close(self) -> None:
+        self.ended = "closed"
+
+    def abort(self) -> None:
+        self.ended = "aborted"
+
+
+def wired(check: Callable[[Wire, Transport, Client], None]) -> None:
+    async def main() -> None:
+        client = Client(ClientConfig(), prefix="p")
+        client.begin()
+        wire, transport = Wire(client), Transport()
+        wire.wake()  # before there is a socket nothing happens
+        await asyncio.sleep(0)
+        wire.connection_made(transport)
+        check(wire, transport, client)
+
+    asyncio.run(main())
+
+
+def test_it_begins_with_the_protocol_header() -> None:
+    def check(wire: Wire, transport: Transport, client: Client) -> None:
+        assert transport.written == b"AMQP\x01\x01\x00\x0a"
+
+    wired(check)
+
+
+def test_what_a_slow_socket_does_not_take_stays() -> None:
+    def check(wire: Wire, transport: Transport, client: Client) -> None:
+        client.begin()  # again, with another header to be written
+        wire.pause_writing()
+        wire.transmit()
+        assert len(transport.written) == 8
+        wire.resume_writing()
+        assert len(transport.written) == 16
+
+    wired(check)
+
+
+def test_the_end_of_the_octets_is_the_end_of_the_socket() -> None:
+    def check(wire: Wire, transport: Transport, client: Client) -> None:
+        assert wire.eof_received() is False
+        assert transport.ended == "closed"
+        wire.connection_lost(None)
+        assert wire.over.done()
+        wire.wake()
+
+    wired(check)
+
+
+def test_a_lost_socket_is_the_end_of_the_octets() -> None:
+    def check(wire: Wire, transport: Transport, client: Client) -> None:
+        wire.pause_writing()
+        wire.connection_lost(ConnectionResetError())
+        assert client.closed is not None
+        assert wire.writable.is_set()
+
+    wired(check)
+
+
+def test_what_is_over_while_nobody_takes_octets_is_aborted() -> None:
+    def check(wire: Wire, transport: Transport, client: Client) -> None:
+        wire.pause_writing()
+        client.receive_eof()
+        wire.transmit()
+        assert transport.ended == "aborted"
+        wire.abort()
+
+    wired(check)

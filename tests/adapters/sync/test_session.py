@@ -1,0 +1,114 @@
+"""Sessions, subscriptions and transactions for blocking code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.adapters.scenarios import QUICK
+from tests.adapters.served import Served
+
+from amqp_sansio.adapters.sync import Connection, connect
+from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
+from amqp_sansio.engine.xid import xid
+from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.queue import QueueQueryResult
+
+XID = xid(1, b"global", b"branch")
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with Served() as served:
+        yield served
+
+
+@pytest.fixture
+def connection(served: Served) -> Iterator[Connection]:
+    with connect(served.url, close_timeout=0.2) as connection:
+        yield connection
+
+
+def test_what_is_asked_is_answered(connection: Connection) -> None:
+    with connection.session() as session:
+        session.say(queue.Declare("q"))
+        session.publish("", "q", b"x")
+        answer = session.ask(queue.Query("q"))
+        assert isinstance(answer, QueueQueryResult)
+        assert answer.message_count == 1
+
+
+def test_errors_reach_who_waits(connection: Connection) -> None:
+    with pytest.raises(SessionFailed, match=r"404 to queue.delete"), connection.session() as session:
+        session.say(queue.Delete("nowhere"))
+    with pytest.raises(SessionFailed, match="404"), connection.session() as session:
+        session.talk.say(queue.Delete("nowhere"))
+    with pytest.raises(MessageReturned), connection.session() as session:
+        session.publish("", "nowhere", b"", mandatory=True)
+    with pytest.raises(MessageReturned), connection.session() as session:
+        session.send("", "nowhere", b"", mandatory=True)
+    with pytest.raises(KeyError), connection.session() as session, session.subscribe("nowhere"):
+        raise KeyError("mine")
+
+
+def test_transactions(connection: Connection, served: Served) -> None:
+    with connection.session() as session:
+        session.say(queue.Declare("q"))
+        with session.transaction():
+            session.send("", "q", b"x")
+        assert served.depth("q") == 1
+        with pytest.raises(KeyError), session.transaction():
+            session.send("", "q", b"y")
+            raise KeyError("mine")
+        session.sync()
+        assert served.depth("q") == 1
+
+
+def test_branches(connection: Connection, served: Served) -> None:
+    with connection.session() as session:
+        session.say(queue.Declare("q"))
+        with session.branch(XID):
+            session.send("", "q", b"x")
+        assert session.prepare(XID) == XaStatus.XA_OK
+        assert session.recover() == (XID,)
+        session.rollback(XID)
+        with session.branch(XID):
+            session.send("", "q", b"x")
+        session.commit(XID, one_phase=True)
+        with pytest.raises(KeyError), session.branch(XID):
+            raise KeyError("mine")
+        with pytest.raises(BranchFailed):
+            session.prepare(XID)
+        assert served.depth("q") == 1
+    with pytest.raises((BranchFailed, SessionFailed)), connection.session() as session:
+        session.forget(xid(1, b"unknown", b""))
+
+
+def test_a_transaction_whose_session_is_lost_was_not_committed(served: Served) -> None:
+    with connect(served.url, retry=QUICK) as connection, pytest.raises((TransactionFailed, SessionLost)):
+        with connection.session() as session, session.transaction():
+            session.publish("", "q", b"x")
+            served.cut()
+            session.publish("", "q", b"x")
+
+
+def test_a_subscription_is_an_iterator_until_it_is_cancelled(connection: Connection) -> None:
+    with connection.session() as session:
+        session.say(queue.Declare("q"))
+        for number in range(3):
+            session.send("", "q", b"%d" % number)
+        found = []
+        with session.subscribe("q", accept=False) as subscription:
+            for message in subscription:
+                found.append(message.body)
+                if len(found) == 3:
+                    subscription.cancel()
+        assert found == [b"0", b"1", b"2"]
+
+
+def test_a_broker_that_does_not_answer_is_not_awaited_for_ever_at_the_end(connection: Connection, served: Served) -> None:
+    with pytest.raises(KeyError), connection.session() as session:
+        served.silence()
+        raise KeyError("mine")
+    assert "no answer to detach within 0.2 seconds" in str(session.talk.ended.error)

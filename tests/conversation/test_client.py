@@ -1,0 +1,119 @@
+"""A client over as many connections as it takes, in memory."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conversation.stage import Stage, staged
+
+from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.errors import ConnectionLost, SessionLost
+from amqp_sansio.conversation.retry import NEVER
+from amqp_sansio.errors import ConnectionClosedError, LocalProtocolError
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec import queue
+
+
+def test_sessions_may_be_wanted_before_there_is_a_connection() -> None:
+    stage = Stage()
+    talk = stage.client.open_session("early")
+    stage.connect()
+    assert talk.speakable
+    assert stage.client.opened.result().virtual_host == ""
+    assert stage.client.connections == 1
+
+
+def test_names_are_made_of_the_prefix_and_are_not_given_twice() -> None:
+    stage = staged()
+    assert [stage.open().name for _ in range(2)] == [b"test-1", b"test-2"]
+    stage.open("mine")
+    with pytest.raises(LocalProtocolError, match="in use by this client"):
+        stage.client.open_session(b"mine")
+
+
+def test_a_clean_end() -> None:
+    stage = staged()
+    talk = stage.open()
+    ended = stage.client.close()
+    stage.run()
+    assert stage.client.machine.finished
+    stage.client.give_up(ConnectionLost("over"))
+    assert ended.result() is None
+    assert isinstance(talk.ended.error, SessionLost)
+    with pytest.raises(ConnectionClosedError):
+        stage.client.open_session()
+    assert stage.client.close() is ended
+
+
+def test_a_connection_that_is_not_open_is_left_at_once() -> None:
+    client = Client(ClientConfig(), prefix="p")
+    with pytest.raises(ConnectionClosedError):
+        _ = client.machine
+    assert client.close().done
+    client = Client(ClientConfig(), prefix="p")
+    client.begin()
+    assert client.close().done
+
+
+def test_who_never_comes_back_loses_everything_with_the_connection() -> None:
+    stage = staged(retry=NEVER)
+    talk = stage.open(timeout=600)
+    waiting = talk.say(queue.Declare("q"))
+    stage.cut()
+    assert not stage.client.comes_back
+    assert isinstance(waiting.error, SessionLost)
+    assert isinstance(talk.ended.error, SessionLost)
+
+
+def test_after_a_loss_there_is_a_new_wait_for_the_next_connection() -> None:
+    stage = staged()
+    first = stage.client.opened
+    stage.cut()
+    assert stage.client.opened is not first
+    second = stage.client.opened
+    assert not second.done
+    stage.connect()
+    second.result()
+    assert stage.client.connections == 2
+
+
+def test_who_gives_up_tells_everybody_who_waits() -> None:
+    stage = Stage()
+    talk = stage.client.open_session()
+    stage.client.begin()
+    stage.client.give_up(OSError("no"))
+    for ticket in (stage.client.opened, stage.client.ended, talk.attached):
+        assert ticket.error is not None
+
+
+def test_a_session_that_this_connection_cannot_carry_is_over_and_the_others_are_not() -> None:
+    stage = Stage(config=ClientConfig(limits=Limits(sessions=1)))
+    one, two = stage.client.open_session(), stage.client.open_session()
+    stage.connect()
+    assert one.speakable
+    assert two.ended.error is not None
+    with pytest.raises(Exception, match="sessions"):
+        stage.client.open_session()
+    assert list(stage.client.talks) == [one.name]
+
+
+def test_a_session_left_in_the_middle_of_a_loss_ended_well() -> None:
+    stage = staged()
+    talk = stage.open(timeout=600)
+    ended = talk.detach()
+    stage.cut()
+    assert ended.result() is None
+
+
+def test_hosts_that_the_broker_names_are_remembered() -> None:
+    stage = staged(server=ServerConfig(known_hosts=("amqp:tcp:other:1",)))
+    assert stage.client.known_hosts == ("amqp:tcp:other:1",)
+
+
+def test_events_of_sessions_that_nobody_knows_are_nobodys() -> None:
+    stage = staged()
+    session = stage.client.machine.session("by hand")
+    stage.run()
+    session.detach()
+    stage.run()
+    assert stage.client.talks == {}

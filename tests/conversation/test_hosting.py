@@ -1,0 +1,99 @@
+"""A server of one's own, without sockets."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.conversation.hosting import OwnGuest, OwnServer
+from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import Authenticated, ConnectionClosed, ConnectionOpened, Event
+
+
+def carry(server: OwnServer, *pairs: tuple[ClientConnection, OwnGuest]) -> None:
+    """Octets both ways until all are silent."""
+    moved = True
+    while moved:
+        moved = False
+        for client, theirs in pairs:
+            octets = client.data_to_send()
+            if octets:
+                theirs.receive_data(octets)
+                moved = True
+        while server.next_event() is not None:
+            moved = True
+        for guest in server.ready():
+            octets = guest.data_to_send()
+            for client, theirs in pairs:
+                if theirs is guest and octets:
+                    client.receive_data(octets)
+                    list(client.events())
+                    moved = True
+
+
+def test_events_of_all_connections_come_to_one_handler_in_turns() -> None:
+    heard: list[tuple[ServerConnection, Event]] = []
+    server = OwnServer(ServerConfig(), lambda connection, event: heard.append((connection, event)))
+    one, two = server.connect(), server.connect()
+    carry(server, (ClientConnection(ClientConfig()), one), (ClientConnection(ClientConfig()), two))
+    for connection in (one.connection, two.connection):
+        assert next(type(event) for each, event in heard if each is connection) is Authenticated
+        assert [type(event) for each, event in heard if each is connection][-1] is ConnectionOpened
+    assert heard[0][0] is not heard[1][0]  # nobody waits for another's flood
+
+
+def test_who_has_ended_is_ready_once_more_and_then_forgotten() -> None:
+    server = OwnServer(ServerConfig(), lambda connection, event: None)
+    connection = server.connect()
+    connection.receive_eof()
+    while server.next_event() is not None:
+        pass
+    assert connection.finished
+    assert server.ready() == (connection,)
+    assert server.ready() == ()
+
+
+def test_a_handler_that_raises_loses_its_connection_and_nobody_elses() -> None:
+    def handle(connection: ServerConnection, event: Event) -> None:
+        if isinstance(event, ConnectionOpened) and connection is bad.connection:
+            raise KeyError("a bug")
+
+    failures: list[Exception] = []
+    server = OwnServer(ServerConfig(), handle, lambda connection, error: failures.append(error))
+    bad, good = server.connect(), server.connect()
+    clients = ClientConnection(ClientConfig()), ClientConnection(ClientConfig())
+    carry(server, (clients[0], bad), (clients[1], good))
+    assert [type(each) for each in failures] == [KeyError]
+    assert not clients[0].is_open
+    assert clients[1].is_open
+
+    server = OwnServer(ServerConfig(), handle)
+    bad = server.connect()
+    with pytest.raises(KeyError):
+        carry(server, (ClientConnection(ClientConfig()), bad))
+
+
+def test_what_is_said_outside_of_the_handler_goes_out() -> None:
+    server = OwnServer(ServerConfig(), lambda connection, event: None)
+    guest, client = server.connect(), ClientConnection(ClientConfig())
+    carry(server, (client, guest))
+    assert guest.wants_data
+    guest.connection.close()
+    assert server.ready() == ()
+    server.spoke(guest)
+    assert server.next_event() is None
+    assert server.ready() == (guest,)
+
+
+def test_time_is_told_to_all() -> None:
+    ended: list[Event] = []
+    server = OwnServer(ServerConfig(), lambda connection, event: ended.append(event))
+    server.connect()
+    due = server.tick(0.0)
+    assert due is not None  # the handshake may take so long
+    server.tick(due)
+    while server.next_event() is not None:
+        pass
+    assert isinstance(ended[-1], ConnectionClosed)
+    assert OwnServer(ServerConfig(), lambda connection, event: None).tick(0.0) is None

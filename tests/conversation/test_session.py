@@ -1,0 +1,256 @@
+"""The faces of a session for code that awaits, driven without any loop: to wait is to let the octets flow."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import pytest
+from tests.conversation.stage import Stage, staged
+
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
+from amqp_sansio.conversation.session import Session
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.engine.xid import xid
+from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.queue import QueueQueryResult
+
+Value = TypeVar("Value")
+XID = xid(1, b"global", b"branch")
+
+
+class Cancelled(BaseException):
+    """As loops raise it where somebody waits."""
+
+
+class World:
+    """A stage, and a way of waiting on it.  `waits` counts; the wait of number `cancel_at` is cancelled."""
+
+    def __init__(self) -> None:
+        self.stage: Stage = staged(server=ServerConfig())
+        self.waits = 0
+        self.cancel_at = -1
+        self.deaf = False
+
+    async def wait(self, ticket: Ticket[Value], timeout: float | None = None) -> Value:
+        self.waits += 1
+        if self.waits == self.cancel_at:
+            raise Cancelled
+        if not self.deaf:
+            self.stage.run()
+        if not ticket.done and timeout is not None:
+            raise TimeoutError
+        assert ticket.done, "it would wait for ever"
+        return ticket.result()
+
+    async def writable(self) -> None:
+        pass
+
+    def session(self, timeout: int | None = 0) -> Session:
+        return Session(self.stage.client.open_session(None, timeout), self.wait, self.writable, 1.0)
+
+
+def run(coroutine: Coroutine[Any, Any, Value]) -> Value:
+    """The result of a coroutine that never suspends."""
+    with pytest.raises(StopIteration) as stopped:
+        coroutine.send(None)
+    result: Value = stopped.value.value
+    return result
+
+
+async def hello(world: World) -> list[bytes]:
+    async with world.session() as session:
+        await session.say(queue.Declare("q"))
+        await session.publish("", "q", b"one")
+        await session.send("", "q", b"two")
+        await session.sync()
+        answer = await session.ask(queue.Query("q"))
+        assert isinstance(answer, QueueQueryResult)
+        assert answer.message_count == 2
+        found: list[bytes] = []
+        async with session.subscribe("q") as subscription:
+            async for message in subscription:
+                found.append(message.body)
+                message.accept()
+                if len(found) == 2:
+                    await subscription.cancel()
+        return found
+
+
+def test_there_and_back() -> None:
+    world = World()
+    assert run(hello(world)) == [b"one", b"two"]
+    assert world.stage.client.talks == {}
+    assert world.stage.broker.sessions == {}
+
+
+@pytest.mark.parametrize("at", range(1, 30))
+def test_cancelled_at_any_wait_it_leaves_nothing_open(at: int) -> None:
+    """Whichever wait is cancelled, the session is ended at the broker, without any further help, and no message is lost."""
+    world = World()
+    world.cancel_at = at
+    try:
+        run(hello(world))
+    except Cancelled:
+        world.stage.run()
+    assert world.waits >= at or world.waits < 15
+    assert world.stage.client.talks == {}
+    assert world.stage.broker.sessions == {}
+    found = world.stage.broker.host("").queues.get("q")
+    assert found is None or found.acquired == 0
+
+
+def test_a_session_that_fails_says_so_where_one_waits_and_at_the_end_only_if_nobody_did() -> None:
+    world = World()
+
+    async def waiting() -> None:
+        async with world.session() as session:
+            await session.say(queue.Delete("nowhere"))
+
+    async def not_waiting() -> None:
+        async with world.session() as session:
+            session.talk.say(queue.Delete("nowhere"))
+            world.stage.run()
+
+    for failing in (waiting, not_waiting):
+        with pytest.raises(SessionFailed, match="404"):
+            run(failing())
+
+
+def test_a_message_that_nobody_asked_about_is_told_at_the_end() -> None:
+    world = World()
+
+    async def careless() -> None:
+        async with world.session() as session:
+            await session.send("", "nowhere", b"", mandatory=True)
+
+    with pytest.raises(MessageReturned):
+        run(careless())
+    assert world.stage.client.talks == {}
+
+
+def test_what_was_in_doubt_and_nobody_asked_about_is_told_at_the_end() -> None:
+    world = World()
+
+    async def careless() -> None:
+        async with world.session() as session:
+            await session.send("", "q", b"")
+            world.stage.cut()
+            world.stage.connect()
+
+    with pytest.raises(SessionLost, match="in doubt"):
+        run(careless())
+
+
+def test_an_error_in_the_block_is_the_one_that_is_told() -> None:
+    world = World()
+
+    async def failing(deaf: bool) -> None:
+        async with world.session() as session, session.subscribe("q"):
+            world.deaf = deaf
+            raise KeyError("mine")
+
+    for deaf in (False, True):
+        with pytest.raises(KeyError):
+            run(failing(deaf))
+
+
+def test_a_broker_that_does_not_answer_to_detach_is_not_awaited_for_ever() -> None:
+    world = World()
+
+    async def leave() -> None:
+        async with world.session() as session:
+            await session.sync()
+            world.deaf = True
+            session.talk.track = lambda id, verb: settled()  # type: ignore[method-assign]
+
+    def settled() -> Ticket[None]:
+        ticket: Ticket[None] = Ticket()
+        ticket.settle(None)
+        return ticket
+
+    with pytest.raises(SessionLost, match=r"no answer to detach within 1.0 seconds"):
+        run(leave())
+
+
+def test_a_transaction_commits_or_does_nothing() -> None:
+    world = World()
+
+    async def work(fail: bool) -> None:
+        async with world.session() as session:
+            await session.say(queue.Declare("q"))
+            async with session.transaction():
+                await session.send("", "q", b"x")
+                if fail:
+                    raise KeyError("mine")
+
+    run(work(False))
+    assert world.stage.depth("q") == 1
+    with pytest.raises(KeyError):
+        run(work(True))
+    world.stage.run()
+    assert world.stage.depth("q") == 1
+
+
+def test_a_transaction_whose_session_is_lost_was_not_committed() -> None:
+    world = World()
+
+    async def work() -> None:
+        async with world.session() as session, session.transaction():
+            await session.confirmed(await session.send("", "q", b"x"))
+            world.stage.cut()
+            world.stage.connect()
+
+    with pytest.raises(TransactionFailed, match="rolled back"):
+        run(work())
+
+
+def test_a_branch_by_its_verbs() -> None:
+    world = World()
+
+    async def work() -> None:
+        async with world.session() as session:
+            await session.say(queue.Declare("q"))
+            async with session.branch(XID):
+                await session.send("", "q", b"x")
+            assert await session.prepare(XID) == XaStatus.XA_OK
+            assert await session.recover() == (XID,)
+            await session.rollback(XID)
+            async with session.branch(XID):
+                await session.send("", "q", b"x")
+            await session.commit(XID, one_phase=True)
+            with pytest.raises(KeyError):
+                async with session.branch(XID):
+                    raise KeyError("mine")
+            with pytest.raises(BranchFailed):
+                await session.prepare(XID)
+
+    run(work())
+    assert world.stage.depth("q") == 1
+
+
+def test_a_branch_that_is_not_known_is_refused() -> None:
+    world = World()
+
+    async def work() -> None:
+        async with world.session() as session:
+            await session.forget(XID)
+
+    with pytest.raises((BranchFailed, SessionFailed)):
+        run(work())
+
+
+def test_publishing_waits_for_room() -> None:
+    world = World()
+
+    async def work() -> int:
+        async with world.session() as session:
+            session.talk.most_in_flight = 2
+            for _ in range(20):
+                await session.send("", "q", b"")
+                assert session.talk.in_flight <= 2
+            return world.waits
+
+    assert run(work()) > 5

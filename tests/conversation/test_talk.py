@@ -1,0 +1,230 @@
+"""The conversation of one session, with the model broker in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.conversation.stage import staged
+
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.errors import MessageReturned, SessionFailed, SessionLost
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import LimitError, LocalProtocolError
+from amqp_sansio.spec import queue
+from amqp_sansio.spec.queue import QueueQueryResult
+
+
+def test_what_is_said_is_answered() -> None:
+    stage = staged()
+    talk = stage.open()
+    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.publish("", "q", b"one"))
+    answer = stage.get(talk.ask(queue.Query("q")))
+    assert isinstance(answer, QueueQueryResult)
+    assert answer.message_count == 1
+    assert stage.get(talk.sync()) is None
+
+
+def test_a_refused_command_fails_its_ticket_and_everything_behind_it() -> None:
+    stage = staged()
+    talk = stage.open()
+    refused, behind = talk.say(queue.Delete("nowhere")), talk.sync()
+    stage.run()
+    for ticket in (refused, behind, talk.ended):
+        assert isinstance(ticket.error, SessionFailed)
+    assert refused.error is not None
+    assert "404 to queue.delete" in str(refused.error)
+    assert talk.name not in stage.client.talks
+
+
+def test_a_message_that_nobody_takes_fails_its_own_ticket_only() -> None:
+    stage = staged()
+    talk = stage.open()
+    stage.get(talk.say(queue.Declare("q")))
+    tickets = [talk.publish("", key, b"", mandatory=True) for key in ("q", "nowhere", "q")]
+    stage.get(talk.sync())
+    assert [type(ticket.error) for ticket in tickets] == [type(None), MessageReturned, type(None)]
+    assert talk.in_flight == 0
+    assert str(tickets[1].error).startswith("unroutable")
+
+
+def test_what_nobody_asked_about_is_told_in_the_end() -> None:
+    stage = staged()
+    talk = stage.open()
+    heard = talk.publish("", "nowhere", b"", mandatory=True)
+    stage.run()
+    with pytest.raises(MessageReturned):
+        heard.result()
+    talk.unheard()
+    talk.publish("", "nowhere", b"", mandatory=True)
+    stage.run()
+    with pytest.raises(MessageReturned):
+        talk.unheard()
+    talk.unheard()
+
+
+def test_no_more_is_in_flight_than_may_be() -> None:
+    stage = staged()
+    talk = stage.open()
+    talk.most_in_flight = 3
+    for _ in range(3):
+        assert talk.has_room
+        talk.publish("", "q", b"")
+    assert not talk.has_room
+    with pytest.raises(LimitError, match="most_in_flight"):
+        talk.publish("", "q", b"")
+    room = talk.room
+    assert not room.done
+    stage.get(room)
+    assert talk.has_room
+
+
+def test_no_more_octets_are_in_flight_than_may_be() -> None:
+    stage = staged()
+    talk = stage.open()
+    talk.most_in_flight_octets = 10
+    talk.publish("", "q", b"x" * 100)  # one message may be larger
+    with pytest.raises(LimitError, match="most_in_flight_octets"):
+        talk.publish("", "q", b"x")
+    stage.get(talk.room)
+    talk.publish("", "q", b"x")
+
+
+def test_a_publisher_who_never_looks_is_confirmed_as_it_goes() -> None:
+    """Every so often a message asks for its completion by itself, so that room comes back without a wait for it."""
+    stage = staged()
+    talk = stage.open()
+    talk.most_in_flight = 8
+    for _ in range(100):
+        if not talk.has_room:
+            stage.get(talk.room)
+        talk.publish("", "q", b"")
+        stage.run()
+        assert talk.in_flight <= 2
+
+
+def test_room_on_a_session_that_is_over_is_no_wait_for_ever() -> None:
+    stage = staged()
+    talk = stage.open()
+    talk.most_in_flight = 1
+    talk.publish("", "q", b"")
+    room = talk.room
+    talk.detach()
+    stage.run()
+    assert isinstance(room.error, SessionLost)
+    assert isinstance(talk.room.error, SessionLost)
+
+
+def test_a_detached_session_has_ended_well() -> None:
+    stage = staged()
+    talk = stage.open()
+    assert stage.get(talk.detach()) is None
+    assert talk.attached.error is not None
+    assert stage.client.talks == {}
+    assert talk.detach().done
+
+
+def test_a_session_that_was_never_attached_can_be_left() -> None:
+    stage = staged()
+    talk = stage.client.open_session("x")
+    assert repr(talk).startswith("<Talk b'x'")
+    stage.get(talk.detach())
+
+
+def test_a_session_has_no_words_before_there_is_a_connection() -> None:
+    from amqp_sansio.config import ClientConfig
+    from amqp_sansio.conversation.client import Client
+
+    talk = Client(ClientConfig(), prefix="p").open_session()
+    assert not talk.speakable
+    assert not talk.has_room
+    with pytest.raises(LocalProtocolError, match="not attached yet"):
+        talk.sync()
+    assert talk.detach().result() is None
+
+
+def test_a_session_that_is_kept_is_resumed_and_replayed() -> None:
+    """What was said and not confirmed when the connection was lost is there once, and nobody heard of a loss."""
+    stage = staged()
+    talk = stage.open(timeout=600)
+    stage.get(talk.say(queue.Declare("q")))
+    tickets = [talk.publish("", "q", str(number).encode()) for number in range(10)]
+    stage.cut()
+    assert not talk.speakable
+    assert not talk.attached.done
+    assert [ticket.done for ticket in tickets] == [False] * 10
+    stage.connect()
+    stage.get(talk.sync())
+    for ticket in tickets:
+        ticket.result()
+    assert (stage.depth("q"), talk.remade) == (10, 0)
+
+
+def test_a_session_that_is_lost_is_made_again_and_what_is_in_doubt_is_told() -> None:
+    stage = staged()
+    talk = stage.open(timeout=0)
+    stage.get(talk.say(queue.Declare("q")))
+    sure = talk.publish("", "q", b"sure")
+    stage.get(talk.sync())
+    doubtful = talk.publish("", "q", b"doubtful")
+    stage.cut()
+    error = doubtful.error
+    assert isinstance(error, SessionLost)
+    assert error.in_doubt
+    stage.connect()
+    assert (talk.remade, talk.speakable) == (1, True)
+    stage.get(talk.publish("", "q", b"again"))
+    assert sure.result() is None
+    assert stage.depth("q") == 2
+
+
+def test_a_session_that_the_other_side_did_not_keep_is_made_again() -> None:
+    stage = staged(server=ServerConfig(session_timeout=5))
+    talk = stage.open(timeout=600)
+    stage.get(talk.say(queue.Declare("q")))
+    inbox = talk.subscribe("q")
+    stage.run()
+    ticket = talk.publish("", "q", b"x")
+    stage.cut()
+    assert not ticket.done
+    stage.now = 10.0
+    stage.broker.tick(stage.now)
+    stage.connect()
+    assert isinstance(ticket.error, SessionLost)
+    assert talk.remade == 1
+    stage.get(talk.publish("", "q", b"y"))
+    message = inbox.take()
+    assert message is not None
+    assert message.body == b"y"
+
+
+def test_nobody_comes_back_for_a_session_that_was_left_meanwhile() -> None:
+    stage = staged()
+    talk = stage.open(timeout=600)
+    stage.cut()
+    assert talk.detach().done
+    stage.connect()
+    assert stage.client.talks == {}
+    assert not talk.speakable
+
+
+def test_a_session_over_which_everybody_gives_up_fails_everybody() -> None:
+    stage = staged()
+    talk = stage.open(timeout=600)
+    talk.transactions.begin()
+    waiting = [talk.say(queue.Declare("q")), talk.transactions.commit(), talk.publish("", "q", b"")]
+    asked = talk.ask(queue.Query("q"))
+    inbox = talk.subscribe("q")
+    stage.cut()
+    stage.client.give_up(OSError("gone"))
+    everybody: list[Ticket[Any]] = [*waiting, asked, talk.ended, talk.attached, talk.room]
+    assert [each for each in everybody if each.error is None] == []
+    with pytest.raises(SessionLost, match="gone"):
+        inbox.take()
+
+
+def test_the_prefetch_is_one_at_least() -> None:
+    stage = staged()
+    with pytest.raises(LocalProtocolError):
+        stage.open().subscribe("q", prefetch=0)

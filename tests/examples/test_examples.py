@@ -1,0 +1,59 @@
+"""Every example runs as its first line says, as a program of its own, against the model broker on loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.adapters.served import Served
+
+ROOT = Path(__file__).resolve().parents[2]
+ADAPTERS = ("sync", "asyncio", "trio")
+PRINTED = {
+    "hello": "Hello, broker!\n",
+    "publisher": "20 messages confirmed\nreturned: unroutable",
+    "worker": "20 tasks done, 3 given back once\n",
+    "request_reply": "one -> ONE\ntwo -> TWO\nthree -> THREE\n",
+    "transactions": "rolled back: not today\nfrom: 5, to: 0\nfrom: 0, to: 5\n",
+}
+
+
+def run(adapter: str, example: str, *arguments: str) -> str:
+    """What it prints; it ends well."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / adapter / f"{example}.py"), *arguments],
+        capture_output=True, text=True, check=False, timeout=60, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONWARNINGS": "error"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def brokers() -> Iterator[tuple[Served, Served]]:
+    with Served() as one, Served() as two:
+        yield one, two
+
+
+def test_the_three_folders_hold_the_same_programs() -> None:
+    names = [sorted(path.name for path in (ROOT / "examples" / adapter).glob("*.py")) for adapter in ADAPTERS]
+    assert names[0] == names[1] == names[2]
+    assert {f"{example}.py" for example in (*PRINTED, "distributed")} <= set(names[0])
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_the_examples_with_one_broker(adapter: str, brokers: tuple[Served, Served]) -> None:
+    for example, printed in PRINTED.items():
+        count = ["20"] if example in ("publisher", "worker") else []
+        assert run(adapter, example, brokers[0].url, *count).startswith(printed)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_the_example_with_two_brokers(adapter: str, brokers: tuple[Served, Served]) -> None:
+    printed = run(adapter, "distributed", brokers[0].url, brokers[1].url)
+    assert printed == "broken off: 1 branch rolled back\ncommitted: 0 branches left\n"
+    assert brokers[0].depth("ledger") == brokers[1].depth("ledger")

@@ -1,0 +1,178 @@
+"""Apache Qpid Broker-J with AMQP 0-10, from its Maven artifacts: started on free ports of loopback, stopped by its process id.
+
+with BrokerJ(folder) as broker: broker.url, broker.anonymous_url, broker.tls_url
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import trustme
+
+POM: Final = Path(__file__).with_name("broker-j.xml")
+START_SECONDS: Final = 60.0
+"""How long it may take until it is ready."""
+
+
+class NotAvailable(Exception):
+    """What the peer needs cannot be had here: nothing was tested."""
+
+
+class BrokerJ:
+    """One Broker-J with a virtual host "default", and users guest (PLAIN, SCRAM) on two of its three ports."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder: Final = folder
+        self.port, self.anonymous_port, self.tls_port = free_ports(3)
+        self.authority: Final = trustme.CA()
+        """Who signed its certificate."""
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where guest comes in with a password."""
+        return f"amqp://guest:guest@127.0.0.1:{self.port}/default"
+
+    @property
+    def anonymous_url(self) -> str:
+        """Where anybody comes in."""
+        return f"amqp://127.0.0.1:{self.anonymous_port}/default"
+
+    @property
+    def tls_url(self) -> str:
+        """As `url`, by TLS."""
+        return f"amqps://guest:guest@localhost:{self.tls_port}/default"
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def __enter__(self) -> Self:
+        libraries = fetch(self.folder)
+        work = self.folder / f"run-{os.getpid()}-{self.port}"
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        (work / "init.json").write_text(json.dumps(self._settings(work)))
+        log = (work / "log").open("wb")
+        self._process = subprocess.Popen(
+            [java(), "-Xmx1g", "-cp", f"{libraries}/*", "org.apache.qpid.server.Main", "-st", "Memory",
+             "-icp", str(work / "init.json"), "-prop", f"qpid.work_dir={work}"],
+            stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        until = time.monotonic() + START_SECONDS
+        while b"BRK-1004" not in (work / "log").read_bytes():
+            if self._process.poll() is not None or time.monotonic() > until:
+                self.stop()
+                raise NotAvailable(f"Broker-J did not start: {(work / 'log').read_text(errors='replace')[-2000:]}")
+            time.sleep(0.1)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """The end of its process."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def kill(self) -> None:
+        """Its sudden end."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def _settings(self, work: Path) -> dict[str, object]:
+        certificate = self.authority.issue_cert("localhost", "127.0.0.1", key_type=trustme.KeyType.RSA)
+        certificate.private_key_pem.write_to_path(str(work / "key.pem"))
+        certificate.cert_chain_pems[0].write_to_path(str(work / "cert.pem"))
+        aliases = [{"name": kind, "type": kind} for kind in ("nameAlias", "defaultAlias", "hostnameAlias")]
+        users = [{"name": "guest", "type": "managed", "password": "guest"}]
+
+        def port(name: str, number: int, provider: str, **more: object) -> dict[str, object]:
+            return {
+                "name": name, "port": str(number), "bindingAddress": "127.0.0.1", "authenticationProvider": provider,
+                "protocols": ["AMQP_0_10"], "virtualhostaliases": aliases, **more,
+            }  # fmt: skip
+
+        return {
+            "name": "broker", "modelVersion": "9.0",
+            "keystores": [{
+                "name": "keys", "type": "NonJavaKeyStore", "privateKeyUrl": (work / "key.pem").as_uri(),
+                "certificateUrl": (work / "cert.pem").as_uri(),
+            }],
+            "authenticationproviders": [
+                {"name": "anonymous", "type": "Anonymous"},
+                {"name": "plain", "type": "Plain", "secureOnlyMechanisms": "[]", "users": users},
+            ],
+            "ports": [
+                port("amqp", self.port, "plain"),
+                port("anonymous", self.anonymous_port, "anonymous"),
+                port("tls", self.tls_port, "plain", transports=["SSL"], keyStore="keys"),
+            ],
+            "virtualhostnodes": [{
+                "name": "default", "type": "Memory", "defaultVirtualHostNode": "true",
+                "virtualHostInitialConfiguration": json.dumps({"type": "Memory", "nodes": []}),
+            }],
+        }  # fmt: skip
+
+
+def java() -> str:
+    """A Java of 17 or later, by JAVA_HOME or on the path."""
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if found is None or not Path(found).is_file():
+        raise NotAvailable("Broker-J needs Java 17 or later: there is no java here")
+    told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', told)
+    if version is None or int(version[1]) < 17:
+        raise NotAvailable(f"Broker-J needs Java 17 or later, not {told.splitlines()[0] if told else 'this one'}")
+    return found
+
+
+def fetch(folder: Path) -> Path:
+    """The jars of the broker, fetched by Maven once."""
+    libraries = folder / "lib"
+    stamp = folder / "fetched"
+    if stamp.is_file() and stamp.read_text() == POM.read_text():
+        return libraries
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise NotAvailable("Broker-J is fetched by Maven: there is no mvn here")
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(POM, folder / "pom.xml")
+    done = subprocess.run(
+        [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise NotAvailable(f"Maven could not fetch Broker-J: {(done.stdout + done.stderr)[-1500:]}")
+    stamp.write_text(POM.read_text())
+    return libraries
+
+
+def free_ports(many: int) -> list[int]:
+    """Ports of loopback that nobody listens on now."""
+    sockets = [socket.socket() for _ in range(many)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
