@@ -42,12 +42,9 @@ def stream(master: str, scratch: Path) -> Callable[[list[str]], int]:
     def work(captures: list[str]) -> int:
         for each in (scratch / "out", scratch / "checkpoint"):
             shutil.rmtree(each, ignore_errors=True)
-        folder = str(Path(captures[0]).parent)
-        return sum(
-            Watch(spark, folder, str(scratch / "out"), str(scratch / "checkpoint"), ReplayOptions())
-            .run(once=True)
-            .rows.values()
-        )
+        folder, out, checkpoint = str(Path(captures[0]).parent), str(scratch / "out"), str(scratch / "checkpoint")
+        watch = Watch(spark, folder, out, checkpoint, ReplayOptions(), options={"closed": "all"})
+        return sum(watch.run(once=True).rows.values())
 
     return work
 
