@@ -42,22 +42,26 @@ def stream(master: str, scratch: Path) -> Callable[[list[str]], int]:
     def work(captures: list[str]) -> int:
         for each in (scratch / "out", scratch / "checkpoint"):
             shutil.rmtree(each, ignore_errors=True)
-        folder = str(Path(captures[0]).parent)
-        return sum(
-            Watch(spark, folder, str(scratch / "out"), str(scratch / "checkpoint"), ReplayOptions())
-            .run(once=True)
-            .rows.values()
-        )
+        folder, out, checkpoint = str(Path(captures[0]).parent), str(scratch / "out"), str(scratch / "checkpoint")
+        watch = Watch(spark, folder, out, checkpoint, ReplayOptions(), options={"closed": "all"})
+        return sum(watch.run(once=True).rows.values())
 
     return work
 
 
 def plain(master: str, scratch: Path) -> Callable[[list[str]], int]:
     """The same tables in this process alone."""
+    import pyarrow.dataset as ds
+
     from amqp_sansio.captures.columns.runner import run
+    from amqp_sansio.captures.joins import end_to_end
+
+    columns = ["message_id", "direction", "connection", "stream_offset", "queue", "redelivered", "ts_ns", "last_octet_ns"]
 
     def work(captures: list[str]) -> int:
-        return sum(run(captures, str(scratch / "out")).rows.values())
+        rows = sum(run(captures, str(scratch / "out")).rows.values())
+        messages = ds.dataset(scratch / "out" / "messages", partitioning="hive").to_table(columns)
+        return rows + sum(1 for _ in end_to_end(messages.to_pylist()))
 
     return work
 

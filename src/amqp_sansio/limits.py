@@ -94,6 +94,9 @@ class BrokerLimits:
     """Queues of one virtual host."""
     bindings: int = 1024 * 1024
     """Bindings of one virtual host."""
+    binding_words: int = 4 * 1024 * 1024
+    """Words in the keys of topic bindings and headers in the arguments of headers bindings of one virtual host: each costs
+    memory whatever its octets."""
     subscribers: int = 256 * 1024
     """Subscriptions to all queues of one virtual host together."""
     queue_messages: int = 1024 * 1024
@@ -114,6 +117,10 @@ class BrokerLimits:
     """Messages and accepts that one transaction holds back."""
     transaction_octets: int = 256 * _MIB
     """Octets of header and body that one transaction holds back."""
+    held_messages: int = 1024 * 1024
+    """Messages that all transactions of one virtual host hold back together, those of prepared branches included."""
+    held_octets: int = 1024 * _MIB
+    """Octets of header and body of them."""
     outbox_octets: int = 1 * _MIB
     """Octets that wait to be taken from one connection, from which on it gets no more deliveries and is not read."""
     unaccepted_transfers: int = 65536

@@ -32,6 +32,7 @@ LIMITS = BrokerLimits(
     exchanges=8,
     queues=4,
     bindings=6,
+    binding_words=8,
     subscribers=4,
     queue_messages=8,
     queue_octets=2000,
@@ -39,6 +40,8 @@ LIMITS = BrokerLimits(
     branches=3,
     transaction_messages=4,
     transaction_octets=500,
+    held_messages=7,
+    held_octets=700,
     outbox_octets=3000,
     unaccepted_transfers=5,
     kept_sessions=2,
@@ -280,6 +283,14 @@ def check(broker: Broker) -> None:
         host = site.host
         assert len(host.queues) <= LIMITS.queues
         assert host.bindings <= LIMITS.bindings
+        bound = [each for exchange in host.exchanges.values() for each in exchange]
+        words = [binding.exchange.words(binding.key, binding.arguments) for binding in bound]
+        assert (host.bindings, host.binding_words) == (len(bound), sum(words))
+        assert host.binding_words <= LIMITS.binding_words
+        works = [holder.tx for holder in broker.sessions.values() if holder.tx is not None and holder.site is site]
+        works += [branch.work for branch in site.coordinator.branches.values()]
+        assert host.held_messages == sum(len(work.published) for work in works) <= LIMITS.held_messages
+        assert host.held_octets == sum(work.octets for work in works) <= LIMITS.held_octets
         assert len(site.coordinator.branches) <= LIMITS.branches
         assert site.subscribers <= LIMITS.subscribers
         assert site.subscribers == sum(each.subscribers for each in host.queues.values())

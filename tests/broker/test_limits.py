@@ -62,6 +62,16 @@ def bindings(limits: BrokerLimits, amount: int) -> int:
     return code(client)
 
 
+def binding_words(limits: BrokerLimits, amount: int) -> int:
+    """One is in the arguments of a headers exchange, the others in the key of a topic one; what is unbound counts no more."""
+    client, session = begin(limits)
+    session.send(exchange.Bind("q", "amq.topic", "a.b"))
+    session.send(exchange.Unbind("q", "amq.topic", "a.b"))
+    session.send(exchange.Bind("q", "amq.match", "", {"x-match": "all", "one": None}))
+    session.send(exchange.Bind("q", "amq.topic", ".".join(["#"] * (amount - 1))))
+    return code(client)
+
+
 def subscribers(limits: BrokerLimits, amount: int) -> int:
     client, session = begin(limits)
     done(client, session, message.Subscribe("q", "cancelled"))
@@ -126,6 +136,27 @@ def transaction_octets(limits: BrokerLimits, amount: int) -> int:
     return code(client)
 
 
+def held_messages(limits: BrokerLimits, amount: int) -> int:
+    """One in each of several transactions; what is rolled back counts no more."""
+    client, _ = begin(limits)
+    for number in range(amount):
+        other = client.session(b"%d" % number)
+        other.select_tx()
+        other.publish(routing_key="q")
+        other.tx.rollback()
+        other.publish(routing_key="q")
+    return code(client)
+
+
+def held_octets(limits: BrokerLimits, amount: int) -> int:
+    client, _ = begin(limits)
+    for number, size in enumerate((0, amount - 22)):
+        other = client.session(b"%d" % number)
+        other.select_tx()
+        other.publish(routing_key="q", body=bytes(size))
+    return code(client)
+
+
 def outbox_octets(limits: BrokerLimits, amount: int) -> int:
     """Two deliveries of `amount` octets together before, and then one more: how many come without a take."""
     client, session = begin(limits)
@@ -171,6 +202,7 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "exchanges": (8, REFUSED, exchanges),
     "queues": (4, REFUSED, queues),
     "bindings": (4, REFUSED, bindings),
+    "binding_words": (4, REFUSED, binding_words),
     "subscribers": (4, REFUSED, subscribers),
     "queue_messages": (4, REFUSED, messages),
     "queue_octets": (50, REFUSED, octets),
@@ -181,6 +213,8 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "branches": (4, REFUSED, branches),
     "transaction_messages": (4, REFUSED, transaction_messages),
     "transaction_octets": (50, REFUSED, transaction_octets),
+    "held_messages": (4, REFUSED, held_messages),
+    "held_octets": (50, REFUSED, held_octets),
     "outbox_octets": (100, (2, 1, 1), outbox_octets),
     "unaccepted_transfers": (4, (3, 4, 4), unaccepted_transfers),
     "kept_sessions": (3, (2, 3, 3), kept_sessions),

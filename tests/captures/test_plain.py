@@ -7,8 +7,10 @@ from decimal import Decimal
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from amqp_sansio.captures.plain import Json, fields, plain, struct
+from amqp_sansio.captures.plain import Json, compact, fields, plain, struct
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.connection import SecureOk, StartOk
 from amqp_sansio.spec.message import Accept, DeliveryProperties, ReplyTo, Subscribe
@@ -71,3 +73,15 @@ def test_secrets_are_given_as_their_length_unless_asked_for() -> None:
     }
     assert fields(SecureOk(b"hush"), secrets=False) == {"response": 4}
     assert fields(SecureOk(b"hush")) == {"response": b"hush".hex()}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12,
+)  # fmt: skip
+
+
+@given(JSON)
+def test_compact_json_is_what_the_standard_library_writes(value: Json) -> None:
+    """Every JSON value is written as json.dumps does without spaces and without escapes for letters."""
+    assert compact(value) == json.dumps(value, separators=(",", ":"), ensure_ascii=False)

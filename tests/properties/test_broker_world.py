@@ -8,29 +8,56 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
+import attrs
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.broker.ledger import Group, Item, Ledger
 from tests.broker.stage import Actor, Stage
 
+from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.engine.tx import Tx
-from amqp_sansio.events import CommandsCompleted, Event, SessionAttached, SessionDetached, TransferReceived
+from amqp_sansio.engine.xid import key_of, xid
+from amqp_sansio.events import (
+    BranchAnswered,
+    BranchesRecovered,
+    CommandsCompleted,
+    Event,
+    SessionAttached,
+    SessionDetached,
+    TransferReceived,
+)
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.dtx import Xid
 
 QUEUES = ("red", "blue")
+PATIENCE = 3000  # seconds that a branch may take: more than pass before everybody leaves
 SEEDS = st.integers(0, 2**20)
-NAMES = ("plain", "lasting", "tx", "lasting tx")
+NAMES = ("plain", "lasting", "tx", "lasting tx", "branch", "lasting branch")
+
+
+@attrs.define(eq=False)
+class Branch:
+    """A branch of a distributed transaction, and how far its client has come with it."""
+
+    xid: Xid
+    stage: Literal["active", "ended", "prepared", "committing", "over"] = "active"
+    group: Group = attrs.field(factory=Group)
 
 
 class Mind:
     """What one actor knows of its own doings in its present session."""
 
-    def __init__(self, transactional: bool) -> None:
-        self.transactional = transactional
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.transactional = "tx" in kind
+        self.branching = "branch" in kind
+        self.branch: Branch | None = None
+        self.decisions: dict[int, Branch] = {}
         self.tx: Tx | None = None
         self.held: dict[int, Item] = {}
         self.publishing: dict[int, Item] = {}
@@ -42,7 +69,14 @@ class Mind:
 
     def forget(self) -> None:
         """A new session."""
-        self.__init__(self.transactional)  # type: ignore[misc]
+        self.__init__(self.kind)  # type: ignore[misc]
+
+    @property
+    def work(self) -> Group | None:
+        """What is published and accepted now belongs to it; None: it counts at once."""
+        if self.transactional:
+            return self.group
+        return self.branch.group if self.branch is not None and self.branch.stage == "active" else None
 
 
 class World(RuleBasedStateMachine):
@@ -51,7 +85,9 @@ class World(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.ledger = Ledger()
-        self.stage = Stage()
+        self.stage = Stage(BrokerConfig(branch_timeout=PATIENCE, most_branch_timeout=PATIENCE))
+        self.branches = 0
+        self.every_branch: list[Branch] = []
         self.minds: dict[str, Mind] = {}
         self.actors: dict[str, Actor] = {}
         self.random = Random(0)
@@ -67,7 +103,7 @@ class World(RuleBasedStateMachine):
         first.session.sync()
         self.stage.settle()
         for name in NAMES:
-            self.minds[name] = Mind("tx" in name)
+            self.minds[name] = Mind(name)
             self.actors[name] = self.stage.actor(name, 600 if "lasting" in name else 0, self.hear)
         self.stage.settle()
         for number, name in enumerate(NAMES):  # everybody takes something, in one way or the other
@@ -81,9 +117,11 @@ class World(RuleBasedStateMachine):
         mind = self.minds[actor.name]
         match event:
             case SessionAttached(resumed=False):
+                assert actor.session is not None
                 if mind.transactional:
-                    assert actor.session is not None
                     mind.tx = actor.session.select_tx()
+                elif mind.branching:
+                    actor.session.select_dtx()
             case TransferReceived(id=id, transfer=transfer, body=body):
                 destination = transfer.destination or ""
                 properties = event.delivery_properties
@@ -93,6 +131,11 @@ class World(RuleBasedStateMachine):
                 assert mind.credit[destination] >= 0, "delivered against credit"
             case CommandsCompleted(ids=ids):
                 self.completed(actor, mind, ids)
+            case BranchAnswered(id=id, verb=verb, status=status) if status is not None:
+                assert status == XaStatus.XA_OK, f"{verb} was answered with {status.name}"
+                branch = mind.decisions.pop(id, None)
+                if branch is not None and branch.stage == "committing":
+                    branch.group.committed()
             case SessionDetached(ended=True):
                 self.over(mind)
             case _:
@@ -122,6 +165,11 @@ class World(RuleBasedStateMachine):
             if commit:
                 group.unknown()
         mind.group.rolled_back()
+        for branch in mind.decisions.values():
+            if branch.stage == "committing":
+                branch.group.unknown()
+        if mind.branch is not None:  # nobody will commit it: it is rolled back, when its time is over at the latest
+            mind.branch.group.rolled_back()
         self.ledger.lost([item for item in mind.held.values() if item.where == "held"])
         mind.forget()
 
@@ -158,7 +206,7 @@ class World(RuleBasedStateMachine):
         name, priority = self.random.choice(QUEUES), self.random.choice([0, 4, 9])
         assert actor.session is not None
         for _ in range(self.random.randint(1, 4)):
-            group = mind.group if mind.transactional else None
+            group = mind.work
             item = self.ledger.published(f"{actor.name}-{actor.rounds}", name, priority, group)
             id = actor.session.publish("", body=item.body, routing_key=name, priority=priority)
             mind.publishing[id] = item
@@ -219,15 +267,17 @@ class World(RuleBasedStateMachine):
         assert actor.session is not None
         self.settle_credit(actor, mind, ids)
         said = actor.session.accept(ids)
-        if not mind.transactional:
+        work = mind.work
+        if work is None:
             mind.accepting[said] = [mind.held[each] for each in ids]
         for each in ids:
             item = mind.held[each]
-            if mind.transactional:
-                item.where, item.accept = "accepted back", mind.group
-                mind.group.accepts.append(item)
+            if work is not None:
+                item.where, item.accept = "accepted back", work
+                work.accepts.append(item)
             else:
                 item.where, item.accept = "accepting", None
+            if not mind.transactional:  # a local transaction that is rolled back leaves it with the session
                 del mind.held[each]
 
     @rule(seed=SEEDS)
@@ -249,6 +299,63 @@ class World(RuleBasedStateMachine):
             item.where, item.holder = "queued", None
             item.unmarked = not mark and not item.marked
             item.marked = item.marked or mark
+
+    @rule(seed=SEEDS)
+    @precondition(lambda self: self.holders())
+    def reject(self, seed: int) -> None:
+        self.random.seed(seed)
+        self.rejects()
+
+    def rejects(self) -> None:
+        """Nobody gets it any more: the queues have no alternate exchange."""
+        actor, mind, ids = self.some_held()
+        assert actor.session is not None
+        self.settle_credit(actor, mind, ids)
+        mind.accepting[actor.session.reject(ids)] = [mind.held[each] for each in ids]
+        for each in ids:
+            item = mind.held.pop(each)
+            item.where, item.accept = "accepting", None
+
+    @rule(seed=SEEDS)
+    @precondition(lambda self: self.branchers())
+    def branch(self, seed: int) -> None:
+        self.random.seed(seed)
+        self.branches_out()
+
+    def branchers(self) -> list[str]:
+        return [name for name in self.able() if "branch" in name]
+
+    def branches_out(self) -> None:
+        """One step of a distributed transaction, without waiting for the answer to the one before."""
+        name = self.random.choice(self.branchers())
+        session, mind = self.actors[name].session, self.minds[name]
+        assert session is not None
+        branch = mind.branch
+        if branch is None:
+            self.branches += 1
+            mind.branch = branch = Branch(xid(1, b"%d" % self.branches))
+            self.every_branch.append(branch)
+            session.dtx.start(branch.xid)
+        elif branch.stage == "active":
+            session.dtx.end(branch.xid)
+            branch.stage = "ended"
+        elif branch.stage == "ended" and (branch.group.publishes or branch.group.accepts) and self.random.random() < 0.6:
+            session.dtx.prepare(branch.xid)
+            branch.stage = "prepared"
+        elif self.random.random() < 0.6:
+            mind.decisions[session.dtx.commit(branch.xid, one_phase=branch.stage == "ended")] = branch
+            branch.stage = "committing"
+            branch.group.outcome = "asked"
+            for item in branch.group.publishes:
+                item.where = "deciding"
+            for item in branch.group.accepts:
+                item.where, item.holder = "accepting", None
+            mind.branch = None
+        else:
+            session.dtx.rollback(branch.xid)
+            branch.stage = "over"
+            branch.group.rolled_back()  # what was accepted in it goes back to its queue, marked
+            mind.branch = None
 
     @rule(seed=SEEDS)
     @precondition(lambda self: self.deciders())
@@ -342,7 +449,9 @@ class World(RuleBasedStateMachine):
             (self.grants, self.able, 0.6),
             (self.accepts, self.holders, 1.0),
             (self.releases, self.holders, 0.5),
+            (self.rejects, self.holders, 0.1),
             (self.decides, self.deciders, 0.7),
+            (self.branches_out, self.branchers, 1.0),
             (self.arrives, lambda: True, 1.0),
             (self.arrives, lambda: True, 1.0),
             (self.cuts, lambda: True, 0.15),
@@ -357,6 +466,12 @@ class World(RuleBasedStateMachine):
         for name in QUEUES:
             found = host.queues.get(name)
             assert found is None or found.available >= 0
+
+    def undo(self, recovered: Xid) -> None:
+        """It is rolled back now: whoever asked for its commit was not heard."""
+        for branch in self.every_branch:
+            if key_of(branch.xid) == key_of(recovered) and branch.group.outcome == "unknown":
+                branch.group.rolled_back()
 
     def teardown(self) -> None:
         """Everybody comes back, finishes and leaves; then the queues are emptied."""
@@ -376,10 +491,17 @@ class World(RuleBasedStateMachine):
             self.stage.settle()
             actor.session.detach()
         self.stage.settle()
+        self.stage.tick(0.0)
+        self.stage.tick(2 * PATIENCE)  # branches that nobody prepared are given up
         drained: dict[bytes, bool] = {}
 
         def collect(actor: Actor, event: Event) -> None:
-            if isinstance(event, TransferReceived):
+            if isinstance(event, BranchesRecovered):
+                assert actor.session is not None
+                for each in event.xids or ():
+                    actor.session.dtx.rollback(each)
+                    self.undo(each)
+            elif isinstance(event, TransferReceived):
                 name = event.transfer.destination or ""
                 properties = event.delivery_properties
                 self.ledger.received("drain", event.body, name, properties is not None and bool(properties.redelivered))
@@ -388,6 +510,8 @@ class World(RuleBasedStateMachine):
         last = self.stage.actor("last", 0, collect)
         self.stage.settle()
         assert last.session is not None
+        last.session.dtx.recover()
+        self.stage.settle()
         for name in QUEUES:
             last.session.subscribe(name, name).grant(0xFFFFFFFF)
         self.stage.settle()

@@ -73,7 +73,7 @@ def test_the_manifest_tells_what_was_read_asked_for_and_written(spark: SparkSess
 def test_without_a_folder_the_tables_are_frames(spark: SparkSession, cuts: list[Path]) -> None:
     tables = analyze(spark, names(cuts), tasks=2)
     expected = truth(cuts, ReplayOptions())
-    assert list(tables) == list(DEFAULT_TABLES)
+    assert list(tables) == [*DEFAULT_TABLES, "end_to_end"]
     assert {name: frame.count() for name, frame in tables.items()} == {name: sum(expected[name].values()) for name in tables}
     rows = [row.asDict(recursive=True) for row in tables["dtx"].collect()]
     assert counted(rows) == expected["dtx"]

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from random import Random
@@ -50,6 +51,21 @@ def test_a_stream_that_goes_on_gives_what_the_batch_gives_at_every_stop(
         expected = truth([folder / path.name for path in cuts[:upto]])
         assert differing(expected, published(out)) == {}
         assert (out / MANIFEST).is_file()
+
+
+def test_a_stream_without_end_is_stopped_and_publishes(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:
+    """What was taken before the stop is published, whatever more there is to come."""
+    out = tmp_path / "out"
+    watch = Watch(spark, str(cuts[0].parent), str(out), str(tmp_path / "checkpoint"), OPTIONS, options=ONE_AT_A_TIME)
+    running = threading.Thread(target=watch.run, kwargs={"trigger": "0 seconds"})
+    running.start()
+    while running.is_alive() and not files(out):
+        time.sleep(0.02)
+    watch.stop()
+    running.join()
+    assert (out / MANIFEST).is_file()
+    upto = [truth(cuts[:count]) for count in range(1, FILES + 1)]
+    assert {} in [differing(expected, published(out)) for expected in upto]
 
 
 def test_a_stream_with_other_options_or_folders_is_refused(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:

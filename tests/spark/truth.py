@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow.dataset as ds
 from tests.captures.packets import Row, by_connection, gathered, packet_rows, replayed
 
+from amqp_sansio.captures.joins import END_TO_END, end_to_end
 from amqp_sansio.captures.packet import Packet
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -54,7 +55,10 @@ def truth(paths: Sequence[Path], options: ReplayOptions = OPTIONS) -> Rows:
     """All tables of these files, numbered in their order, by the plain replay."""
     packets = [row for number, path in enumerate(paths) for row in packet_rows(str(path), number)]
     found = gathered([record for rows in by_connection(packets).values() for record in replayed(rows, options)])
-    return {table: counted(found.get(table, [])) for table in options.tables}
+    rows = {table: counted(found.get(table, [])) for table in options.tables}
+    if "messages" in options.tables:
+        rows[END_TO_END.name] = counted(end_to_end(found.get("messages", [])))
+    return rows
 
 
 def published(out: Path, options: ReplayOptions = OPTIONS) -> Rows:
@@ -65,6 +69,8 @@ def published(out: Path, options: ReplayOptions = OPTIONS) -> Rows:
         hive = ds.partitioning(flavor="hive", schema=schema.empty_table().select(["capture_date", "broker"]).schema)
         files = ds.dataset(out / table, schema=schema, format="parquet", partitioning=hive)
         found[table] = counted(files.to_table().to_pylist())
+    if "messages" in options.tables:
+        found[END_TO_END.name] = counted(ds.dataset(out / END_TO_END.name, format="parquet").to_table().to_pylist())
     return found
 
 

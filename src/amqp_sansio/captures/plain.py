@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from json.encoder import encode_basestring
 from math import isfinite
 from typing import TypeAlias
 from uuid import UUID
@@ -50,6 +51,24 @@ def plain(value: object) -> Json:
     if isinstance(value, UUID | Decimal):
         return str(value)
     return repr(value)
+
+
+def compact(value: Json) -> str:
+    """JSON without spaces, text as it is: for small values several times as fast as an encoder of the standard library."""
+    kind = type(value)
+    if kind is int:
+        return str(value)
+    if isinstance(value, str):
+        return encode_basestring(value)
+    if isinstance(value, dict):
+        return "{" + ",".join([f"{encode_basestring(key)}:{compact(each)}" for key, each in value.items()]) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join([compact(each) for each in value]) + "]"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return float.__repr__(value) if isinstance(value, float) else str(int(value))
 
 
 def struct(value: Struct) -> dict[str, Json]:

@@ -155,6 +155,11 @@ class Flow:
         self._sink = sink
 
     @property
+    def last(self) -> int:
+        """The time of its last segment."""
+        return self._time
+
+    @property
     def waiting(self) -> int:
         """What the segments that wait cost, in octets."""
         return self.sides[0].waiting + self.sides[1].waiting

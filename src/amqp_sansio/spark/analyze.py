@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
+from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import told
+from amqp_sansio.spark.joined import SOURCE, end_to_end, write_end_to_end
 from amqp_sansio.spark.manifest import manifest_of
 from amqp_sansio.spark.passes import read_tables, replayed, split, write_tables
 from amqp_sansio.spark.place import STREAM, Place
@@ -62,12 +64,15 @@ def analyze(
     plan = plan or ReplayOptions()
     if out is not None:
         run(spark, captures, out, plan, tasks=tasks, options=options)
-        return read_tables(spark, out, plan.tables)
+        return read_tables(spark, out, [*plan.tables, *_joined(plan)])
     prepare(spark)
     with told("the captures cannot be read"):
         files = files_of(captures)
         packets = read_packets(spark, files, options)
-    return split(replayed(packets, plan, tasks or tasks_for(spark, files)), plan.tables)
+    tables = split(replayed(packets, plan, tasks or tasks_for(spark, files)), plan.tables)
+    if _joined(plan):
+        tables[END_TO_END.name] = end_to_end(spark, tables[SOURCE])
+    return tables
 
 
 def run(
@@ -97,10 +102,18 @@ def run(
             files = write_tables(replayed(packets, plan, tasks or tasks_for(spark, sources)), place.work, "part")
         written = {file.table for file in files}
         files += [write_empty(place.work, table) for table in plan.tables if table not in written]
-        place.publish(plan.tables, manifest_of(place, files, sources, plan))
+        if _joined(plan):
+            with told("the latencies cannot be joined, nothing was published"):
+                files += write_end_to_end(spark, read_tables(spark, place.work, [SOURCE])[SOURCE], place.work)
+        place.publish([*plan.tables, *_joined(plan)], manifest_of(place, files, sources, plan))
     finally:
         place.discard()
     return outcome(spark, out, plan, files, began)
+
+
+def _joined(plan: ReplayOptions) -> list[str]:
+    """The tables that are joined from those of the plan."""
+    return [END_TO_END.name] if SOURCE in plan.tables else []
 
 
 def tasks_for(spark: SparkSession, captures: Sequence[str]) -> int:
@@ -111,7 +124,7 @@ def tasks_for(spark: SparkSession, captures: Sequence[str]) -> int:
 
 def outcome(spark: SparkSession, out: str, plan: ReplayOptions, files: Sequence[Written], began: float) -> Outcome:
     """What files that were published hold."""
-    rows = dict.fromkeys(plan.tables, 0)
+    rows = dict.fromkeys([*plan.tables, *_joined(plan)], 0)
     for file in files:
         rows[file.table] += file.rows
     findings: dict[str, int] = {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.replay import ConnectionReplay
+from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark.envelope import ENVELOPE, Sealer, as_batch, envelopes_in, unseal
@@ -70,7 +71,7 @@ def read_tables(spark: SparkSession, folder: str, tables: Iterable[str]) -> Mapp
     """Tables that were published in `folder`, with their columns as they are documented."""
     found = {}
     for name in tables:
-        table = TABLES[name]
+        table = TABLES.get(name, END_TO_END)
         written = spark.read.schema(table.ddl).option("basePath", f"{folder}/{name}").parquet(f"{folder}/{name}")
         found[name] = written.select(*table.names)
     return found

@@ -78,6 +78,7 @@ class Place:
             self.write(MANIFEST, manifest)
         except OSError as error:
             raise PipelineError(f"{self.name}: cannot be written: {_reason(error)}") from error
+        self.clear()
         self.discard()
 
     def _replace(self, table: str) -> None:

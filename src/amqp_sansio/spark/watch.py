@@ -19,9 +19,10 @@ from amqp_sansio.spark.analyze import Outcome, outcome
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import reason_of, told
 from amqp_sansio.spark.following import followed, open_records
+from amqp_sansio.spark.joined import SOURCE, write_end_to_end
 from amqp_sansio.spark.manifest import manifest_of
 from amqp_sansio.spark.output import OPEN, Output
-from amqp_sansio.spark.passes import write_tables
+from amqp_sansio.spark.passes import read_tables, write_tables
 from amqp_sansio.spark.place import STREAM, Place
 from amqp_sansio.spark.session import prepare
 from amqp_sansio.spark.sources import stream_packets
@@ -85,6 +86,7 @@ class Watch:
         self._place.open()
         try:
             self._belong_together()
+            self._place.clear()
             with _on_signals(self.stop):
                 self._supervise(once, trigger)
             with told("the open connections cannot be written"):
@@ -140,6 +142,9 @@ class Watch:
         files = place.published()
         have = {file.table for file in files}
         place.adopt([write_empty(place.work, table) for table in self._plan.tables if table not in have], OPEN)
+        if SOURCE in self._plan.tables:
+            messages = read_tables(self._spark, place.name, [SOURCE])[SOURCE]
+            place.adopt(write_end_to_end(self._spark, messages, place.work), OPEN)
         place.write(MANIFEST, manifest_of(place, place.published(), [self._folder], self._plan))
 
     def _belong_together(self) -> None:

@@ -56,14 +56,14 @@ def folder_of(values: Iterable[Any]) -> str:
 class _File:
     """A Parquet file that grows."""
 
-    def __init__(self, system: fs.FileSystem, table: str, folder: str, path: str) -> None:
+    def __init__(self, system: fs.FileSystem, table: str, folder: str, path: str, schema: pa.Schema | None = None) -> None:
         self.table, self.folder, self.path = table, folder, path
         self.rows = 0
         self.waiting: list[pa.RecordBatch] = []
         self.octets = 0
         self._system = system
         self._stream = system.open_output_stream(path)
-        self._writer = pq.ParquetWriter(self._stream, file_schema(table), compression="zstd")
+        self._writer = pq.ParquetWriter(self._stream, schema or file_schema(table), compression="zstd")
 
     def flush(self) -> None:
         """Writes what waits as a row group."""
@@ -161,3 +161,27 @@ def write_empty(place: str, table: str) -> Written:
     system, root = filesystem(place)
     system.create_dir(f"{root}/{table}", recursive=True)
     return _File(system, table, "", f"{root}/{table}/part-00000.parquet").close()
+
+
+def write_whole(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, place: str, table: str, name: str, empty: bool = False
+) -> list[Written]:
+    """Writes batches to one file that is of no day and no broker: its place in the list; none without rows, unless `empty`."""
+    system, root = filesystem(place)
+    file: _File | None = None
+    for batch in batches:
+        if batch.num_rows:
+            file = file or _whole(system, root, table, name, schema)
+            file.waiting.append(batch.cast(schema))
+            file.rows += batch.num_rows
+            file.octets += batch.nbytes
+            if file.octets >= ROW_GROUP_OCTETS:
+                file.flush()
+    if file is None and empty:
+        file = _whole(system, root, table, name, schema)
+    return [] if file is None else [file.close()]
+
+
+def _whole(system: fs.FileSystem, root: str, table: str, name: str, schema: pa.Schema) -> _File:
+    system.create_dir(f"{root}/{table}", recursive=True)
+    return _File(system, table, "", f"{root}/{table}/{name}.parquet", schema)

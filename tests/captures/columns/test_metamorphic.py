@@ -167,3 +167,4 @@ def test_ports_that_are_used_again_are_another_connection() -> None:
     assert len(found["messages"]) == 4
     cut = gathered(replayed([*rows[:-8], *later]))  # the first one never ended
     assert [row["end"] for row in cut["connections"]] == ["open", "close"]
+    assert cut["connections"][0]["end_ns"] == rows[-9]["ts_ns"]

@@ -153,10 +153,13 @@ class VirtualHost(Topology):
             raise Refused(conditions.BIND_ARGUMENT, f"{next(iter(given))!r}; an exchange of type {to.TYPE} knows none")
         to.check(key, given)
         octets = octets_of(given)
+        words = to.words(key, given)
         self._room("bindings", self.limits.bindings, self.bindings + 1)
+        self._room("binding_words", self.limits.binding_words, self.binding_words + words)
         self._room("argument_octets", self.limits.argument_octets, self.argument_octets + octets)
         to.bind(bound, key, given)
         self.bindings += 1
+        self.binding_words += words
         self.argument_octets += octets
         if not (bound.durable and to.durable):
             return 0

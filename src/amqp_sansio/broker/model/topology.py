@@ -78,6 +78,8 @@ class Topology(Traffic):
                 self.exchanges[each] = kind(each, durable=True)
         self.bindings = 0
         """How many there are, those of the default exchange apart."""
+        self.binding_words = 0
+        """Words in the keys, and headers in the arguments, by which exchanges find them."""
         self.argument_octets = 0
         """Octets of the arguments of all exchanges, queues and bindings."""
 
@@ -124,12 +126,17 @@ class Topology(Traffic):
     def _unbind(self, binding: Binding, operations: list[Operation], told: bool = True) -> None:
         """Takes a binding away, and the exchange when it was its last one; `told`: the journal hears of the binding."""
         exchange = binding.exchange
-        exchange.unbind(binding.queue, binding.key)
-        self.bindings -= 1
-        self.argument_octets -= octets_of(binding.arguments)
+        self._unbound(binding)
         if told and exchange.durable and binding.queue.durable:
             operations.append(Unbound(self.name, exchange.name, binding.queue.name, binding.key))
         self._auto_delete(exchange, operations)
+
+    def _unbound(self, binding: Binding) -> None:
+        exchange = binding.exchange
+        exchange.unbind(binding.queue, binding.key)
+        self.bindings -= 1
+        self.binding_words -= exchange.words(binding.key, binding.arguments)
+        self.argument_octets -= octets_of(binding.arguments)
 
     def _auto_delete(self, exchange: Exchange, operations: list[Operation]) -> None:
         """An exchange that goes with its last binding goes, unless it is somebody's alternate: then with the last of those."""
@@ -142,9 +149,7 @@ class Topology(Traffic):
         if self.exchanges.pop(exchange.name, None) is None:
             return
         for binding in list(exchange):
-            exchange.unbind(binding.queue, binding.key)
-            self.bindings -= 1
-            self.argument_octets -= octets_of(binding.arguments)
+            self._unbound(binding)
         self.argument_octets -= octets_of(exchange.arguments)
         if exchange.durable:
             operations.append(ExchangeDeleted(self.name, exchange.name))

@@ -45,6 +45,9 @@ class Traffic:
         self.messages = 0
         """On all queues; one that is on several counts on each."""
         self.octets = 0
+        self.held_messages = 0
+        """Messages that transactions hold back: they are on no queue yet."""
+        self.held_octets = 0
         self.stirred: Final[dict[Queue, None]] = {}
         """Queues that may have something for somebody."""
         self._expiry: Final = Expiry()

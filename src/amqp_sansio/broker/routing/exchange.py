@@ -68,6 +68,10 @@ class Exchange:
         """The queues that get the message, each once.  The time does not grow with bindings that do not match."""
         raise NotImplementedError
 
+    def words(self, key: str, arguments: Map) -> int:
+        """How much of such a binding is to be found one by one (BrokerLimits.binding_words)."""
+        return 0
+
     def check(self, key: str, arguments: Map) -> None:
         """Refused when such a binding cannot be."""
 

@@ -73,6 +73,9 @@ class Headers(Exchange):
         self._always: Final[dict[Binding, None]] = {}
         self._wanted: Final[dict[Binding, tuple[Test, frozenset[Test]]]] = {}
 
+    def words(self, key: str, arguments: Map) -> int:
+        return len(arguments) - (X_MATCH in arguments)
+
     def check(self, key: str, arguments: Map) -> None:
         if x_match(arguments) is None:
             given = f", not {arguments[X_MATCH]!r}" if X_MATCH in arguments else ""

@@ -141,6 +141,9 @@ class Topic(Exchange):
         super().__init__(name, durable, auto_delete, alternate, arguments)
         self._trie: Final = Trie()
 
+    def words(self, key: str, arguments: Map) -> int:
+        return key.count(".") + 1
+
     def route(self, message: Message) -> Sequence[Queue]:
         return self._trie.find(message.envelope.routing_key)
 

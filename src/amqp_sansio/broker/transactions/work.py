@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class Host(Protocol):
     """What transactions need of a virtual host."""
 
+    held_messages: int
+    held_octets: int
+
     @property
     def name(self) -> str: ...
 
@@ -73,6 +76,8 @@ class Work:
         """As `publish`, whatever the limits are: what was taken once is kept."""
         self.published.append((message, tuple(queues)))
         self.octets += message.size
+        self._host.held_messages += 1
+        self._host.held_octets += message.size
 
     def accept(self, entries: Iterable[Entry]) -> None:
         """Holds accepts of acquired messages back.  Refused 506, naming the limit, when the transaction holds too much."""
@@ -111,20 +116,27 @@ class Work:
         self.rollback(True)
 
     def _clear(self) -> None:
+        self._host.held_messages -= len(self.published)
+        self._host.held_octets -= self.octets
         self.published = []
         self.accepted = []
         self.octets = 0
 
     def _room(self, messages: int, octets: int) -> None:
         held = len(self.published) + len(self.accepted) + messages
-        if held > self._limits.transaction_messages:
-            raise _over("transaction_messages", self._limits.transaction_messages, held)
-        if self.octets + octets > self._limits.transaction_octets:
-            raise _over("transaction_octets", self._limits.transaction_octets, self.octets + octets)
+        limits, host = self._limits, self._host
+        if held > limits.transaction_messages:
+            raise _over("transaction_messages", limits.transaction_messages, held)
+        if self.octets + octets > limits.transaction_octets:
+            raise _over("transaction_octets", limits.transaction_octets, self.octets + octets)
+        if octets and host.held_messages >= limits.held_messages:
+            raise _over("held_messages", limits.held_messages, host.held_messages + 1, "all transactions")
+        if host.held_octets + octets > limits.held_octets:
+            raise _over("held_octets", limits.held_octets, host.held_octets + octets, "all transactions")
 
     def __repr__(self) -> str:
         return f"<Work: {len(self.published)} messages, {self.octets} octets, {len(self.accepted)} accepts>"
 
 
-def _over(limit: str, value: int, asked: int) -> Refused:
-    return Refused(conditions.LIMIT, f"limit {limit} is {value}; the transaction would hold {asked}")
+def _over(limit: str, value: int, asked: int, who: str = "the transaction") -> Refused:
+    return Refused(conditions.LIMIT, f"limit {limit} is {value}; {who} would hold {asked}")

@@ -279,7 +279,7 @@ class Recorder:
         """Nothing more will be heard of it."""
         talk = self._talk
         conversation = talk.conversation
-        time = conversation.time
+        time = talk.last  # not that of another connection that has taken its ports
         if self._close is not None:
             end = "close"
         else:

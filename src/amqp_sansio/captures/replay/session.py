@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from amqp_sansio.captures.plain import fields, struct
+from amqp_sansio.captures.plain import compact, fields, struct
 from amqp_sansio.captures.replay.branches import Branches
 from amqp_sansio.captures.replay.credit import CreditLine
 from amqp_sansio.captures.replay.half import Half
@@ -37,9 +35,6 @@ class When(NamedTuple):
     start: int
     file: int
     offset: int
-
-
-_dumps: Final[Callable[[object], str]] = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 class Session:
@@ -195,7 +190,7 @@ class Session:
         id, value = command.command_id, command.value
         if id is None:
             return
-        other.result(id, time, _dumps(struct(value)) if isinstance(value, Struct) else None)
+        other.result(id, time, compact(struct(value)) if isinstance(value, Struct) else None)
         about = self._about.pop(id, None) if other is self.client else None
         if about is not None:
             verb, xid = about
@@ -273,7 +268,7 @@ def arguments_of(command: Command) -> str:
     """The fields of a command as JSON."""
     if type(command) is Accept and command.transfers:  # by far the most frequent one
         return f'{{"transfers":[{",".join([f"[{low},{high}]" for low, high in command.transfers.ranges])}]}}'
-    return _dumps(fields(command, False))
+    return compact(fields(command, False))
 
 
 def text_of(octets: bytes | None) -> str | None:

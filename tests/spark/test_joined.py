@@ -1,0 +1,40 @@
+"""Latency from publisher to consumer: Spark's join says what the plain one says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+from tests.captures.packets import Row, by_connection, gathered, packet_rows, replayed
+from tests.spark.truth import counted, generated
+
+from amqp_sansio.captures import joins
+from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.spark.joined import write_end_to_end
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def messages(path: Path) -> list[Row]:
+    rows = by_connection(packet_rows(str(path)))
+    return gathered([record for each in rows.values() for record in replayed(each)])["messages"]
+
+
+def test_the_join_is_that_of_the_plain_rows(spark: SparkSession, tmp_path: Path) -> None:
+    rows = messages(generated(tmp_path / "whole.pcap", 100_000, 4))
+    frame = spark.createDataFrame([tuple(row.values()) for row in rows], TABLES["messages"].ddl)
+    files = write_end_to_end(spark, frame, str(tmp_path))
+    found = [row for file in files for row in pq.read_table(file.path).to_pylist()]
+    assert found
+    assert counted(found) == counted(joins.end_to_end(rows))
+    assert sum(file.rows for file in files) == len(found)
+
+
+def test_without_messages_there_is_an_empty_file(spark: SparkSession, tmp_path: Path) -> None:
+    (file,) = write_end_to_end(spark, spark.createDataFrame([], TABLES["messages"].ddl), str(tmp_path))
+    assert (file.table, file.folder, file.rows) == (END_TO_END.name, "", 0)
+    assert pq.read_schema(file.path) == table_schema(END_TO_END)
