@@ -73,7 +73,13 @@ def intermixed(arguments: Sequence[str]) -> argparse.Namespace | None:
         _add_send(alone)
     else:
         _add_receive(alone)
-    given = alone.parse_intermixed_args(arguments[1:])
+    options = list(arguments[1:])
+    words: list[str] = []
+    if "--" in options:  # behind it there are words only, and argparse's way with them differs from one Python to the next
+        at = options.index("--")
+        options, words = options[:at], options[at + 1 :]
+    given = alone.parse_intermixed_args(options)
+    given.words = [*given.words, *words]
     given.verb, given.version = verb, False
     return given
 
@@ -115,7 +121,7 @@ def _add_send(verb: argparse.ArgumentParser) -> None:
 
 
 def _add_receive(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("words", nargs="+", metavar="[URL] QUEUE", help="where from")
+    verb.add_argument("words", nargs="*", metavar="[URL] QUEUE", help="where from")
     verb.add_argument("--count", type=_whole(1 << 62, 1), metavar="N", help="end behind so many messages")
     verb.add_argument("--timeout", type=_seconds, metavar="S", help="end after so many seconds")
     verb.add_argument("--browse", action="store_true", help="leave the messages on the queue")
