@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.errors import BranchFailed, TransactionFailed
@@ -77,8 +76,7 @@ class Transactions:
         def undo() -> None:
             self.rollback()
             if accepted:
-                with suppress(LocalProtocolError):  # until the engine lets it be said
-                    self._talk.session.release(accepted, True)
+                self._talk.session.release(accepted, True)
 
         if session is self._talk.session and not self._talk.ended.done:
             self._talk.once_attached(undo)
