@@ -13,7 +13,7 @@ from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, ServerConn
 from amqp_sansio.adapters import verifiers as module
 from amqp_sansio.adapters.verifiers import Verifier, VerifierError, Verifiers, read, scram_keys, write
 from amqp_sansio.engine.sasl import Scram, ScramServer, scram_secret
-from amqp_sansio.events import Authenticated
+from amqp_sansio.events import Authenticated, Event
 
 CHEAP = 16
 
@@ -65,7 +65,7 @@ def test_scram_lets_in_who_knows_the_password(tmp_path: Path) -> None:
     for password, right in (("one", True), ("two", False)):
         client = ClientConnection(ClientConfig(mechanisms=(Scram("alice", password),)))
         server = ServerConnection(ServerConfig(mechanisms=(ScramServer(found.scram),)))
-        heard = []
+        heard: list[Event] = []
         for _ in range(10):
             server.receive_data(client.data_to_send())
             heard += server.events()
@@ -96,7 +96,12 @@ def test_verdicts_are_remembered_within_bounds(tmp_path: Path, monkeypatch: pyte
     found = Verifiers(path)
     monkeypatch.setattr(module, "REMEMBERED", 3)
     asked = []
-    monkeypatch.setattr(Verifier, "verify", lambda self, password: asked.append(password) or password == "one")
+
+    def verify(self: Verifier, password: str) -> bool:
+        asked.append(password)
+        return password == "one"
+
+    monkeypatch.setattr(Verifier, "verify", verify)
     for password in ("one", "a", "one", "b", "one", "c", "one", "a", "one"):
         assert found.verify("alice", password) == (password == "one")
     assert asked == ["one", "a", "b", "c", "a"]
@@ -108,7 +113,12 @@ def test_a_stranger_costs_as_much_as_a_wrong_password(tmp_path: Path, monkeypatc
     found = Verifiers(path)
     costs = []
     real = module._scrypt
-    monkeypatch.setattr(module, "_scrypt", lambda password, salt, n, r, p: costs.append((n, r, p)) or real(password, salt, 2, r, p))
+
+    def cheaper(password: bytes, salt: bytes, n: int, r: int, p: int) -> bytes:
+        costs.append((n, r, p))
+        return real(password, salt, 2, r, p)
+
+    monkeypatch.setattr(module, "_scrypt", cheaper)
     assert not found.verify("alice", "two")
     assert not found.verify("nobody", "two")
     assert costs[0] == costs[1]

@@ -32,7 +32,7 @@ class Serving:
     """`serve` on a port of its own; killed at the end if it has not ended before."""
 
     def __init__(self, *arguments: str, port: int = 0, **more: Any) -> None:
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
             [*COMMAND, "serve", "--port", str(port), *arguments],
             stdout=subprocess.PIPE, stderr=self._errors, env=environment(), **more,

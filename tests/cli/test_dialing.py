@@ -26,7 +26,10 @@ def test_the_url_is_the_first_word_or_in_the_environment(monkeypatch: pytest.Mon
 def test_nobody_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    for arguments in (["send", f"amqp://u:secret@127.0.0.1:{port}", "--queue", "q", "x"], ["receive", f"amqp://127.0.0.1:{port}", "q"]):
+    for arguments in (
+        ["send", f"amqp://u:secret@127.0.0.1:{port}", "--queue", "q", "x"],
+        ["receive", f"amqp://127.0.0.1:{port}", "q"],
+    ):
         assert main(arguments) == 2
         out, err = capsys.readouterr()
         assert (out, err) == ("", f"amqp-sansio: 127.0.0.1:{port}: connection refused: nobody listens there\n")

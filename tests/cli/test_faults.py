@@ -20,7 +20,7 @@ from amqp_sansio.errors import AmqpError
 from amqp_sansio.spec import queue
 
 KILLS = 100 if SOAK else 4
-SEED = int(os.environ.get("SOAK_SEED", "1"))
+SEED = int(os.environ.get("AMQP_SEED", "1"))
 
 
 class Ledger:
@@ -97,7 +97,7 @@ def consume(url: str, ledger: Ledger) -> None:
 
 def browse(session: Session) -> list[bytes]:
     """All that is on the queue."""
-    found = []
+    found: list[bytes] = []
     with session.subscribe("q", browse=True) as messages:
         while True:
             try:
@@ -122,7 +122,9 @@ def check(url: str, ledger: Ledger) -> None:
         own = [int(body.partition(b"|")[0].rpartition(b"-")[2]) for body in found if body.startswith(prefix + b"-")]
         assert own == sorted(own)
         if prefix.endswith(b"tx"):  # all of a transaction, or nothing; somebody may have taken some since
-            gone = {int(body.partition(b"|")[0].rpartition(b"-")[2]) for body in ledger.accepting if body.startswith(prefix + b"-")}
+            gone = {
+                int(body.partition(b"|")[0].rpartition(b"-")[2]) for body in ledger.accepting if body.startswith(prefix + b"-")
+            }
             for first in {number - number % 3 for number in own}:
                 assert {first, first + 1, first + 2} <= {*own} | gone
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import io
 import sys
 from pathlib import Path
@@ -37,7 +38,7 @@ def test_at_a_terminal_it_is_asked_for_twice(tmp_path: Path, monkeypatch: pytest
     path = str(tmp_path / "users")
     monkeypatch.setattr(sys, "stdin", Terminal())
     said = ["one", "two", "three", "three"]
-    monkeypatch.setattr(verb.getpass, "getpass", lambda prompt: said.pop(0))
+    monkeypatch.setattr(getpass, "getpass", lambda prompt: said.pop(0))
     with pytest.raises(VerifierError, match="these were two passwords"):
         verb.passwd(path, "alice")
     assert main(["passwd", path, "alice"]) == 0

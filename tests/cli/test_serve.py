@@ -10,11 +10,13 @@ import socket
 import ssl
 import stat
 from pathlib import Path
+from typing import Self
 
 import pytest
 import trustme
 from tests.cli.serving import Serving, run
 
+from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
 from amqp_sansio.adapters.store import FILE, Store, StoreError
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write
@@ -107,7 +109,9 @@ def test_a_port_that_is_taken() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", ""])
 def test_everybody_is_let_in_on_loopback_only(host: str) -> None:
-    with pytest.raises(ServeError, match=r"--auth none lets everybody in, so it listens on loopback only, not on .*--auth FILE"):
+    with pytest.raises(
+        ServeError, match=r"--auth none lets everybody in, so it listens on loopback only, not on .*--auth FILE"
+    ):
         verb.serve(Wishes(host=host, port=0))
 
 
@@ -118,7 +122,7 @@ def test_loopback_has_many_names(host: str) -> None:
 
 
 def test_names_that_stand_for_nothing() -> None:
-    with pytest.raises(ServeError, match="--host no.such.name.invalid: "):
+    with pytest.raises(ServeError, match=r"--host no\.such\.name\.invalid: "):
         resolve("no.such.name.invalid")
     with pytest.raises(ServeError, match="--host "):
         resolve("a" * 300)
@@ -158,8 +162,8 @@ def test_scram_is_offered_where_everybody_can_use_it(tmp_path: Path, monkeypatch
     monkeypatch.setattr(verb, "find_spec", lambda name: None)  # a plain installation
     configure = configuration(Wishes(auth=path), "0.0.0.0")
     assert [each.name for each in configure().mechanisms] == ["PLAIN"]
+    write(path, "alice", None)
     with pytest.raises(VerifierError, match="no user is in it"):
-        write(path, "alice", None)
         configuration(Wishes(auth=path), "127.0.0.1")
     with pytest.raises(VerifierError, match="cannot be read: No such file"):
         configuration(Wishes(auth=str(tmp_path / "none")), "127.0.0.1")
@@ -257,12 +261,18 @@ def test_full_disks(tmp_path: Path) -> None:
 
     data = str(tmp_path / "data")
     confirmed = 0
-    with Serving("--data-dir", data, preexec_fn=small) as serving:
-        with pytest.raises((SessionLost, ConnectionLost)), connect(serving.url) as connection, connection.session() as session:
+
+    def publish(url: str) -> None:
+        nonlocal confirmed
+        with connect(url) as connection, connection.session() as session:
             session.say(queue.Declare("q", durable=True))
             for number in range(10_000):
                 session.publish("", "q", b"%06d" % number + b"x" * 994, persistent=True)
                 confirmed += 1
+
+    with Serving("--data-dir", data, preexec_fn=small) as serving:
+        with pytest.raises((SessionLost, ConnectionLost)):
+            publish(serving.url)
         assert serving.wait() == 1
         assert serving.errors.startswith(f"amqp-sansio: it stops: {data}: cannot be written: ")
         assert len(serving.errors.splitlines()) == 1
@@ -297,13 +307,10 @@ def test_what_is_broken_is_told_and_ends_it(monkeypatch: pytest.MonkeyPatch, cap
 
     monkeypatch.setattr(verb, "restore", lambda store, now: Broken())
 
-    async def poke() -> None:
-        pass
-
     connects = []
 
-    class Poked(verb.BrokerServer):
-        async def __aenter__(self) -> verb.BrokerServer:  # type: ignore[override]
+    class Poked(BrokerServer):
+        async def __aenter__(self) -> Self:
             await super().__aenter__()
             connects.append(socket.create_connection(self.address))
             return self

@@ -1,4 +1,4 @@
-"""`amqp-sansio run`: the main job.  A real capture read and judged, two machines and a link that breaks, a broker, and a pipeline."""
+"""`amqp-sansio run`: the main job.  A capture read and judged, two machines and a link that breaks, a broker, a pipeline."""
 
 from __future__ import annotations
 

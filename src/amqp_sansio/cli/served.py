@@ -85,14 +85,17 @@ def tell(messages: int) -> Story:
         process = Process("--data-dir", data)
         try:
             received: list[bytes] = []
-            with connect(process.url) as connection, connection.session() as session:
-                with session.subscribe(QUEUE) as subscription:
-                    while len(received) < messages:
-                        message = subscription.receive(PATIENCE)
-                        if message is None:
-                            break
-                        message.accept()
-                        received.append(message.body)
+            with (
+                connect(process.url) as connection,
+                connection.session() as session,
+                session.subscribe(QUEUE) as subscription,
+            ):
+                while len(received) < messages:
+                    message = subscription.receive(PATIENCE)
+                    if message is None:
+                        break
+                    message.accept()
+                    received.append(message.body)
             ended = process.end()
         finally:
             process.kill()

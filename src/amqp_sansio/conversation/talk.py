@@ -331,7 +331,8 @@ class Talk:
 
         Where the session lives on, nothing is known to be lost yet: it will be resumed.
         """
-        self.attached = Ticket()
+        if self.attached.done:  # else somebody waits for it, who hears of the next attachment, or of the end
+            self.attached = Ticket()
         if comes_back and not event.ended:
             return
         cause = self._cause(event)

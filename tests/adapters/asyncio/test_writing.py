@@ -187,13 +187,14 @@ def test_who_fills_the_disk_faster_than_it_can_waits(tmp_path: Path, monkeypatch
     async def main() -> None:
         world = World(tmp_path)
         world.store.may.clear()
-        assert not world.writer.full
+        full = [world.writer.full]
         world.declare(20)
         world.writer.gather()
-        assert world.writer.full
+        full.append(world.writer.full)
         world.store.may.set()
         await world.writer.idle()
-        assert not world.writer.full
+        full.append(world.writer.full)
+        assert full == [False, True, False]
         await world.writer.finish()
 
     run(main)
