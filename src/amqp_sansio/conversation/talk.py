@@ -273,8 +273,10 @@ class Talk:
                 inbox = self.inboxes.get(transfer.destination or "")
                 if inbox is not None:
                     inbox.arrive(event)
-                elif transfer.accept_mode == 0 and event.id in self.session.transfers.deliveries:
-                    self.session.release(event.id)  # it was on its way when its subscription was cancelled
+                elif event.id in self.session.transfers.deliveries and transfer.accept_mode == 0:
+                    subscription = self.session.subscriptions.get(transfer.destination or "")
+                    if subscription is None or subscription.cancelled:
+                        self.session.release(event.id)  # it was on its way when its subscription was cancelled
             case CommandsCompleted(ids=ids):
                 self._completed(ids)
             case ResultReceived(id=id, value=value):
