@@ -260,8 +260,8 @@ REFUSALS: Final[dict[str, Command | Callable[[Client, Session], tuple[int | None
     "queue.purge: no such queue": queue.Purge("nowhere"),
     "queue.purge: queue of another session": queue.Purge("mine"),
 }
-# Access is not this broker's business, it can join, and why a branch cannot be committed or rolled back always has a name of its
-# own: nobody meets these.
+# Access is not this broker's business, it can join, and why a branch cannot be committed or rolled back always has a name of
+# its own: nobody meets these.
 NEVER: Final = {
     "any: access denied", "dtx.start: join not supported", "dtx.commit: wrong state", "dtx.rollback: wrong state",
 }  # fmt: skip
