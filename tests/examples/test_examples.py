@@ -58,9 +58,11 @@ def test_the_examples_with_one_broker(adapter: str, brokers: tuple[Served, Serve
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-def test_the_example_with_two_brokers(adapter: str, brokers: tuple[Served, Served]) -> None:
-    printed = run(adapter, "distributed", brokers[0].url, brokers[1].url)
-    assert printed == "broken off: 1 branch rolled back\ncommitted: 0 branches left\n"
+def test_the_example_with_two_brokers(adapter: str, brokers: tuple[Served, Served], tmp_path: Path) -> None:
+    stored = tmp_path / "decisions.json"
+    printed = run(adapter, "distributed", brokers[0].url, brokers[1].url, str(stored))
+    assert printed == "broken off: 1 transaction rolled back\ncommitted: 0 left\n"
+    assert stored.read_text() == "[]"
     assert brokers[0].depth("ledger") == brokers[1].depth("ledger")
 
 
