@@ -58,7 +58,8 @@ def story() -> dict[str, Rows]:
     return {
         "connections": [
             {**at, "name": "c>s#1", "client": "c:1", "server": "s:2", "protocol": "p", "end": "eof",
-             "end_ns": START + 9 * SECOND, "octets_by_client": 100, "octets_by_server": 200, "violations": 1, "capture": "x.pcap", "opened_ns": START + 1}
+             "end_ns": START + 9 * SECOND,
+             "octets_by_client": 100, "octets_by_server": 200, "violations": 1, "capture": "x.pcap", "opened_ns": START + 1}
         ],
         "sessions": [
             {**at, "session": "s", "channel": 1, "end": "connection", "end_ns": START + 9 * SECOND, "in_doubt": 2,

@@ -25,6 +25,7 @@ and, with the extra [spark], of any size, as tables:
 
   amqp-sansio analyze *.pcap --out DIR  what happened: connections, sessions, commands, messages, credit, violations, ...
   amqp-sansio watch DIR --out DIR --checkpoint DIR   the same of files as they are written
+  amqp-sansio report DIR                one page made of the tables, to be looked at (extra [report])
   amqp-sansio doctor                    whether that can run here
 """
 
