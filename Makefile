@@ -35,7 +35,7 @@ help:
 set-up: $(STAMP)
 
 $(STAMP): pyproject.toml tools/chores/set-up
-	@PYTHON="$(PYTHON)" VENV="$(VENV)" tools/chores/set-up -e '.[dev,spark]'
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" tools/chores/set-up -e '.[dev,report,spark]'
 	@printf '%s' "$(CURDIR)" > $@
 
 $(VENV)/.bench: $(STAMP) bench/requirements.txt

@@ -18,7 +18,7 @@ from tools.interop.broker_j import NotAvailable, fetch, java
 ROOT: Final = Path(__file__).resolve().parents[2]
 CACHE: Final = ROOT / ".cache"
 NOT_RUN: Final = 75
-PACKAGES: Final = {"java": "openjdk-17-jre-headless", "mvn": "maven"}
+PACKAGES: Final = {"java": "openjdk-17-jre-headless", "mvn": "maven", "chromium": "chromium"}
 """The Debian packages of what is needed, by the command that shows whether it is there."""
 
 

@@ -25,6 +25,7 @@ and, with the extra [spark], of any size, as tables:
 
   amqp-sansio analyze *.pcap --out DIR  what happened: connections, sessions, commands, messages, credit, violations, ...
   amqp-sansio watch DIR --out DIR --checkpoint DIR   the same of files as they are written
+  amqp-sansio report DIR                one page made of the tables, to be looked at (extra [report])
   amqp-sansio doctor                    whether that can run here
 """
 
@@ -93,6 +94,11 @@ is killed in between. What connections that are still open have said is added wh
 
 _TABLES_MORE: Final = """\
 exit status: 0 done; 2 nothing was published, or a capture could be read in part only (level damage in violations)"""
+
+_REPORT: Final = """\
+Make one HTML page of the tables in DIR, to be looked at without a network: what went wrong, talk around each violation,
+latencies, credit, what is in doubt, who says most. Needs the extra [report], and no Spark. Exit status: 0, or 2 when the page
+cannot be made."""
 
 _DOCTOR: Final = (
     "Look at all that analyze and watch need: libraries, Java, a Spark session, Python workers. 0 when all is well, else 1."
@@ -180,6 +186,9 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             help="server port whose connections count in any case, also from the middle; may be repeated",
         )
         add_arguments(verb)
+    page = verbs.add_parser("report", help="one HTML page made of the tables", description=_REPORT)
+    page.add_argument("folder", metavar="DIR", help="where analyze or watch wrote the tables")
+    page.add_argument("--out", metavar="FILE", help="where the page goes (DIR/report.html)")
     look = verbs.add_parser("doctor", help="whether the pipeline can run here", description=_DOCTOR)
     look.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark would run: {MASTERS}")
     look.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting of Spark's")
@@ -233,6 +242,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         from amqp_sansio.cli.watch import watch
 
         return watch(given)
+    if given.verb == "report":
+        from amqp_sansio.cli.report import report
+
+        return report(given.folder, given.out)
     if given.verb == "doctor":
         from amqp_sansio.cli.doctor import doctor
 

@@ -38,12 +38,17 @@ def run(seed: int, tables: str | None = None) -> int:
 
 
 def _tables(out: str) -> int:
-    """Publishes the tables of the samples in `out`; 0, or what `analyze` gives."""
+    """Publishes the tables of the samples in `out`, and the page made of them; 0, or what `analyze` or `report` gives."""
     from amqp_sansio.cli.main import main
 
     with ExitStack() as stack:
         paths = [stack.enter_context(as_file(files("amqp_sansio.cli") / "samples" / name)) for name in _SAMPLES]
-        return main(["analyze", *map(str, paths), "--out", out, "--tables", "all"])
+        status = main(["analyze", *map(str, paths), "--out", out, "--tables", "all"])
+    if status:
+        return status
+    sys.stdout.write("\nThe page made of them: ")
+    sys.stdout.flush()
+    return main(["report", out])
 
 
 def _chapter(number: int, title: str) -> None:
