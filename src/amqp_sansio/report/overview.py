@@ -177,10 +177,8 @@ class Overview:
             row["legal"] = (row["legal"] or [])[:40]
             if level == "violation":
                 key = rule, direction
-                if (
-                    (key not in self._firsts
-                    and len(self._firsts) < 1000)
-                    or (key in self._firsts and _place(row) < _place(self._firsts[key]))
+                if (key not in self._firsts and len(self._firsts) < 1000) or (
+                    key in self._firsts and _place(row) < _place(self._firsts[key])
                 ):
                     self._firsts[key] = row
             yield row

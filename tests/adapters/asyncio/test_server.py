@@ -12,7 +12,11 @@ from tests.adapters.hosts import Collector, flood, subscribe_and_read_nothing
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.server import serve
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.conversation.errors import SessionLost
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
+from amqp_sansio.conversation.hosting import OwnServer
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import ConnectionOpened, Event
 from amqp_sansio.spec import queue
 
 
@@ -110,3 +114,27 @@ def test_who_floods_is_read_as_fast_as_the_server_is() -> None:
         assert len(collector.bodies) == 300
 
     asyncio.run(main())
+
+
+def test_a_handler_that_raises_loses_its_connection_and_the_loop_is_told() -> None:
+    bad: list[ServerConnection] = []
+
+    def handle(connection: ServerConnection, event: Event) -> None:
+        if isinstance(event, ConnectionOpened) and not bad:
+            bad.append(connection)
+            raise KeyError("a bug")
+
+    async def main() -> list[object]:
+        told: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context["exception"]))
+        own = OwnServer(ServerConfig(), handle)
+        async with serve(own, own.connect, port=0) as server:
+            url = "amqp://{}:{}/".format(*server.address)
+            with pytest.raises((ConnectFailed, SessionLost)):
+                async with connect(url) as connection, connection.session() as session:
+                    await session.sync()
+            async with connect(url) as connection, connection.session() as session:
+                await session.sync()
+        return told
+
+    assert [type(each) for each in asyncio.run(main())] == [KeyError]
