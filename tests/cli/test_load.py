@@ -25,12 +25,17 @@ OCTETS = 256 * MIB if SOAK else 4 * MIB
 
 
 async def through(url: str, name: str, size: int, count: int) -> None:
-    """So many messages through a queue of their own, each consumed once and in order."""
+    """So many messages through a queue of their own, each consumed once and in order.
+
+    The publisher is never further ahead than a queue may be long here: what is on a queue is in memory.
+    """
+    ahead = asyncio.Semaphore(min(max(8 * MIB // size, 2), 2000))
     async with connect(url) as connection, connection.session() as sending, connection.session() as taking:
         await sending.say(queue.Declare(name, auto_delete=True))
 
         async def send() -> None:
             for number in range(count):
+                await ahead.acquire()
                 await sending.send("", name, b"%08d" % number + b"x" * (size - 8))
             await sending.sync()
 
@@ -41,6 +46,7 @@ async def through(url: str, name: str, size: int, count: int) -> None:
                 assert int(message.body[:8]) == got
                 assert len(message.body) == size
                 message.accept()
+                ahead.release()
                 got += 1
                 if got == count:
                     break
