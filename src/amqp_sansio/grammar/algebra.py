@@ -102,6 +102,28 @@ def product(left: Automaton, right: Automaton) -> Automaton:
     return explore((START, START), moves, final).minimal()
 
 
+def together(*parts: Automaton) -> Automaton:
+    """The product of all of them: every word is legal for each that knows it."""
+    result = SILENCE
+    for part in parts:
+        result = product(result, part)
+    return result
+
+
+def answered(ask: Word, *answers: Word, most: int = 1) -> Automaton:
+    """Any number of questions, each answered by one of `answers`, at most `most` of them unanswered at any time.
+
+    With no bound that is counting and no regular language.  Raises ValueError unless `most` is at least 1.
+    """
+    if most < 1:
+        raise ValueError(f"most must be at least 1, not {most}")
+    moves: list[dict[Word, int]] = [{} for _ in range(most + 1)]
+    for waiting in range(most):
+        moves[waiting][ask] = waiting + 1
+        moves[waiting + 1].update(dict.fromkeys(answers, waiting))
+    return Automaton(moves, (START,))
+
+
 def difference(left: Automaton, right: Automaton) -> Automaton:
     """The conversations of `left` that are none of `right`."""
     return _pairs(left, right, lambda one, other: one and not other)
