@@ -82,32 +82,30 @@ def product(left: Automaton, right: Automaton) -> Automaton:
 
     Over one alphabet that is the intersection.
     """
-    known_left, known_right = set(left.alphabet), set(right.alphabet)
-
-    def moves(at: tuple[int, int]) -> dict[Word, tuple[int, int]]:
-        found: dict[Word, tuple[int, int]] = {}
-        for text, to in left.moves[at[0]].items():
-            if text not in known_right:
-                found[text] = (to, at[1])
-            elif text in right.moves[at[1]]:
-                found[text] = (to, right.moves[at[1]][text])
-        for text, to in right.moves[at[1]].items():
-            if text not in known_left:
-                found[text] = (at[0], to)
-        return found
-
-    def final(at: tuple[int, int]) -> bool:
-        return at[0] in left.finals and at[1] in right.finals
-
-    return explore((START, START), moves, final).minimal()
+    return together(left, right)
 
 
 def together(*parts: Automaton) -> Automaton:
-    """The product of all of them: every word is legal for each that knows it."""
-    result = SILENCE
-    for part in parts:
-        result = product(result, part)
-    return result
+    """All of them at once: every word is legal for each that knows it.
+
+    A part knows a word when it has it anywhere, on a way that the others do not allow too.
+    """
+    known = [frozenset(part.alphabet) for part in parts]
+    every = sorted(frozenset().union(*known))
+
+    def moves(at: tuple[int, ...]) -> dict[Word, tuple[int, ...]]:
+        found: dict[Word, tuple[int, ...]] = {}
+        for text in every:
+            to = [part.step(state, text) if text in words_ else state for part, state, words_ in zip(parts, at, known, strict=True)]
+            reached = tuple([state for state in to if state is not None])
+            if len(reached) == len(parts):
+                found[text] = reached
+        return found
+
+    start = (START,) * len(parts)
+    return explore(
+        start, moves, lambda at: all(state in part.finals for part, state in zip(parts, at, strict=True))
+    ).minimal()  # fmt: skip
 
 
 def answered(ask: Word, *answers: Word, most: int = 1) -> Automaton:

@@ -1,7 +1,7 @@
 """Connection (class connection, grammar and rules): header exchange, negotiation, use, close in both directions.
 
-The grammar of the class ends the alternative `C:OPEN S:OPEN-OK | S:REDIRECT` in front of the wrong pair; what is meant is one
-answer to one open.  A redirected connection is not used and not closed by words.
+connection = open-connection *use-connection close-connection.  The grammar binds `S:OPEN-OK | S:REDIRECT` loosely; what is
+meant is one answer to one open.  "session-traffic" is any control or command of another class.
 """
 
 from __future__ import annotations
@@ -9,71 +9,79 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.grammar.algebra import interleaved, one_of, optional, repeated, sequence, together, words
-from amqp_sansio.grammar.automaton import Automaton
+from amqp_sansio.grammar.automaton import Automaton, Word
 
-CLIENT_WORDS: Final = ("header", "start-ok", "secure-ok", "tune-ok", "open", "heartbeat", "use")
-SERVER_WORDS: Final = ("header", "start", "secure", "tune", "open-ok", "redirect", "heartbeat", "use")
+USE: Final = ("client:session-traffic", "server:session-traffic")
+BEATS: Final = ("client:connection.heartbeat", "server:connection.heartbeat")
+CLOSES: Final = tuple([f"{who}:connection.{verb}" for who in ("client", "server") for verb in ("close", "close-ok")])
 
 
 def negotiation() -> Automaton:
     """open-connection up to tune-ok: headers, start, any number of challenges, tune."""
     return sequence(
-        words("client:header", "server:header", "server:start", "client:start-ok"),
-        repeated(words("server:secure", "client:secure-ok")),
-        words("server:tune", "client:tune-ok"),
+        _headers(),
+        words("server:connection.start", "client:connection.start-ok"),
+        repeated(words("server:connection.secure", "client:connection.secure-ok")),
+        words("server:connection.tune", "client:connection.tune-ok"),
     )
 
 
-def redirection() -> Automaton:
-    """A connection that ends with a redirect."""
-    return sequence(negotiation(), interleaved("client:open", _beats()), "server:redirect")
+def refusal() -> Automaton:
+    """The server does not support the client's version: it answers with the header of one that it does, and hangs up."""
+    return words("client:protocol-header", "server:other-protocol-header")
 
 
 def handshake() -> Automaton:
-    """open-connection and use-connection, without any close.
+    """open-connection and use-connection, without any close.  Ends before or behind the answer to open, or refused.
 
-    Heartbeats are a matter of tune-ok, so either peer may send them from there on.
+    Heartbeats are a matter of tune-ok, so either peer may send them from there on; a redirected connection is not used.
     """
-    use = repeated(one_of("client:use", "server:use"))
-    opened = interleaved(sequence(words("client:open", "server:open-ok"), use), _beats())
-    return one_of(sequence(negotiation(), opened), redirection())
+    beats = repeated(one_of(*BEATS))
+    opened = interleaved(sequence(words("client:connection.open", "server:connection.open-ok"), repeated(one_of(*USE))), beats)
+    redirected = sequence(interleaved("client:connection.open", beats), "server:connection.redirect")
+    return one_of(refusal(), sequence(negotiation(), one_of(opened, redirected)))
 
 
-def closing(speaker: str, other: str, says: tuple[str, ...] = ("use",)) -> Automaton:
-    """close-connection as far as it binds one speaker; `says` are the verbs it may say as long as it has not closed.
+def closing(speaker: str, other: str, says: tuple[Word, ...]) -> Automaton:
+    """close-connection as far as it binds one speaker; `says` are the words that it may say as long as it has not closed.
 
     Whoever said close says nothing more than the close-ok to a close that crossed it.  What was on its way when the other
-    said close is legal until the close-ok, which answers it and is the last word.
+    said close is legal until the close-ok, which answers that close and is the last word.
     """
-    talk = repeated(one_of(*[f"{speaker}:{verb}" for verb in says]))
-    own = sequence(talk, optional(f"{speaker}:close"), optional(f"{speaker}:close-ok"))
-    asked = optional(sequence(f"{other}:close", optional(f"{speaker}:close-ok")))
+    close, close_ok = f"{speaker}:connection.close", f"{speaker}:connection.close-ok"
+    own = sequence(repeated(one_of(*says)), optional(close), optional(close_ok))
+    asked = optional(sequence(f"{other}:connection.close", optional(close_ok)))
     return together(own, asked)
 
 
 def close() -> Automaton:
-    """close-connection both ways: C:CLOSE S:CLOSE-OK / S:CLOSE C:CLOSE-OK, crossing or not, with use in flight."""
-    return together(closing("client", "server"), closing("server", "client"))
+    """close-connection both ways: C:CLOSE S:CLOSE-OK / S:CLOSE C:CLOSE-OK, crossing or not, with traffic on its way."""
+    return together(closing("client", "server", USE[:1]), closing("server", "client", USE[1:]))
 
 
 def conversation() -> Automaton:
     """A whole connection: it may be closed by either side from the exchange of headers on, in the midst of the handshake too.
 
-    Ends where every close was answered, or with a redirect; an end of file may come anywhere (`prefixes`).
+    Ends where every close was answered, with a redirect, or refused; an end of file may come anywhere (`prefixes`).
     """
-    by_client, by_server = words("client:close", "server:close-ok"), words("server:close", "client:close-ok")
+    by_client = words("client:connection.close", "server:connection.close-ok")
+    by_server = words("server:connection.close", "client:connection.close-ok")
     spoken = together(
         handshake().prefixes(),
-        sequence(words("client:header", "server:header"), repeated(one_of(*_CLOSES))),
-        closing("client", "server", CLIENT_WORDS),
-        closing("server", "client", SERVER_WORDS),
+        sequence(_headers(), repeated(one_of(*CLOSES))),
+        closing("client", "server", _said_by("client")),
+        closing("server", "client", _said_by("server")),
     )
     closed = together(spoken, one_of(by_client, by_server, interleaved(by_client, by_server)))
-    return one_of(closed, redirection())
+    redirected = sequence(
+        negotiation(), interleaved("client:connection.open", repeated(one_of(*BEATS))), "server:connection.redirect"
+    )  # fmt: skip
+    return one_of(closed, redirected, refusal())
 
 
-_CLOSES: Final = ("client:close", "client:close-ok", "server:close", "server:close-ok")
+def _headers() -> Automaton:
+    return words("client:protocol-header", "server:protocol-header")
 
 
-def _beats() -> Automaton:
-    return repeated(one_of("client:heartbeat", "server:heartbeat"))
+def _said_by(speaker: str) -> tuple[Word, ...]:
+    return tuple([word for word in handshake().alphabet if word.startswith(f"{speaker}:")])

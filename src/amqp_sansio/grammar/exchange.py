@@ -11,4 +11,4 @@ from amqp_sansio.grammar.automaton import Automaton
 
 def exchange() -> Automaton:
     """The commands of the class in one session."""
-    return repeated(one_of(*[f"client:{verb}" for verb in ("declare", "delete", "query", "bind", "unbind", "bound")]))
+    return repeated(one_of(*[f"client:exchange.{verb}" for verb in ("declare", "delete", "query", "bind", "unbind", "bound")]))

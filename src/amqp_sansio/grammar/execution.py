@@ -1,6 +1,6 @@
 """Class execution: sync, result and exception of one half of a session.
 
-The class has no grammar in the specification; an exception is the last command: its sender detaches.
+The class has no grammar in the specification; an exception is the last command of its sender, who detaches.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from amqp_sansio.grammar.automaton import Automaton
 
 def execution(speaker: str) -> Automaton:
     """The commands of one half: any of them, until one says that the session has failed."""
-    anything = repeated(one_of(*[f"{speaker}:{verb}" for verb in ("sync", "result", "command")]))
-    return sequence(anything, optional(f"{speaker}:exception"))
+    anything = repeated(one_of(*[f"{speaker}:{verb}" for verb in ("execution.sync", "execution.result", "command")]))
+    return sequence(anything, optional(f"{speaker}:execution.exception"))
 
 
 def failure(fails: str, other: str) -> Automaton:
-    """How a command error ends a session: exception, detach, and the detached of the other, whose words on their way are lost."""
-    lost = repeated(f"{other}:use")
-    return sequence(f"{fails}:exception", lost, f"{fails}:detach", lost, f"{other}:detached")
+    """How a command error ends a session: exception, detach, and the detached of the other, whose words until then are lost."""
+    lost = repeated(f"{other}:other")
+    ends = (f"{fails}:execution.exception", f"{fails}:session.detach", f"{other}:session.detached")
+    return sequence(ends[0], lost, ends[1], lost, ends[2])

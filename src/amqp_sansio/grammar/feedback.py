@@ -6,27 +6,38 @@ from amqp_sansio.grammar.algebra import answered, interleaved, one_of, optional,
 from amqp_sansio.grammar.automaton import Automaton
 
 
-def feedback(receiver: str, sender: str, most: int = 1) -> Automaton:
-    """completed and confirmed at any time, expected once for each flush that asked for it ("never sent spontaneously").
+def sets(receiver: str) -> Automaton:
+    """completed and confirmed may be said at any time."""
+    return repeated(one_of(f"{receiver}:session.completed", f"{receiver}:session.confirmed"))
 
-    `most` bounds the flushes that may be on their way at one time; without a bound the language is not regular.
+
+def expected(receiver: str, sender: str, most: int | None = None) -> Automaton:
+    """expected is "never sent spontaneously": once for each flush that asked for it.
+
+    To count is not regular.  With `most` (1 or more) that many flushes may be unanswered at one time; with None it is only
+    said that expected comes behind some flush that asked for it.
     """
-    sets = repeated(one_of(f"{receiver}:completed", f"{receiver}:confirmed"))
-    return interleaved(sets, answered(f"{sender}:flush(expected)", f"{receiver}:expected", most=most))
+    asks, answers = f"{sender}:session.flush expected", f"{receiver}:session.expected"
+    if most is not None:
+        return answered(asks, answers, most=most)
+    return optional(sequence(asks, repeated(one_of(asks, answers))))
 
 
 def timeouts(asks: str, grants: str, most: int = 1) -> Automaton:
-    """request-timeout and its "one-to-one reply" timeout; `most` as for `feedback`."""
-    return answered(f"{asks}:request-timeout", f"{grants}:timeout", most=most)
+    """request-timeout and its "one-to-one reply" timeout; `most` as for `expected`."""
+    return answered(f"{asks}:session.request-timeout", f"{grants}:session.timeout", most=most)
 
 
 def life(sender: str, receiver: str, result: bool = False) -> Automaton:
-    """What is said about one command id, in the order in which the receiver hears and says it.
+    """What is said about one command id, in the order in which its receiver hears and says it.
 
     A set may name an id again until known-completed has named it ("MUST be excluded").  The sender may echo every completed.
-    The result comes before the completion of the command that has one.
+    The result comes before the completion of a command that has one.  An exception is the end of all.
     """
-    completed, confirmed, known = f"{receiver}:completed", f"{receiver}:confirmed", f"{sender}:known-completed"
+    completed, confirmed = f"{receiver}:session.completed", f"{receiver}:session.confirmed"
+    known = f"{sender}:session.known-completed"
     done = sequence(completed, repeated(one_of(completed, confirmed)), optional(sequence(known, repeated(known))))
-    outcome = interleaved(repeated(confirmed), f"{receiver}:result") if result else repeated(confirmed)
-    return sequence(f"{sender}:command", one_of(sequence(outcome, done), sequence(repeated(confirmed), f"{receiver}:exception")))
+    before = repeated(confirmed)
+    outcome = interleaved(before, f"{receiver}:execution.result") if result else before
+    failed = sequence(before, f"{receiver}:execution.exception")
+    return sequence(f"{sender}:command", one_of(sequence(outcome, done), failed))

@@ -11,4 +11,4 @@ from amqp_sansio.grammar.automaton import Automaton
 
 def queue() -> Automaton:
     """The commands of the class in one session."""
-    return repeated(one_of(*[f"client:{verb}" for verb in ("declare", "delete", "purge", "query")]))
+    return repeated(one_of(*[f"client:queue.{verb}" for verb in ("declare", "delete", "purge", "query")]))

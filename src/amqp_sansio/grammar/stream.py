@@ -5,12 +5,30 @@ stream = C:QOS S:QOS-OK / C:CONSUME S:CONSUME-OK / C:CANCEL / C:PUBLISH content 
 
 from __future__ import annotations
 
-from amqp_sansio.grammar.algebra import interleaved, one_of, repeated
+from typing import Final
+
+from amqp_sansio.grammar import file
+from amqp_sansio.grammar.algebra import interleaved
 from amqp_sansio.grammar.automaton import Automaton
-from amqp_sansio.grammar.file import consumer, qos
+
+NAME: Final = "stream"
 
 
-def stream(most: int = 1) -> Automaton:
-    """The commands of the class in one session, of one consumer; `most` as for `qos`."""
-    content = repeated(one_of("client:publish", "server:return"))
-    return interleaved(qos(most), consumer(), content)
+def qos(most: int = 1) -> Automaton:
+    """As in class file."""
+    return file.qos(NAME, most)
+
+
+def consumer() -> Automaton:
+    """As in class file."""
+    return file.consumer(NAME)
+
+
+def published() -> Automaton:
+    """As in class file."""
+    return file.published(NAME)
+
+
+def stream() -> Automaton:
+    """The class in one session, with one consumer tag."""
+    return interleaved(qos(), consumer(), published())

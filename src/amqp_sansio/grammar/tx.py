@@ -5,8 +5,14 @@ tx = C:SELECT / C:COMMIT / C:ROLLBACK
 
 from __future__ import annotations
 
+from typing import Final
+
 from amqp_sansio.grammar.algebra import one_of, repeated, sequence
 from amqp_sansio.grammar.automaton import Automaton
+
+SUBSCRIBE: Final = "client:message.subscribe with accept-mode none"
+CANCEL: Final = "client:message.cancel"
+"""Of the subscription with accept-mode none."""
 
 
 def tx() -> Automaton:
@@ -15,6 +21,5 @@ def tx() -> Automaton:
 
 
 def subscribed() -> Automaton:
-    """One subscriber with accept-mode none and the select, which exclude each other (rule of tx.select)."""
-    subscriber = sequence("client:subscribe(none)", "client:cancel")
-    return sequence(repeated(subscriber), one_of("client:subscribe(none)", sequence("client:tx.select")))
+    """A session with one subscriber at a time that accepts nothing: none may be there when tx is selected, nor come later."""
+    return sequence(repeated(sequence(SUBSCRIBE, CANCEL)), tx())
