@@ -48,8 +48,9 @@ def tables() -> list[Table]:
     found: dict[str, Table] = {}
     for info in pkgutil.iter_modules(amqp_sansio.tables.__path__, "amqp_sansio.tables."):
         for thing in vars(importlib.import_module(info.name)).values():
-            if isinstance(thing, Table):
-                found.setdefault(thing.name, thing)
+            for table in thing.values() if isinstance(thing, dict) else (thing,):  # one for each speaker, say
+                if isinstance(table, Table):
+                    found.setdefault(table.name, table)
     return list(found.values())
 
 

@@ -17,14 +17,16 @@ from amqp_sansio.tables import file as file_rows
 from amqp_sansio.tables import session as session_rows
 from amqp_sansio.tables import stream as stream_rows
 from amqp_sansio.tables import transfer as transfer_rows
+from amqp_sansio.tables import two_phase as two_phase_rows
+from tools.witnesses import shared
 
 
-def automaton(table: Table) -> Automaton:
-    """The conversations that a table takes; it is read from the rows, and may break off anywhere."""
+def automaton(table: Table, start: str = "") -> Automaton:
+    """The conversations that a table takes from its initial state (or `start`) on; they may break off anywhere."""
     rows: dict[str, dict[Word, str]] = {}
     for row in table.rows:
         rows.setdefault(row.state, {})[f"{row.speaker}:{row.verb}"] = row.next_state
-    return explore(table.initial, lambda state: rows.get(state, {}), lambda _: True)
+    return explore(start or table.initial, lambda state: rows.get(state, {}), lambda _: True)
 
 
 def spread(language: Automaton, word: Word, over: Iterable[Word]) -> Automaton:
@@ -49,19 +51,39 @@ class Section(NamedTuple):
     reason: str = ""
     rows: Callable[[], Automaton] | None = None
     """How the tables become one automaton, where that is not their product."""
+    sessions: tuple[str, ...] = ()
+    """Who speaks, where several sessions follow one table at the same time (`shared`)."""
 
     def run(self) -> Automaton:
         """The language of the tables."""
-        language = self.rows() if self.rows else together(*[automaton(table) for table in self.tables])
+        if self.sessions:
+            language = shared.automaton(self.sessions)
+        else:
+            language = self.rows() if self.rows else together(*[automaton(table) for table in self.tables])
         return (together(language, self.beside()) if self.beside else language).prefixes()
 
     def said(self) -> Automaton:
         """The language of the grammar, which may break off anywhere."""
         return self.grammar().prefixes()
 
+    def heard(self, table: Table, word: Word) -> Word | None:
+        """A word of the grammar as one of the tables hears it; None: not at all."""
+        known = {f"{row.speaker}:{row.verb}" for row in table.rows}
+        other = f"{word.partition(':')[0]}:{connection_rows.OTHER}"
+        return word if word in known else other if other in known else None
+
     def difference(self) -> Difference | None:
         """The shortest conversation on which they differ; `in_first`: the tables take it."""
         return shortest_difference(self.run(), self.said())
+
+
+def told(difference: Difference | None) -> str:
+    """A difference for a person: who takes the conversation that the other refuses, and the conversation, a word a line."""
+    if difference is None:
+        return "the same"
+    one, other = ("table", "grammar") if difference.in_first else ("grammar", "table")
+    words = "".join(f"\n      {word}" for word in difference.conversation)
+    return f"the {one} takes, and the {other} refuses:{words}"
 
 
 def _dialogue() -> Automaton:
@@ -99,7 +121,7 @@ _MEMORY: Final = (
 )
 _COUNTED: Final = (
     "one expected per flush that asks for it is counting and no regular language: table and grammar say that it comes behind "
-    "some flush, and the engine counts."
+    "some flush; how many are owed is memory."
 )
 _CONSUMERS: Final = (
     "a tag that is cancelled and used again while its last consume is unanswered is legal by the letter at any depth; only "
@@ -109,7 +131,10 @@ _TAKEN: Final = (
     "a detached that nobody asked for has no answer that would tell when it was heard: what its hearer says is taken to have "
     "been on its way until somebody asks for a session again."
 )
-_ONE_SESSION: Final = "one session speaks; what others do to the branch is memory of the coordinator (`Relation.ELSEWHERE`)."
+_SESSIONS: Final = (
+    "how many sessions work for a branch is memory of the coordinator; the rows say how the branch stands for the one that "
+    "speaks, and here every session has a machine of its own."
+)
 _ONE_QUESTION: Final = "one question at a time: qos-ok does not say which qos it answers."
 
 OTHERS: Final = {"client": "server", "server": "client"}
@@ -157,7 +182,17 @@ SECTIONS: Final[tuple[Section, ...]] = (
         )
         for number, count in ((1, "one branch"), (2, "two branches"), (3, "three branches"))
     ],
-    Section("dtx-coordination", (branch_rows.BRANCH,), branch.branch, reason=_ONE_SESSION),
+    Section("dtx-coordination, one session", (branch_rows.BRANCH,), branch.branch),
+    *[
+        Section(
+            f"dtx-coordination, {count} sessions",
+            (branch_rows.BRANCH,),
+            lambda sessions=sessions: branch.branch(sessions),  # type: ignore[misc]
+            reason=_SESSIONS,
+            sessions=sessions,
+        )
+        for count, sessions in (("two", ("one", "two")), ("three", ("one", "two", "three")))
+    ],
     Section("file: quality of service", (file_rows.QOS,), file.qos, reason=_ONE_QUESTION),
     Section("file: consumer", (file_rows.CONSUMER,), file.consumer, reason=_CONSUMERS),
     Section("file: publishing", (file_rows.PUBLISHING,), file.published),
@@ -183,12 +218,14 @@ ALONE: Final = {
     "queue": "any command of the client in any order.",
     "message: subscription": "credit is arithmetic (`engine.credit`); the grammar says only whether there may be any.",
     "session: life of a command id": "sets of ids are arithmetic (`engine.outbound`, `engine.inbound`).",
-    "assembly": "`wire.segments` is no table: it is driven with generated frames.",
+    "assembly": "`wire.segments` is no table: a reader is given every frame in every state. It differs in this: that a segment "
+    "is the last one, though it does not say so, is told by what comes behind it (a body) or at its last frame (a command "
+    "without content); and unless strict it takes a header without E for the last segment, as qpidd means it.",
 }
 """Grammars without a table, and why."""
 
 TABLES_ALONE: Final = {
-    "two-phase commit, one branch": "our own way of deciding and recovering: the specification has only what a coordinator "
+    two_phase_rows.TWO_PHASE: "our own way of deciding and recovering: the specification has only what a coordinator "
     "takes, so that what it asks is held against the grammar of dtx-coordination.",
 }
 """Tables without a grammar, and why."""

@@ -96,7 +96,9 @@ def together(*parts: Automaton) -> Automaton:
     def moves(at: tuple[int, ...]) -> dict[Word, tuple[int, ...]]:
         found: dict[Word, tuple[int, ...]] = {}
         for text in every:
-            to = [part.step(state, text) if text in words_ else state for part, state, words_ in zip(parts, at, known, strict=True)]
+            to = [
+                part.step(state, text) if text in own else state for part, state, own in zip(parts, at, known, strict=True)
+            ]  # fmt: skip
             reached = tuple([state for state in to if state is not None])
             if len(reached) == len(parts):
                 found[text] = reached

@@ -5,20 +5,26 @@ C:SUBSCRIBE / C:CANCEL / C:FLUSH / *:FLOW / *:STOP / *:SET-FLOW-MODE, with the r
 
 from __future__ import annotations
 
-from amqp_sansio.grammar.algebra import interleaved, one_of, optional, repeated, sequence, together
-from amqp_sansio.grammar.automaton import START, Automaton, Word
+from typing import TypeAlias
 
-_FLOWS = ("client:flow(message)", "client:flow(byte)")
-_ZEROES = ("client:stop", "client:flush")
-_ENDS = ("server:stop completed", "server:flush completed")
+from amqp_sansio.grammar.algebra import interleaved, one_of, optional, repeated, sequence, together
+from amqp_sansio.grammar.automaton import Automaton, Word, explore
+
+_FLOWS = ("client:message.flow message", "client:message.flow byte")
+_ZEROES = ("client:message.stop", "client:message.flush")
+_ENDS = ("server:message.stop completed", "server:message.flush completed")
+
+
+_Balance: TypeAlias = tuple[frozenset[Word], Word, frozenset[Word]]
+"""Which units may have credit, the completion of the stop or flush under way, and which units were granted behind it."""
 
 
 def subscription() -> Automaton:
     """One destination from subscribe on: commands about it until it is cancelled, transfers until the cancel is complete."""
-    about = repeated(one_of(*_FLOWS, *_ZEROES, *_ENDS, "client:set-flow-mode", "server:transfer"))
-    late = repeated(one_of(*_ENDS, "server:transfer"))
-    cancelled = sequence("client:cancel", late, "server:cancel completed")
-    return sequence("client:subscribe", about, optional(cancelled))
+    about = repeated(one_of(*_FLOWS, *_ZEROES, *_ENDS, "client:message.set-flow-mode", "server:message.transfer"))
+    late = repeated(one_of(*_ENDS, "server:message.transfer"))
+    cancelled = sequence("client:message.cancel", late, "server:message.cancel completed")
+    return sequence("client:message.subscribe", about, optional(cancelled))
 
 
 def credit() -> Automaton:
@@ -27,35 +33,24 @@ def credit() -> Automaton:
     The mode may be set while one can be sure that both balances are zero: before any flow, and when a stop or flush that came
     behind the last flow is complete.  One stop or flush is under way at a time.
     """
-    # (message granted, octets granted, what is under way, granted since that was asked)
-    states: dict[tuple[frozenset[Word], Word, frozenset[Word]], int] = {}
-    moves: list[dict[Word, int]] = []
+    start: _Balance = (frozenset(), "", frozenset())
 
-    def number(state: tuple[frozenset[Word], Word, frozenset[Word]]) -> int:
-        if state not in states:
-            states[state] = len(moves)
-            moves.append({})
-            granted, under_way, since = state
-            found: dict[Word, tuple[frozenset[Word], Word, frozenset[Word]]] = {}
-            for flow in _FLOWS:
-                found[flow] = (granted | {flow}, under_way, since | {flow} if under_way else since)
-            if not under_way:
-                found["client:stop"] = (granted, _ENDS[0], frozenset())
-                found["client:flush"] = (granted, _ENDS[1], frozenset())
-            else:
-                found[under_way] = (since, "", frozenset())
-            if not granted and not under_way:
-                found["client:set-flow-mode"] = state
-            if granted == frozenset(_FLOWS):
-                found["server:transfer"] = state
-            here = states[state]
-            for word, to in found.items():
-                moves[here][word] = number(to)
-        return states[state]
+    def moves(at: _Balance) -> dict[Word, _Balance]:
+        balance, under_way, since = at
+        found: dict[Word, _Balance] = {
+            flow: (balance | {flow}, under_way, since | {flow} if under_way else since) for flow in _FLOWS
+        }
+        if under_way:
+            found[under_way] = (since, "", frozenset())
+        else:
+            found.update({zero: (balance, end, frozenset()) for zero, end in zip(_ZEROES, _ENDS, strict=True)})
+            if not balance:
+                found["client:message.set-flow-mode"] = at
+        if balance == frozenset(_FLOWS):
+            found["server:message.transfer"] = at
+        return found
 
-    start = number((frozenset(), "", frozenset()))
-    assert start == START
-    return Automaton(moves, range(len(moves)))
+    return explore(start, moves, lambda _: True)
 
 
 def conversation() -> Automaton:
@@ -63,6 +58,6 @@ def conversation() -> Automaton:
     return together(subscription(), credit())
 
 
-def others() -> Automaton:
-    """What the class says about no subscription and no transfer."""
-    return interleaved(repeated("client:resume"), repeated("server:resume"))
+def resumes() -> Automaton:
+    """Interrupted transfers are resumed at any time, by either side."""
+    return interleaved(repeated("client:message.resume"), repeated("server:message.resume"))
