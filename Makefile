@@ -3,6 +3,7 @@
 #   make run        set up, then the main job: read a capture, move messages over a link that is cut, make tables
 #   make test       set up, then all tests that need no other server
 #   make check      style, strict types, import contracts, freshness of generated code, docs build
+#   make interop    real brokers, started and stopped on loopback      (as root it installs Java and Maven)
 #   make bench      ours against pamqp and pika, in one run            (ROUNDS=9)
 #   make bench-spark  the data pipeline on generated captures        (ARGS="--octets 20000000 --sizes 1,4")
 #   make fuzz       mutated captures and random frames                 (COUNT=1000000 or TIME=seconds, SEED=1)
@@ -34,7 +35,7 @@ help:
 set-up: $(STAMP)
 
 $(STAMP): pyproject.toml tools/chores/set-up
-	@PYTHON="$(PYTHON)" VENV="$(VENV)" tools/chores/set-up -e '.[dev,spark]'
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" tools/chores/set-up -e '.[dev,report,spark]'
 	@printf '%s' "$(CURDIR)" > $@
 
 $(VENV)/.bench: $(STAMP) bench/requirements.txt
@@ -62,9 +63,8 @@ fuzz: $(STAMP)
 soak: $(STAMP)
 	@$(BIN)/python tools/chores/soak.py $(if $(TIME),--seconds $(TIME)) $(ARGS)
 
-interop:
-	@echo "make interop: not available yet; it comes with the issue that brings real brokers" >&2
-	@exit 1
+interop: $(STAMP)
+	@$(BIN)/python -m tools.interop $(ARGS)
 
 docs: $(STAMP)
 	@$(BIN)/python -m mkdocs build --quiet --strict

@@ -6,6 +6,7 @@ import attrs
 import pytest
 
 from amqp_sansio.cli import run as job
+from amqp_sansio.cli import served
 from amqp_sansio.cli.crossing import Crossing, Outcome
 from amqp_sansio.cli.main import main
 
@@ -17,7 +18,9 @@ def test_the_main_job_reads_judges_and_crosses(capsys: pytest.CaptureFixture[str
     assert "connection.tune-ok.channel-max.upper-limit" in out
     assert "the link is cut" in out
     assert "24 messages of 24, none lost, none twice, in order" in out
-    assert out.endswith("Every message arrived once and in order.\n")
+    assert "Every message arrived once and in order.\n" in out
+    assert "500 messages of 500, none lost, none twice, in order" in out
+    assert out.endswith("Nothing that was completed is lost.\n")
 
 
 def test_the_same_seed_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,3 +42,9 @@ def test_a_lost_or_doubled_message_is_told(capsys: pytest.CaptureFixture[str], m
     out = capsys.readouterr().out
     assert "1 lost, 1 twice, OUT OF ORDER" in out
     assert "SOMETHING IS WRONG" in out
+
+
+def test_a_broker_that_loses_something_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(served, "tell", lambda messages: served.Story(confirmed=messages, received=(b"order 0",), ended=0))
+    assert main(["run"]) == 1
+    assert "1 messages of 500, 499 lost" in capsys.readouterr().out

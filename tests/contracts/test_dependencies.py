@@ -17,7 +17,7 @@ PROBE = """
 import importlib, pkgutil, sys
 
 ALLOWED = {"amqp_sansio", "attr", "attrs", "typing_extensions"} | set(sys.stdlib_module_names)
-EXTRAS = ("testing.strategies", "testing.machines", "captures.arrow", "captures.columns", "spark", "adapters.trio")
+EXTRAS = ("testing.strategies", "testing.machines", "captures.arrow", "captures.columns", "report", "spark", "adapters.trio")
 OF_AN_EXTRA = tuple("amqp_sansio." + name for name in EXTRAS)
 
 class Absent:

@@ -17,7 +17,7 @@ MOST_LINES = 450
 OWED = set((Path(__file__).with_name("owed_tests.txt")).read_text().split())
 # Files above MOST_LINES, so far, and how long they may be.  Nothing may be added here.
 TOO_LONG = {"wire/scalars.py": 460, "wire/types.py": 540}
-ABOVE_THE_CORE = {"cli", "spark", "captures", "adapters", "testing"}
+ABOVE_THE_CORE = {"cli", "report", "spark", "captures", "adapters", "testing"}
 
 # Where a version may be named: the dialects, the layouts, the reader of protocol headers (which must be able to say which
 # version the other side speaks) and the generated vocabulary's words about it.

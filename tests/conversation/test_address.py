@@ -57,7 +57,7 @@ def test_a_config_says_what_the_address_says() -> None:
         ("amqp://h:x", "a port is 1 to 65535"),
         ("amqp://h:\u0663", "a port is 1 to 65535"),
         ("amqp://::1", "in brackets"),
-        ("amqp://[::1", ""),
+        ("amqp://[::1", "no URL"),
         ("amqp://[::1]x", "in brackets"),
         ("amqp://h/a/b", "%2F"),
         ("amqp://h?heartbeat=x", "heartbeat is 0 to 65535"),

@@ -26,7 +26,7 @@ def converse(client: Client, server: ServerConnection, redirect: str | None = No
         server.receive_data(machine.data_to_send())
         for event in server.events():
             if isinstance(event, OpenRequested) and redirect is not None:
-                server.redirect(redirect)
+                server.redirect(redirect, ("amqp:tcp:fourth:9", "nonsense:tcp:x"))
         octets = server.data_to_send()
         if octets:
             client.receive_data(octets)
@@ -89,6 +89,7 @@ def test_a_redirect_is_followed_and_tls_is_kept() -> None:
     converse(trying.client, ServerConnection(ServerConfig()), "amqp:tcp:other:7,tcp:third:8")
     assert trying.after() == Attempt(Endpoint("other", 7, True), 0.0)
     assert trying.after(REFUSED) == Attempt(Endpoint("third", 8, True), 0.0)
+    assert trying.after(REFUSED) == Attempt(Endpoint("fourth", 9, True), 0.0)
 
 
 def test_redirects_have_an_end() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.conversation.stage import staged
+from tests.conversation.stage import Stage, staged
 
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.conversation.errors import MessageReturned, SessionFailed, SessionLost
+from amqp_sansio.conversation.errors import ConnectionLost, MessageReturned, SessionFailed, SessionLost
+from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import LimitError, LocalProtocolError
 from amqp_sansio.spec import queue
@@ -228,3 +229,21 @@ def test_the_prefetch_is_one_at_least() -> None:
     stage = staged()
     with pytest.raises(LocalProtocolError):
         stage.open().subscribe("q", prefetch=0)
+
+
+@pytest.mark.parametrize("attempts", [0, 5])
+def test_who_waits_for_an_attach_that_is_cut_off_hears_what_came_of_it(attempts: int) -> None:
+    """The connection is lost between attach and attached: nobody waits for ever."""
+    stage = Stage(retry=RetryPolicy(attempts=attempts, first=0.0, jitter=0.0))
+    stage.connect()
+    talk = stage.client.open_session()
+    waited = talk.attached
+    stage.cut()
+    if attempts:
+        assert not waited.done
+        stage.connect()
+        waited.result()
+    else:
+        stage.client.give_up(ConnectionLost("the octets ended"))
+        with pytest.raises(SessionLost):
+            waited.result()

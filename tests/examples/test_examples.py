@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,10 @@ from pathlib import Path
 
 import pytest
 from tests.adapters.served import Served
+
+from amqp_sansio.adapters.sync import connect
+from amqp_sansio.conversation.errors import SessionFailed
+from amqp_sansio.spec import queue
 
 ROOT = Path(__file__).resolve().parents[2]
 ADAPTERS = ("sync", "asyncio", "trio")
@@ -42,7 +47,7 @@ def brokers() -> Iterator[tuple[Served, Served]]:
 def test_the_three_folders_hold_the_same_programs() -> None:
     names = [sorted(path.name for path in (ROOT / "examples" / adapter).glob("*.py")) for adapter in ADAPTERS]
     assert names[0] == names[1] == names[2]
-    assert {f"{example}.py" for example in (*PRINTED, "distributed")} <= set(names[0])
+    assert {f"{example}.py" for example in (*PRINTED, "distributed", "custom_server")} == set(names[0])
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
@@ -53,7 +58,32 @@ def test_the_examples_with_one_broker(adapter: str, brokers: tuple[Served, Serve
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-def test_the_example_with_two_brokers(adapter: str, brokers: tuple[Served, Served]) -> None:
-    printed = run(adapter, "distributed", brokers[0].url, brokers[1].url)
-    assert printed == "broken off: 1 branch rolled back\ncommitted: 0 branches left\n"
+def test_the_example_with_two_brokers(adapter: str, brokers: tuple[Served, Served], tmp_path: Path) -> None:
+    stored = tmp_path / "decisions.json"
+    printed = run(adapter, "distributed", brokers[0].url, brokers[1].url, str(stored))
+    assert printed == "broken off: 1 transaction rolled back\ncommitted: 0 left\n"
+    assert stored.read_text() == "[]"
     assert brokers[0].depth("ledger") == brokers[1].depth("ledger")
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_the_server_of_ones_own(adapter: str) -> None:
+    serving = subprocess.Popen(
+        [sys.executable, str(ROOT / "examples" / adapter / "custom_server.py"), "0"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )  # fmt: skip
+    assert serving.stdout is not None
+    try:
+        url = serving.stdout.readline().split()[-1]
+        with connect(url) as connection, connection.session("me") as session:
+            session.publish("", "anywhere", b"one")
+            session.publish("", "anywhere", b"two")
+        with pytest.raises(SessionFailed, match=r"540 to queue\.declare: this server takes messages"):
+            with connect(url) as connection, connection.session() as session:
+                session.say(queue.Declare("q"))
+        serving.send_signal(signal.SIGINT)
+        printed, complaint = serving.communicate(timeout=30)
+    finally:
+        serving.kill()
+    assert (printed, complaint, serving.returncode) == ("me: one\nme: two\n", "", 0)

@@ -80,6 +80,8 @@ class BrokerJ:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
+        if error is None:  # else its log may tell why
+            shutil.rmtree(self.folder / f"run-{os.getpid()}-{self.port}", ignore_errors=True)
 
     def stop(self) -> None:
         """The end of its process."""

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from amqp_sansio.cli import talking
 from amqp_sansio.errors import AmqpError
 
 _BROKEN_PIPE: Final = 141
@@ -15,16 +16,24 @@ _BROKEN_PIPE: Final = 141
 _INTERRUPTED: Final = 130
 
 _DESCRIPTION: Final = """\
-AMQP before 1.0 as pure state machines. The verbs here read captures of broker traffic (pcap, pcapng):
+AMQP before 1.0 as pure state machines. These verbs read captures of broker traffic (pcap, pcapng):
 
   amqp-sansio decode traffic.pcap       what was said: one line for each control and command
   amqp-sansio check traffic.pcap        who broke the protocol: one verdict for each connection
-  amqp-sansio run                       all of it at work: a real capture, and two machines on a link that breaks
+  amqp-sansio run                       all of it at work: a real capture, two machines on a link that breaks, a broker
+
+these talk:
+
+  amqp-sansio serve                               a broker on 127.0.0.1
+  amqp-sansio send --queue orders --create hello  a message to it
+  amqp-sansio receive --count 1 orders            and out of it again
+  amqp-sansio passwd FILE USER                    a user for `serve --auth FILE`
 
 and, with the extra [spark], of any size, as tables:
 
   amqp-sansio analyze *.pcap --out DIR  what happened: connections, sessions, commands, messages, credit, violations, ...
   amqp-sansio watch DIR --out DIR --checkpoint DIR   the same of files as they are written
+  amqp-sansio report DIR                one page made of the tables, to be looked at (extra [report])
   amqp-sansio doctor                    whether that can run here
 """
 
@@ -94,6 +103,11 @@ is killed in between. What connections that are still open have said is added wh
 _TABLES_MORE: Final = """\
 exit status: 0 done; 2 nothing was published, or a capture could be read in part only (level damage in violations)"""
 
+_REPORT: Final = """\
+Make one HTML page of the tables in DIR, to be looked at without a network: what went wrong, talk around each violation,
+latencies, credit, what is in doubt, who says most. Needs the extra [report], and no Spark. Exit status: 0, or 2 when the page
+cannot be made."""
+
 _DOCTOR: Final = (
     "Look at all that analyze and watch need: libraries, Java, a Spark session, Python workers. 0 when all is well, else 1."
 )
@@ -139,10 +153,11 @@ def parser() -> argparse.ArgumentParser:
     show = verbs.add_parser(
         "run",
         help="show the protocol at work",
-        description="Read and judge real captures, then run a client and a server in memory on a link that breaks.",
+        description="Read and judge real captures, run a client and a server in memory on a link that breaks, then serve.",
     )
     show.add_argument("--seed", type=int, default=1, metavar="N", help="where the link is cut (1)")
     show.add_argument("--tables", metavar="DIR", help="make tables of the captures, too, there (with the extra [spark])")
+    talking.add_verbs(verbs)
     return top
 
 
@@ -180,6 +195,9 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             help="server port whose connections count in any case, also from the middle; may be repeated",
         )
         add_arguments(verb)
+    page = verbs.add_parser("report", help="one HTML page made of the tables", description=_REPORT)
+    page.add_argument("folder", metavar="DIR", help="where analyze or watch wrote the tables")
+    page.add_argument("--out", metavar="FILE", help="where the page goes (DIR/report.html)")
     look = verbs.add_parser("doctor", help="whether the pipeline can run here", description=_DOCTOR)
     look.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark would run: {MASTERS}")
     look.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting of Spark's")
@@ -204,7 +222,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     top = parser()
-    given = top.parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    given = talking.intermixed(arguments) or top.parse_args(arguments)
     if given.version:
         from importlib.metadata import PackageNotFoundError, version
 
@@ -233,10 +252,16 @@ def _run(arguments: Sequence[str] | None) -> int:
         from amqp_sansio.cli.watch import watch
 
         return watch(given)
+    if given.verb == "report":
+        from amqp_sansio.cli.report import report
+
+        return report(given.folder, given.out)
     if given.verb == "doctor":
         from amqp_sansio.cli.doctor import doctor
 
         return doctor(given)
+    if given.verb in talking.VERBS:
+        return talking.run(given)
     top.print_help()
     return 2
 

@@ -1,4 +1,4 @@
-"""`amqp-sansio run`: the main job.  A real capture read and judged, two machines and a link that breaks, and a pipeline."""
+"""`amqp-sansio run`: the main job.  A capture read and judged, two machines and a link that breaks, a broker, a pipeline."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _SAMPLES: Final = ("hello.pcap", "badopen.pcap")
 _MESSAGES: Final = 24
 _BODY: Final = 500
 _CUTS: Final = 6
+_ORDERS: Final = 500
 _SHOWN: Final = 2
 """Cuts whose surroundings are shown."""
 
@@ -31,19 +32,45 @@ def run(seed: int, tables: str | None = None) -> int:
     outcome = crossing.run()
     _surroundings(outcome)
     status = _verdict(crossing, outcome)
+    _chapter(4, "A broker on a real socket (amqp-sansio serve --data-dir), killed in between")
+    status = _serve() or status
     if tables is not None:
-        _chapter(4, "The captures of chapters 1 and 2 as tables: the data pipeline, on Spark")
+        _chapter(5, "The captures of chapters 1 and 2 as tables: the data pipeline, on Spark")
         status = _tables(tables) or status
     return status
 
 
+def _serve() -> int:
+    """A broker is filled, killed, started again and emptied; 0 when every message came, once and in order."""
+    from amqp_sansio.cli.served import tell
+
+    story = tell(_ORDERS)
+    due = tuple([b"order %d" % number for number in range(_ORDERS)])
+    right = story.received == due and story.confirmed == _ORDERS and story.ended == 0
+    for name, text in (
+        ("sent", f"{story.confirmed} persistent messages, each completed when it was on the disk"),
+        ("then", "kill -9, and a new process on the same directory"),
+        ("received", _tally(story.received, due)),
+        ("ended", f"on SIGTERM, with exit status {story.ended}"),
+    ):
+        print(f"  {name:<18}{text}")
+    print(f"\n{'Nothing that was completed is lost.' if right else 'SOMETHING IS WRONG: see above.'}")
+    sys.stdout.flush()
+    return 0 if right else 1
+
+
 def _tables(out: str) -> int:
-    """Publishes the tables of the samples in `out`; 0, or what `analyze` gives."""
+    """Publishes the tables of the samples in `out`, and the page made of them; 0, or what `analyze` or `report` gives."""
     from amqp_sansio.cli.main import main
 
     with ExitStack() as stack:
         paths = [stack.enter_context(as_file(files("amqp_sansio.cli") / "samples" / name)) for name in _SAMPLES]
-        return main(["analyze", *map(str, paths), "--out", out, "--tables", "all"])
+        status = main(["analyze", *map(str, paths), "--out", out, "--tables", "all"])
+    if status:
+        return status
+    sys.stdout.write("\nThe page made of them: ")
+    sys.stdout.flush()
+    return main(["report", out])
 
 
 def _chapter(number: int, title: str) -> None:

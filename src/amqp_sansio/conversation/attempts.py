@@ -89,13 +89,16 @@ class Attempts:
 
     def _known(self) -> list[Endpoint]:
         """All endpoints that are known, each once: the user's, then those that the broker named."""
-        found = dict.fromkeys(self.address.endpoints)
-        for text in self.client.known_hosts:
+        return list(dict.fromkeys([*self.address.endpoints, *self._hints(self.client.known_hosts)]))
+
+    def _hints(self, texts: tuple[str, ...]) -> list[Endpoint]:
+        found: list[Endpoint] = []
+        for text in texts:
             try:
-                found |= dict.fromkeys(known_hosts(text, self._at.tls))
+                found += known_hosts(text, self._at.tls)
             except AddressError:
                 continue  # a hint that nobody can follow
-        return list(found)
+        return found
 
     def _redirect(self) -> Attempt | None:
         redirected = self.client.redirected
@@ -109,5 +112,5 @@ class Attempts:
         except AddressError as error:
             self.error = ConnectFailed(str(self._at), f"redirected to what cannot be understood: {error}")
             return None
-        self._waiting = hosts[1:]
-        return self._try(hosts[0], 0.0)
+        first, *self._waiting = dict.fromkeys([*hosts, *self._hints(redirected.known_hosts)])
+        return self._try(first, 0.0)

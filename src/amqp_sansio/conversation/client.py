@@ -64,6 +64,7 @@ class Client:
         self.connections = 0
         """How many were open so far."""
         self._machine: ClientConnection | None = None
+        self._owing: Final[dict[Talk, None]] = {}
         self._numbers = 0
 
     # --- what an adapter calls ---------------------------------------------------------------------------------------------
@@ -94,9 +95,17 @@ class Client:
 
     def tick(self, now: float) -> float | None:
         """Time passes (monotonic seconds); the moment at which to call again."""
+        self.flush()
         due = self.machine.tick(now)
         self._hear()
         return due
+
+    def flush(self) -> None:
+        """Lets sessions say what they owe, before octets are taken."""
+        if self._owing:
+            for talk in list(self._owing):
+                talk.flush()
+            self._owing.clear()
 
     @property
     def comes_back(self) -> bool:
@@ -130,7 +139,7 @@ class Client:
         octets = name_of(name)
         if octets in self.talks:
             raise LocalProtocolError(f"session.attach of {octets!r}", "in use by this client", ("another name",))
-        talk = self.talks[octets] = Talk(octets, timeout, self._woken, self.guard)
+        talk = self.talks[octets] = Talk(octets, timeout, self._woken, self.guard, self._owing)
         if self._machine is not None and self._machine.is_open:
             try:
                 self._attach(talk)

@@ -59,7 +59,9 @@ class Inbox:
 
     def arrive(self, received: TransferReceived) -> None:
         """A message came."""
-        self.messages.append(Message(received, self, self.talk.session))
+        session = self.talk.present
+        assert session is not None  # it brought it
+        self.messages.append(Message(received, self, session))
         self._wake()
 
     def take(self) -> Message | None:
@@ -91,7 +93,11 @@ class Inbox:
         with self.talk.guard:
             if how == "accept":
                 self.talk.transactions.check()
-                self._settle(message, lambda: self._accept(message))
+                if self.talk.accept(message):
+                    self.talk.transactions.accepted(message.id)
+                    self.talk.wake()
+                else:
+                    self._settle(message, lambda: message.session.accept(message.id))
             else:
                 self._settle(message, lambda: message.session.release(message.id, redelivered))
 
@@ -100,12 +106,9 @@ class Inbox:
         with self.talk.guard:
             self._settle(message, lambda: message.session.reject(message.id, code, text))
 
-    def _accept(self, message: Message) -> None:
-        message.session.accept(message.id)
-        self.talk.transactions.accepted(message.id)
-
     def _settle(self, message: Message, how: Callable[[], object]) -> None:
         talk = self.talk
+        talk.flush()
         if talk.speakable or message.session is not talk.session or not message.session.resumable or talk.ended.done:
             how()  # or says why it cannot be said
             talk.wake()

@@ -13,6 +13,7 @@ from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import XaStatus
@@ -176,6 +177,15 @@ class Session:
         """The branches in doubt at this broker."""
         await self._attached()
         return await self._wait(self.talk.transactions.recover())
+
+    async def carry_out(self, ask: Ask, whole: TwoPhase) -> None:
+        """Asks what a two-phase commit wants of this participant, and tells it the answer, or that there will be none."""
+        try:
+            await self._attached()
+        except AmqpError:
+            whole.lost(ask.participant)
+            raise
+        await self._wait(self.talk.transactions.carry_out(ask, whole))
 
     async def forget(self, xid: Xid) -> None:
         """The broker may forget a branch that it decided by itself."""

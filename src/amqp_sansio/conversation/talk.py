@@ -12,8 +12,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 from uuid import UUID
 
+from amqp_sansio.conversation.acceptance import Acceptance
 from amqp_sansio.conversation.errors import MessageReturned, SessionLost, failure_of
 from amqp_sansio.conversation.inbox import Inbox
+from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.transactions import Transactions
 from amqp_sansio.engine.credit import INFINITE
@@ -58,6 +60,7 @@ class Talk:
         timeout: int | None,
         wake: Callable[[], None],
         guard: AbstractContextManager[object] = nullcontext(),
+        owing: dict[Talk, None] | None = None,
     ) -> None:
         self.name = name
         """What it is called on the present connection; a session that was made again has another name."""
@@ -77,6 +80,8 @@ class Talk:
         """How often it was made again because the other side had lost it."""
         self._first_name: Final = name
         self._session: Session | None = None
+        self._owing: Final = {} if owing is None else owing  # who has accepted something and not said so yet
+        self._acceptance: Final = Acceptance()
         self._tickets: Final[dict[int, tuple[Ticket[None], str]]] = {}
         self._results: Final[dict[int, tuple[Ticket[Struct | None], str]]] = {}
         self._publishes: Final[dict[int, int]] = {}  # octets by id, of what is in flight
@@ -92,7 +97,12 @@ class Talk:
 
     @property
     def session(self) -> Session:
-        """The engine's session.  LocalProtocolError before the first one was attached to a connection."""
+        """The engine's session, to which everything was said so far.
+
+        LocalProtocolError before the first one was attached to a connection.
+        """
+        if self._acceptance:
+            self.flush()
         if self._session is None:
             raise LocalProtocolError("a word on a session", "not attached yet", ("after `attached`",))
         return self._session
@@ -100,6 +110,11 @@ class Talk:
     @session.setter
     def session(self, session: Session) -> None:
         self._session = session
+
+    @property
+    def present(self) -> Session | None:
+        """The engine's session, None before the first; to look at."""
+        return self._session
 
     @property
     def has_session(self) -> bool:
@@ -254,8 +269,21 @@ class Talk:
         self.wake()
         return inbox
 
+    def accept(self, message: Message) -> bool:
+        """Notes that a message is accepted; False for one that cannot be: its session tells why."""
+        if message.session is not self._session or not self._acceptance.note(message.session, message.id):
+            return False
+        self._owing[self] = None
+        return True
+
+    def flush(self) -> None:
+        """Says what was accepted."""
+        if self._session is not None:
+            self._acceptance.say(self._session)
+
     def detach(self) -> Ticket[None]:
         """Ends the session; settled when it is over.  What was published and not confirmed is in doubt: `sync` first."""
+        self.flush()
         self.detaching = True
         if self._session is None or self._session.state in ("ended", "detached"):
             self.over(None)
@@ -273,8 +301,10 @@ class Talk:
                 inbox = self.inboxes.get(transfer.destination or "")
                 if inbox is not None:
                     inbox.arrive(event)
-                elif transfer.accept_mode == 0 and event.id in self.session.transfers.deliveries:
-                    self.session.release(event.id)  # it was on its way when its subscription was cancelled
+                elif event.id in self.session.transfers.deliveries and transfer.accept_mode == 0:
+                    subscription = self.session.subscriptions.get(transfer.destination or "")
+                    if subscription is None or subscription.cancelled:
+                        self.session.release(event.id)  # it was on its way when its subscription was cancelled
             case CommandsCompleted(ids=ids):
                 self._completed(ids)
             case ResultReceived(id=id, value=value):
@@ -299,6 +329,7 @@ class Talk:
                         each()
                 elif self.timeout == 0:  # said, because the other side may keep sessions of whoever asks for nothing
                     self.session.request_timeout(0)
+                self.flush()
                 self._check_room()
                 self.attached.settle(None)
             case _:
@@ -329,7 +360,8 @@ class Talk:
 
         Where the session lives on, nothing is known to be lost yet: it will be resumed.
         """
-        self.attached = Ticket()
+        if self.attached.done:  # else somebody waits for it, who hears of the next attachment, or of the end
+            self.attached = Ticket()
         if comes_back and not event.ended:
             return
         cause = self._cause(event)
@@ -355,6 +387,7 @@ class Talk:
         error = self.failure or SessionLost(self.name, "the session ended", ids)
         self._unconfirmed.extend([self._tickets[id][0] for id in self._publishes if id in self._tickets])
         self.transactions.lost()
+        self._acceptance.clear()
         waiting: list[Ticket[Any]] = [each for each, _ in self._tickets.values()]  # Any: of whatever value
         waiting += [each for each, _ in self._results.values()]
         self._tickets.clear()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.conversation.errors import BranchFailed, TransactionFailed
+from amqp_sansio.conversation.errors import BranchFailed, SessionFailed, TransactionFailed
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.events import (
     BranchAnswered,
@@ -17,6 +17,7 @@ from amqp_sansio.events import (
     TransactionOutcome,
 )
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import dtx
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 
@@ -77,8 +78,7 @@ class Transactions:
         def undo() -> None:
             self.rollback()
             if accepted:
-                with suppress(LocalProtocolError):  # until the engine lets it be said
-                    self._talk.session.release(accepted, True)
+                self._talk.session.release(accepted, True)
 
         if session is self._talk.session and not self._talk.ended.done:
             self._talk.once_attached(undo)
@@ -207,6 +207,34 @@ class Transactions:
         ticket = self._recovering[self._talk.session.dtx.recover()] = Ticket()
         self._talk.wake()
         return ticket
+
+    def carry_out(self, ask: Ask, whole: TwoPhase) -> Ticket[None]:
+        """Asks what a two-phase commit wants of this participant; settled once `whole` was told the answer, or its loss."""
+        told: Ticket[None] = Ticket()
+        name, command = ask.participant, ask.command
+        if isinstance(command, dtx.Recover):
+            listing = self.recover()
+
+            def listed() -> None:
+                whole.recovered(name, None if listing.error is not None else listing.result())
+                told.settle(None)
+
+            listing.on_done(listed)
+            return told
+        ticket = self._about(self._talk.session.send(command, sync=True), command.VERB)
+
+        def answered() -> None:
+            error = ticket.error
+            if error is None:
+                whole.answered(name, ticket.result())
+            elif isinstance(error, SessionFailed):
+                whole.answered(name, None, error.code)
+            else:
+                whole.answered(name, error.status if isinstance(error, BranchFailed) else None)
+            told.settle(None)
+
+        ticket.on_done(answered)
+        return told
 
     def _about(self, id: int, verb: str) -> Ticket[XaStatus]:
         ticket: Ticket[XaStatus] = Ticket()

@@ -272,7 +272,7 @@ def hear(session: Standing, id: int, command: Command) -> Wrong | None:
         text = f"more than {most} branches are suspended on one session"
         return Wrong("limits.suspended_branches", verb, legal, int(ErrorCode.RESOURCE_LIMIT_EXCEEDED), text)
     cell = demarcation.refusal(verb)
-    code = None if cell is None else _code(session, cell)
+    code = None if cell is None or _handed_on(demarcation, cell, command) else _code(session, cell)
     if cell is not None and code is not None:
         return Wrong(cell.rule, verb, demarcation.legal(verb), code, f"{verb} in state {state_of(demarcation)}")
     demarcation.said(verb, command, id, cell)
@@ -287,6 +287,12 @@ def hear_subscribe(session: Standing) -> Wrong | None:
         return None
     text = "the session is transactional"
     return Wrong(cell.rule, rows.SUBSCRIBE_NONE, ("message.subscribe with accept-mode explicit",), code, text)
+
+
+def _handed_on(demarcation: Demarcation, cell: rows.Forbidden, command: Command) -> bool:
+    """Whether it is for the coordinator to refuse: which code is right depends on the branch, not on the session."""
+    again = isinstance(command, dtx.Start) and key_of(command.xid) == demarcation.associated
+    return again or (cell.state, cell.verb) in rows.HANDED_ON
 
 
 def _code(session: Standing, cell: rows.Forbidden) -> int | None:

@@ -106,10 +106,11 @@ def _cells() -> Iterator[Forbidden]:
     starts = (START, RESUME_OTHER, JOIN_AND_RESUME)
     yield from cell((*none, *tx), starts, "dtx.start.illegal-state", illegal, invalid)
     # qpidd lets a second start overwrite the association, and so lose a branch: nobody can want that.
+    # One that names the associated branch itself is handed on (see `engine.demarcation`): that branch is known already.
     yield from cell(active, (START, RESUME, RESUME_OTHER), "dtx.start.illegal-state", illegal, illegal)
     yield from cell(active, (JOIN_AND_RESUME,), "dtx.start.illegal-state", illegal, invalid)
     yield from cell(idle, (JOIN_AND_RESUME,), "dtx.start.join-and-resume", not_allowed, invalid)
-    yield from cell(idle, (RESUME_OTHER,), "dtx.start.illegal-state", illegal, invalid)
+    yield from cell(idle, (RESUME_OTHER,), "dtx.start.illegal-state", illegal, invalid, DTX_ACTIVE)
     yield from cell((*none, *tx), (END_OTHER,), "dtx.end.illegal-state", illegal, illegal)
     yield from cell(idle, (END_OTHER, SUSPEND_AGAIN), "dtx.end.xid.not-associated", illegal, illegal)
     yield from cell(active, (END_OTHER, SUSPEND_AGAIN), "dtx.end.xid.not-associated", illegal, invalid)
@@ -118,6 +119,10 @@ def _cells() -> Iterator[Forbidden]:
 
 FORBIDDEN: Final[dict[tuple[str, str], Forbidden]] = {(cell.state, cell.verb): cell for cell in _cells()}
 """Every cell that is no row, by state and verb: those that memory makes impossible excepted."""
+
+HANDED_ON: Final = frozenset({(DTX_IDLE, RESUME_OTHER)})
+"""Cells that a server leaves to its coordinator: only that one knows whether the branch is unknown (530 by the letter), is one
+that timed out, or is somebody else's.  The session stands in `passed` unless it is refused or answered otherwise."""
 
 IMPOSSIBLE: Final = frozenset(
     [(state, verb) for state in (NO_TRANSACTIONS, TX) for verb in (RESUME, END_SUSPENDED, SUSPEND_AGAIN, SUSPEND_AND_FAIL)]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 
 import pytest
 import trustme
+from tests.adapters.hosts import Collector, flood, subscribe_and_read_nothing
 
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.server import serve
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.conversation.errors import SessionLost
+from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
 from amqp_sansio.conversation.hosting import OwnServer
 from amqp_sansio.engine.server import ServerConnection
-from amqp_sansio.events import CommandReceived, Event, TransferReceived
-from amqp_sansio.spec import execution, queue
+from amqp_sansio.events import ConnectionOpened, Event
+from amqp_sansio.spec import queue
 
 
 def test_a_broker_in_a_line() -> None:
@@ -35,27 +35,17 @@ def test_a_broker_in_a_line() -> None:
 
 def test_a_server_of_ones_own() -> None:
     """It says yes to all that is said, and remembers what was published."""
-    heard: list[bytes] = []
-
-    def handle(connection: ServerConnection, event: Event) -> None:
-        if isinstance(event, TransferReceived):
-            heard.append(event.body)
-        if isinstance(event, TransferReceived) or (
-            isinstance(event, CommandReceived) and not isinstance(event.command, execution.Sync)
-        ):
-            session = next(each for each in connection.sessions if each.name == event.session)
-            session.complete(event.id)
+    collector = Collector()
 
     async def main() -> None:
-        own = OwnServer(ServerConfig(), handle)
-        async with serve(own, own.connect, port=0) as server:
+        async with serve(collector.server, collector.server.connect, port=0) as server:
             url = "amqp://{}:{}/".format(*server.address)
             async with connect(url) as connection, connection.session() as session:
                 await session.say(queue.Declare("q"))
                 await session.publish("", "q", b"x")
 
     asyncio.run(main())
-    assert heard == [b"x"]
+    assert collector.bodies == [b"x"]
 
 
 def test_by_tls() -> None:
@@ -107,28 +97,44 @@ def test_a_client_that_takes_nothing_does_not_fill_the_memory() -> None:
                 for _ in range(600):
                     await session.send("", "q", b"x" * 100_000)
                 await session.sync()
-                with socket.create_connection(server.address) as slow:
-                    slow.setblocking(False)
-                    loop = asyncio.get_running_loop()
-                    from amqp_sansio.config import ClientConfig
-                    from amqp_sansio.engine.client import ClientConnection
-                    from amqp_sansio.events import ConnectionOpened
-
-                    machine = ClientConnection(ClientConfig())
-                    theirs = None
-                    while theirs is None or theirs.state != "attached":
-                        await loop.sock_sendall(slow, machine.data_to_send())
-                        machine.receive_data(await loop.sock_recv(slow, 65536))
-                        for event in machine.events():
-                            if isinstance(event, ConnectionOpened):
-                                theirs = machine.session("slow")
-                    theirs.subscribe("q", "d").grant(600)
-                    await loop.sock_sendall(slow, machine.data_to_send())
-                    found = broker.host("").queues["q"]
+                with await asyncio.to_thread(subscribe_and_read_nothing, server.address, "q", 600):
                     before = -1
-                    while before != found.available:
-                        before = found.available
+                    while before != (before := broker.host("").queues["q"].available):
                         await asyncio.sleep(0.2)
                     return before
 
     assert asyncio.run(main()) > 400
+
+
+def test_who_floods_is_read_as_fast_as_the_server_is() -> None:
+    async def main() -> None:
+        collector = Collector()
+        async with serve(collector.server, collector.server.connect, port=0) as server:
+            await asyncio.to_thread(flood, server.address, 300, 10_000)
+        assert len(collector.bodies) == 300
+
+    asyncio.run(main())
+
+
+def test_a_handler_that_raises_loses_its_connection_and_the_loop_is_told() -> None:
+    bad: list[ServerConnection] = []
+
+    def handle(connection: ServerConnection, event: Event) -> None:
+        if isinstance(event, ConnectionOpened) and not bad:
+            bad.append(connection)
+            raise KeyError("a bug")
+
+    async def main() -> list[object]:
+        told: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context["exception"]))
+        own = OwnServer(ServerConfig(), handle)
+        async with serve(own, own.connect, port=0) as server:
+            url = "amqp://{}:{}/".format(*server.address)
+            with pytest.raises((ConnectFailed, SessionLost)):
+                async with connect(url) as connection, connection.session() as session:
+                    await session.sync()
+            async with connect(url) as connection, connection.session() as session:
+                await session.sync()
+        return told
+
+    assert [type(each) for each in asyncio.run(main())] == [KeyError]

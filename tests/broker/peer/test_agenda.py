@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.broker.peer.agenda import Agenda
+from amqp_sansio.broker.peer.agenda import FEW, Agenda
 
 
 def test_things_are_due_in_the_order_of_their_moments() -> None:
@@ -40,3 +40,29 @@ def test_telling_a_later_moment_again_and_again_costs_no_memory() -> None:
     for moment in range(1000):
         agenda.note("a", 1000.0 + moment)
     assert len(agenda._heap) == 1
+
+
+def test_what_was_forgotten_costs_no_memory_however_late_its_moment_is() -> None:
+    """A session that is kept for years, resumed, and ended: nothing must hold on to it."""
+    agenda: Agenda[str] = Agenda()
+    agenda.note("b", 2.0)
+    for number in range(1000):
+        for moment in (1e9, 1e9 + number, 1e9):
+            agenda.note(f"a{number}", moment)
+            agenda.forget(f"a{number}")
+            agenda.note("c", 3.0 + 1000 - number)
+    assert len(agenda._heap) <= 2 * FEW
+    assert agenda.due(2.5) == ["b"]
+    assert agenda.next == 4.0
+    assert agenda.due(4.0) == ["c"]
+    assert agenda.next is None
+
+
+def test_many_that_stay_are_not_looked_through_each_time() -> None:
+    agenda: Agenda[int] = Agenda()
+    for number in range(1000):
+        agenda.note(number, float(number))
+    for number in range(600):
+        agenda.forget(number)
+    assert 400 <= len(agenda._heap) <= 1000
+    assert agenda.due(1000.0) == list(range(600, 1000))

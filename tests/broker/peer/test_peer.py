@@ -186,3 +186,13 @@ def test_a_config_that_leaves_completion_to_others_is_none_for_a_broker(world: W
     session.publish(routing_key="q", accept_mode=0)
     world.run()
     assert not session.in_doubt
+
+
+def test_close_before_the_headers_agree_is_the_end() -> None:
+    """There is nothing to say it with: the socket is to be closed, without waiting for anything."""
+    broker = Broker()
+    peer = broker.connect()
+    peer.close(320, "not today")
+    assert [type(event) for _, event in broker.events()] == [ConnectionClosed]
+    assert (peer.finished, broker.peers) == (True, ())
+    assert broker.ready() == (peer,)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.broker.model.things import message
 
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.routing.direct import Direct
-from amqp_sansio.broker.routing.exchange import Exchange
-from amqp_sansio.spec.values import Map
+from amqp_sansio.broker.routing.exchange import Binding, Exchange
+from amqp_sansio.spec.values import List, Map, Value
 
 
 @pytest.mark.rule("exchange.bind.duplicates")
@@ -65,3 +70,48 @@ def test_a_type_says_how_it_routes() -> None:
     (binding,) = base
     with pytest.raises(NotImplementedError):
         base.removed(binding)
+
+
+# What is found by what is counted is what a look at all bindings finds, also when some of them are no more.
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from("kl"), st.sampled_from([None, 1, "1", (1,), {"n": None}])), max_size=8
+    ),
+    st.integers(0, 8),
+)
+def test_what_is_bound_with_arguments(bindings: list[tuple[str, str, object]], removed: int) -> None:
+    exchange = Direct("x")
+    queues = {name: Queue(name) for name in "abc"}
+    given_ = [Map({"v": wired(value)}) for value in (None, 1, "1", (1,), {"n": None}, 2)]
+    for name, key, value in bindings:
+        exchange.bind(queues[name], key, Map({"v": wired(value)}))
+    for binding in list(exchange)[:removed]:
+        exchange.unbind(binding.queue, binding.key)
+    for queue, asked, arguments in product((None, *queues.values()), (None, "k", "l", "m"), given_):
+        found = [
+            binding
+            for binding in exchange
+            if queue in (None, binding.queue) and asked in (None, binding.key) and binding.arguments == arguments
+        ]
+        assert exchange.has(queue, asked, arguments) == bool(found)
+
+
+def wired(value: object) -> Value:
+    return List(value) if isinstance(value, tuple) else Map(value) if isinstance(value, dict) else value  # type: ignore[return-value]
+
+
+def test_a_question_about_arguments_looks_at_no_binding() -> None:
+    """One who asks all the time must not hold the others up."""
+
+    class Blind(Direct):
+        def __iter__(self) -> Iterator[Binding]:
+            raise AssertionError("looks at all bindings")
+
+    exchange, queue = Blind("x"), Queue("q")
+    for number in range(3):
+        exchange.bind(queue, f"k{number}", Map({"n": number}))
+    exchange._bindings.clear()
+    assert exchange.has(queue, None, Map({"n": 2}))
+    assert exchange.has(None, None, Map({"n": 2}))
+    assert exchange.has(None, "k2", Map({"n": 2}))
+    assert not exchange.has(queue, None, Map({"n": 3}))

@@ -30,6 +30,7 @@ class Server(Generic[G]):
         self._listener: asyncio.Server | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._scheduled = False
+        self._paused: Final[dict[_Socket[G], None]] = {}
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
@@ -91,6 +92,8 @@ class Server(Generic[G]):
         due = self.host.tick(loop.time())
         self.settle()
         self.transmit()
+        for socket in list(self._paused):
+            socket.resume()
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if due is None else loop.call_at(due, self.wake)
@@ -111,7 +114,17 @@ class Server(Generic[G]):
 
     def left(self, guest: G) -> None:
         """Its socket is gone."""
-        self._sockets.pop(guest, None)
+        socket = self._sockets.pop(guest, None)
+        if socket is not None:
+            self._paused.pop(socket, None)
+
+    def paused(self, socket: _Socket[G]) -> None:
+        """It is not read before its guest wants more."""
+        self._paused[socket] = None
+
+    def resumed(self, socket: _Socket[G]) -> None:
+        """It is read again."""
+        del self._paused[socket]
 
 
 class _Socket(asyncio.Protocol, Generic[G]):
@@ -126,6 +139,12 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self._reading = True
         self._eof = False
 
+    @property
+    def client(self) -> str:
+        """The client's address, as host:port; "?" when nobody knows."""
+        name = None if self._transport is None else self._transport.get_extra_info("peername")
+        return f"{name[0]}:{name[1]}" if isinstance(name, tuple) else "?"
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
@@ -137,11 +156,13 @@ class _Socket(asyncio.Protocol, Generic[G]):
         if not self._guest.wants_data and self._reading and self._transport is not None:
             self._transport.pause_reading()
             self._reading = False
+            self._server.paused(self)
         self._server.wake()
 
     def eof_received(self) -> bool:
         self._end()
-        return True  # what is still to be written is written
+        tls = self._transport is not None and self._transport.get_extra_info("sslcontext") is not None
+        return not tls  # what is still to be written is written; TLS has no such half
 
     def connection_lost(self, error: Exception | None) -> None:
         self._end()
@@ -164,11 +185,17 @@ class _Socket(asyncio.Protocol, Generic[G]):
             return
         while self._writable and (octets := self._guest.data_to_send()):
             transport.write(octets)
-        if not self._reading and self._guest.wants_data:
-            self._reading = True
-            transport.resume_reading()
         if self._guest.finished:
             transport.close()
+        else:
+            self.resume()
+
+    def resume(self) -> None:
+        """Reads on, if the guest wants it again."""
+        if not self._reading and self._guest.wants_data and self._transport is not None:
+            self._reading = True
+            self._server.resumed(self)
+            self._transport.resume_reading()
 
     def close(self) -> None:
         """What was taken is written, then the socket is closed."""

@@ -189,6 +189,7 @@ class Driver:
         connected = self._socket
         if connected is None:
             return
+        self.client.flush()
         if len(self._outbox) < HIGH:  # else it stays in the machine, where what is owed is told in as few words as it takes
             self._outbox.extend(self.client.machine.data_to_send())
         while self._outbox:

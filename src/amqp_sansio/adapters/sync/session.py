@@ -15,6 +15,7 @@ from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import XaStatus
@@ -184,6 +185,16 @@ class Session:
         with self._lock:
             self._attached()
             return self._driver.wait(self.talk.transactions.recover())
+
+    def carry_out(self, ask: Ask, whole: TwoPhase) -> None:
+        """Asks what a two-phase commit wants of this participant, and tells it the answer, or that there will be none."""
+        with self._lock:
+            try:
+                self._attached()
+            except AmqpError:
+                whole.lost(ask.participant)
+                raise
+            self._driver.wait(self.talk.transactions.carry_out(ask, whole))
 
     def forget(self, xid: Xid) -> None:
         """The broker may forget a branch that it decided by itself."""

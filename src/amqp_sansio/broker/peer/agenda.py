@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
+
+FEW: Final = 64
+"""Entries of the heap that nobody looks through for those that have become idle."""
 
 
 class Agenda(Generic[T]):
@@ -32,10 +35,20 @@ class Agenda(Generic[T]):
         self._noted[thing] = moment
         self._count += 1
         heappush(self._heap, (moment, self._count, thing))
+        self._shrink()
+
+    def _shrink(self) -> None:
+        """Nothing is kept for its moment that is noted no more: its moment may be years away."""
+        heap, noted = self._heap, self._noted
+        if len(heap) > FEW and len(heap) > 2 * len(noted):
+            heap[:] = [(moment, number, thing) for number, (thing, moment) in enumerate(noted.items())]
+            heapify(heap)
+            self._count = len(heap)
 
     def forget(self, thing: T) -> None:
         """`thing` is never to be called again, unless it is noted anew."""
-        self._noted.pop(thing, None)
+        if self._noted.pop(thing, None) is not None:
+            self._shrink()
 
     def due(self, now: float) -> list[T]:
         """Those whose moment has come; they are noted no more."""

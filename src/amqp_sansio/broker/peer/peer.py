@@ -118,6 +118,8 @@ class Peer:
         """Says connection.close, as `ServerConnection.close` does and with the same errors."""
         self.connection.close(code, text)
         self._broker.wrote(self)
+        if self.connection.eventful:  # before the headers agree it is over at once
+            self._broker.stored(self)
 
     @property
     def lingered(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar
 
 from amqp_sansio.spec.values import Map
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.queue import Queue
 
 NO_ARGUMENTS: Final = Map()
+Alike: TypeAlias = tuple[object, ...]
+"""Arguments; or a queue or a key and arguments."""
+T = TypeVar("T")
 
 
 class Binding:
@@ -36,7 +39,7 @@ class Exchange:
     """
 
     __slots__ = (
-        "_bindings", "_by_key", "_by_queue", "alternate", "alternates", "arguments", "auto_delete", "durable", "name",
+        "_alike", "_bindings", "_by_key", "_by_queue", "alternate", "alternates", "arguments", "auto_delete", "durable", "name",
         "was_bound",
     )  # fmt: skip
     TYPE: ClassVar[str] = ""
@@ -63,6 +66,7 @@ class Exchange:
         self._bindings: Final[dict[tuple[Queue, str], Binding]] = {}
         self._by_key: Final[dict[str, int]] = {}
         self._by_queue: Final[dict[Queue, int]] = {}
+        self._alike: Final[dict[Alike, int]] = {}
 
     def route(self, message: Message) -> Sequence[Queue]:
         """The queues that get the message, each once.  The time does not grow with bindings that do not match."""
@@ -95,6 +99,8 @@ class Exchange:
         self._bindings[queue, key] = binding
         self._by_key[key] = self._by_key.get(key, 0) + 1
         self._by_queue[queue] = self._by_queue.get(queue, 0) + 1
+        for alike in _alike(binding):
+            self._alike[alike] = self._alike.get(alike, 0) + 1
         queue.bindings[self, key] = binding
         self.was_bound = True
         self.added(binding)
@@ -107,6 +113,8 @@ class Exchange:
             return None
         _less(self._by_key, key)
         _less(self._by_queue, queue)
+        for alike in _alike(binding):
+            _less(self._alike, alike)
         del queue.bindings[self, key]
         self.removed(binding)
         return binding
@@ -137,16 +145,22 @@ class Exchange:
         if queue is not None and key is not None:
             binding = self._bindings.get((queue, key))
             return binding is not None and binding.arguments == arguments
-        among = self._bindings.values() if queue is None else [b for b in queue.bindings.values() if b.exchange is self]
-        return any(binding.arguments == arguments and key in (None, binding.key) for binding in among)
+        among: Alike = (arguments,) if queue is None and key is None else (queue if key is None else key, arguments)
+        return among in self._alike
 
     def __repr__(self) -> str:
         return f"<{self.TYPE} exchange {self.name!r}: {len(self._bindings)} bindings>"
 
 
-def _less(counts: dict[str, int] | dict[Queue, int], key: object) -> None:
-    left = counts[key] - 1  # type: ignore[index]  # one of the two
+def _alike(binding: Binding) -> tuple[Alike, ...]:
+    """What exchange.bound may ask of a binding with arguments, so that the answer is found without a look at all of them."""
+    arguments = binding.arguments
+    return ((arguments,), (binding.queue, arguments), (binding.key, arguments)) if arguments else ()
+
+
+def _less(counts: dict[T, int], key: T) -> None:
+    left = counts[key] - 1
     if left:
-        counts[key] = left  # type: ignore[index]
+        counts[key] = left
     else:
-        del counts[key]  # type: ignore[arg-type]
+        del counts[key]

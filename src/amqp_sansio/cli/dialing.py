@@ -1,0 +1,70 @@
+"""How `amqp-sansio send` and `receive` come to a broker, and what they say when something is wrong."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from amqp_sansio.adapters.sync import Connection, Session, connect
+from amqp_sansio.cli.output import complain
+from amqp_sansio.conversation.errors import ConnectFailed, MessageReturned
+from amqp_sansio.errors import AmqpError
+from amqp_sansio.spec.queue import Declare, Query, QueueQueryResult
+
+URL: Final = "amqp://127.0.0.1"
+VARIABLE: Final = "AMQP_URL"
+"""The environment variable whose URL counts where none is given: its password is on no command line."""
+_SCHEMES: Final = ("amqp://", "amqps://")
+
+
+class NothingDone(AmqpError):
+    """What was wanted was not done, in one sentence."""
+
+
+def split_url(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The URL, if the first word is one, else the default; and the other words."""
+    if words and words[0].startswith(_SCHEMES):
+        return words[0], list(words[1:])
+    return os.environ.get(VARIABLE) or URL, list(words)
+
+
+def dial(url: str, authorities: str | None) -> Connection:
+    """A connection, not open yet.  `authorities` is a file of certificates to trust.  AddressError, ConnectFailed."""
+    tls = None
+    if authorities is not None:
+        try:
+            tls = ssl.create_default_context(cafile=authorities)
+        except OSError as error:
+            reason = getattr(error, "reason", None) or error.strerror
+            raise ConnectFailed(authorities, f"no certificates can be read from it: {reason}") from None
+    return connect(url, tls=tls)
+
+
+def there(session: Session, queue: str, create: bool) -> None:
+    """Sees to it that there is such a queue: made durable with `create`.  NothingDone when there is none."""
+    if create:
+        session.say(Declare(queue, durable=True))
+        return
+    found = session.ask(Query(queue))
+    if not isinstance(found, QueueQueryResult) or not found.queue:
+        raise NothingDone(f"there is no queue {queue!r} (--create makes it)")
+
+
+def told(job: Callable[[], int]) -> int:
+    """The exit status of a job; what it raises for becomes one sentence: 2 without a connection, 1 behind one."""
+    try:
+        return job()
+    except ConnectFailed as error:
+        complain(str(error))
+        return 2
+    except (AmqpError, TimeoutError) as error:
+        complain(str(error))
+        return 2 if isinstance(error, ValueError) and not isinstance(error, MessageReturned) else 1
+    except UnicodeError:
+        complain("an argument is no text that UTF-8 can carry")
+        return 2
+    finally:
+        sys.stdout.flush()

@@ -1,0 +1,38 @@
+"""`amqp-sansio passwd`: puts a user into a file of password verifiers."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from typing import Final
+
+from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write
+
+LONGEST: Final = 1024
+"""Characters of a password, at most."""
+
+
+def passwd(path: str, user: str, *, delete: bool = False) -> int:
+    """Asks for the password, twice at a terminal, else one line of stdin; 0.  VerifierError when it cannot be."""
+    if delete:
+        write(path, user, None)
+        print(f"{path}: {user} is taken out")
+        return 0
+    write(path, user, Verifier.make(_password(user)))
+    print(f"{path}: {user} is in")
+    return 0
+
+
+def _password(user: str) -> str:
+    if sys.stdin is not None and sys.stdin.isatty():
+        password = getpass.getpass(f"Password of {user}: ")
+        if getpass.getpass("Once more: ") != password:
+            raise VerifierError("these were two passwords")
+    else:
+        try:
+            password = sys.stdin.readline(LONGEST + 2).rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise VerifierError("a password is text that UTF-8 can carry") from None
+    if len(password) > LONGEST:
+        raise VerifierError(f"a password has at most {LONGEST} characters")
+    return password

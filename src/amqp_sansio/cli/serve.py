@@ -1,0 +1,237 @@
+"""`amqp-sansio serve`: the model broker on a socket address."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import signal
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from typing import Any, Final
+
+import attrs
+
+from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
+from amqp_sansio.adapters.store import Store, StoreError
+from amqp_sansio.adapters.tapping import Listener
+from amqp_sansio.adapters.verifiers import VerifierError, Verifiers
+from amqp_sansio.broker import Broker, BrokerConfig
+from amqp_sansio.cli.conversation import Conversations
+from amqp_sansio.cli.output import complain
+from amqp_sansio.config import ServerConfig, ServerMechanism
+from amqp_sansio.conversation.address import Endpoint
+from amqp_sansio.engine.sasl import AnonymousServer, PlainServer, ScramServer
+from amqp_sansio.errors import AmqpError, RestoreError
+
+KEPT_SECONDS: Final = 3600
+"""How long a session is kept without a connection, at most, when its client asks for it."""
+FILES: Final = 65536
+"""Files that may be open, where the system lets us say so."""
+STOPPED: Final = "the broker is stopped"
+
+
+class ServeError(AmqpError):
+    """Why there is nothing to serve, in one sentence."""
+
+
+@attrs.frozen(kw_only=True)
+class Wishes:
+    """What the command line says."""
+
+    host: str = "127.0.0.1"
+    port: int = 5672
+    auth: str = "none"
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    data_dir: str | None = None
+    log: str | None = None
+
+
+def serve(wishes: Wishes) -> int:
+    """Serves until SIGTERM or SIGINT; 0, or 1 when it had to stop by itself, or 2 when it could not begin.  ServeError."""
+    family, address = resolve(wishes.host)
+    configure = configuration(wishes, address)
+    tls = context(wishes.tls_cert, wishes.tls_key)
+    raise_file_limit()
+    store = None if wishes.data_dir is None else Store(wishes.data_dir)
+    try:
+        return asyncio.run(_serve(wishes, address, family, configure, tls, store))
+    finally:
+        if store is not None:
+            store.close()
+
+
+async def _serve(
+    wishes: Wishes,
+    address: str,
+    family: int,
+    configure: Callable[[], ServerConfig],
+    tls: ssl.SSLContext | None,
+    store: Store | None,
+) -> int:
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[str | None] = loop.create_future()
+
+    def end(why: str | None = None) -> None:
+        if not ended.done():
+            ended.set_result(why)
+
+    def unhandled(_: asyncio.AbstractEventLoop, what: dict[str, Any]) -> None:
+        error = what.get("exception")
+        if isinstance(error, OSError):  # of a socket: the others go on
+            complain(f"{what.get('message', 'a socket failed')}: {error.strerror or error}")
+        elif error is not None:
+            end(f"it is broken ({type(error).__name__}: {error}); please report this")
+
+    loop.set_exception_handler(unhandled)
+    broker = restore(store, loop.time())
+    log = Conversations(sys.stdout, loop.time) if wishes.log == "conversation" else None
+    listen: Callable[[], Listener] | None = None if log is None else log.connection
+    server = BrokerServer(
+        broker, configure, address, wishes.port, tls=tls, store=store, failed=lambda why: end(f"it stops: {why}"), listen=listen
+    )
+    with _signals(end):
+        try:
+            await server.__aenter__()
+        except OSError as error:
+            raise ServeError(f"{Endpoint(address, wishes.port)}: {_cannot_listen(error)}") from None
+        scheme = "amqps" if tls is not None else "amqp"
+        print(f"amqp-sansio: listening on {scheme}://{Endpoint(*server.address)}", flush=True)
+        why = await ended
+        if why is not None:
+            complain(why)
+        try:
+            await server.stop(STOPPED if why is None else "the broker has failed")
+        except StoreError as error:
+            complain(f"the last snapshot could not be written: {error}")
+            return 1
+    return 0 if why is None else 1
+
+
+def restore(store: Store | None, now: float) -> Broker:
+    """The broker as the store left it.  StoreError when it is damaged."""
+    epoch = time.time() - now
+    if store is None:
+        return Broker(BrokerConfig(epoch=epoch))
+    snapshot, entries = store.load()
+    try:
+        return Broker.restore(snapshot, entries, config=BrokerConfig(journal=True, epoch=epoch))
+    except RestoreError as error:
+        raise StoreError(store.directory, f"the store is damaged: {error}") from None
+
+
+# --- what may be wished -------------------------------------------------------------------------------------------------------
+
+
+def resolve(host: str) -> tuple[int, str]:
+    """The address that stands behind a name: its family and itself, the first of them, IPv4 before IPv6.  ServeError."""
+    try:
+        found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise ServeError(f"--host {host}: {getattr(error, 'strerror', None) or 'is no address'}") from None
+    found.sort(key=lambda each: each[0] != socket.AF_INET)
+    family, _, _, _, address = found[0]
+    return family, str(address[0])
+
+
+def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
+    """Who makes the settings of each connection.  ServeError for --auth none where others could come; VerifierError."""
+    if wishes.auth == "none":
+        if not ipaddress.ip_address(address.partition("%")[0]).is_loopback:
+            raise ServeError(
+                f"--auth none lets everybody in, so it listens on loopback only, not on {address}: give --auth FILE"
+                " (see `amqp-sansio passwd`)"
+            )
+        config = ServerConfig(
+            mechanisms=(AnonymousServer(), PlainServer(lambda username, password: True)), session_timeout=KEPT_SECONDS
+        )
+        return lambda: config
+    verifiers = Verifiers(wishes.auth)
+    if not verifiers.users:
+        raise VerifierError(f"{wishes.auth}: no user is in it (see `amqp-sansio passwd`)")
+    plain, scram = PlainServer(verifiers.verify), ScramServer(verifiers.scram)
+    can_scram = find_spec("scramp") is not None
+    complaint = ""
+
+    def configure() -> ServerConfig:
+        nonlocal complaint
+        mechanisms: tuple[ServerMechanism, ...] = (scram, plain) if can_scram and verifiers.all_scram else (plain,)
+        if verifiers.complaint != complaint:
+            complaint = verifiers.complaint
+            if complaint:
+                complain(f"{complaint}; the users are those of before")
+        return ServerConfig(mechanisms=mechanisms, session_timeout=KEPT_SECONDS)
+
+    return configure
+
+
+def context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
+    """TLS with a certificate and its key; None without.  ServeError says what is wrong with them."""
+    if certificate is None or key is None:
+        if certificate is not key:
+            raise ServeError("--tls-cert and --tls-key belong together")
+        return None
+    for name in (certificate, key):
+        try:
+            with open(name, "rb"):
+                pass
+        except OSError as error:
+            raise ServeError(f"{name}: cannot be read: {error.strerror}") from None
+
+    def locked() -> str:
+        raise ServeError(f"{key}: is locked with a password: give one that is not")
+
+    made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        made.load_cert_chain(certificate, key, locked)
+    except OSError as error:  # ssl's are OSErrors
+        reason = str(getattr(error, "reason", None) or "no certificate, or no key")
+        raise ServeError(
+            f"{certificate} and {key} are no certificate with its key: {reason.replace('_', ' ').lower()}"
+        ) from None
+    return made
+
+
+def raise_file_limit() -> None:
+    """As many sockets as the hard limit allows, up to FILES."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _cannot_listen(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "the port is taken by another process"
+    if error.errno == errno.EACCES:
+        return "the port may not be had by this user"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return "this machine has no such address"
+    return error.strerror or str(error)
+
+
+@contextmanager
+def _signals(end: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT end it, for as long as this lasts."""
+    loop = asyncio.get_running_loop()
+    both = (signal.SIGTERM, signal.SIGINT)
+    for each in both:
+        try:
+            loop.add_signal_handler(each, end)
+        except NotImplementedError:  # where loops hear no signals
+            signal.signal(each, lambda number, frame: loop.call_soon_threadsafe(end))
+    try:
+        yield
+    finally:
+        for each in both:
+            with suppress(NotImplementedError):
+                loop.remove_signal_handler(each)

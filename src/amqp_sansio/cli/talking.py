@@ -1,0 +1,218 @@
+"""The verbs that talk to somebody: their grammar, and what runs them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    _Verbs = argparse._SubParsersAction[argparse.ArgumentParser]
+
+VERBS: Final = ("serve", "passwd", "send", "receive")
+
+_SERVE: Final = """\
+Serve a broker. It prints its address when it is ready, and ends cleanly on SIGTERM and SIGINT: its clients are told so, and
+what is durable is kept.
+
+It listens on loopback unless --host says otherwise. With --auth none everybody is let in, ANONYMOUS or by PLAIN with any
+name and password; then it refuses to listen elsewhere. With --auth FILE users are those of `amqp-sansio passwd`.
+
+Without --data-dir nothing touches the disk, and with the process all is gone. With it, durable queues, exchanges and bindings,
+and persistent messages on durable queues, are on the disk before the client hears that they are there."""
+
+_SERVE_MORE: Final = """\
+exit status: 0 ended by a signal; 1 it had to stop by itself, as when the disk is full; 2 it could not begin"""
+
+_PASSWD: Final = """\
+Put a user into a file of password verifiers, in place of an earlier one; the file is made when it is not there. The password is
+asked for at the terminal, else it is the first line of stdin. It is not kept: in the file stand a salted scrypt key
+and, where the password is plain ASCII, the keys of SCRAM-SHA-256."""
+
+_SEND: Final = """\
+Send messages: each BODY is one, else all of stdin is, or each of its lines with --lines. With --queue they go to that queue,
+else to --exchange with --key. Messages are persistent unless --transient. It ends when the broker has all of them for certain.
+
+URL is amqp://user:password@host:port/vhost or amqps://...; without one it is in AMQP_URL, else amqp://127.0.0.1."""
+
+_RECEIVE: Final = """\
+Print the messages of a queue as they come, each body and a newline, and accept what is printed. It ends with --count
+messages, when --timeout is over, or on SIGINT.
+
+URL is amqp://user:password@host:port/vhost or amqps://...; without one it is in AMQP_URL, else amqp://127.0.0.1.
+
+JSON (--json): one object on each line, ASCII, with body (body_hex where it is no UTF-8), exchange, routing_key, redelivered,
+headers (those of the application) and properties (those of the message)."""
+
+_CLIENT_MORE: Final = "exit status: 0 done; 1 not, or not all of it; 2 no connection"
+
+
+def add_verbs(verbs: _Verbs) -> None:
+    """Adds them to the command line."""
+    _add_serve(_verb(verbs, "serve", "serve a broker", _SERVE, _SERVE_MORE))
+    verb = _verb(verbs, "passwd", "put a user into a file of password verifiers", _PASSWD, "")
+    verb.add_argument("file", metavar="FILE", help="the file")
+    verb.add_argument("user", metavar="USER", help="the user's name")
+    verb.add_argument("--delete", action="store_true", help="take the user out instead")
+    _add_send(_verb(verbs, "send", "send messages to a broker", _SEND, _CLIENT_MORE))
+    _add_receive(_verb(verbs, "receive", "receive messages from a broker", _RECEIVE, _CLIENT_MORE))
+
+
+def intermixed(arguments: Sequence[str]) -> argparse.Namespace | None:
+    """What `send` and `receive` are given, options and words in any order; None for another verb."""
+    verb = arguments[0] if arguments else ""
+    if verb not in ("send", "receive"):
+        return None
+    alone = argparse.ArgumentParser(
+        prog=f"amqp-sansio {verb}",
+        description=_SEND if verb == "send" else _RECEIVE,
+        epilog=_CLIENT_MORE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    if verb == "send":
+        _add_send(alone)
+    else:
+        _add_receive(alone)
+    options = list(arguments[1:])
+    words: list[str] = []
+    if "--" in options:  # behind it there are words only, and argparse's way with them differs from one Python to the next
+        at = options.index("--")
+        options, words = options[:at], options[at + 1 :]
+    given = alone.parse_intermixed_args(options)
+    given.words = [*given.words, *words]
+    given.verb, given.version = verb, False
+    return given
+
+
+def _verb(verbs: _Verbs, name: str, short: str, long: str, more: str) -> argparse.ArgumentParser:
+    return verbs.add_parser(
+        name, help=short, description=long, epilog=more, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def _add_serve(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--host", default="127.0.0.1", metavar="H", help="the address, or a name of one, to listen on (127.0.0.1)"
+    )
+    verb.add_argument("--port", default=5672, type=_port_or_0, metavar="N", help="the port (5672); 0: any that is free")
+    verb.add_argument(
+        "--auth", default="none", metavar="none|FILE", help="who is let in: everybody (none), or the users of FILE"
+    )
+    verb.add_argument("--tls-cert", metavar="F", help="the certificate, with those that lead to its authority (PEM)")
+    verb.add_argument("--tls-key", metavar="F", help="its key (PEM)")
+    verb.add_argument("--data-dir", metavar="D", help="where the durable part is kept; made when it is not there")
+    verb.add_argument("--log", choices=("conversation",), help="print who said what, without payloads and secrets")
+
+
+def _add_send(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("words", nargs="*", metavar="[URL] [BODY]", help="where to, and the messages")
+    verb.add_argument("--queue", metavar="Q", help="the queue to send to")
+    verb.add_argument("--exchange", default="", metavar="E", help="the exchange to send to (the default one)")
+    verb.add_argument("--key", metavar="K", help="the routing key")
+    verb.add_argument("--create", action="store_true", help="make the queue, durable, if it is not there")
+    verb.add_argument("--lines", action="store_true", help="each line of stdin is a message")
+    verb.add_argument("--transient", action="store_true", help="messages that need not survive a restart")
+    verb.add_argument("--priority", type=_whole(9), metavar="N", help="0 to 9 (4)")
+    verb.add_argument("--ttl", type=_whole((1 << 63) - 1), metavar="MS", help="milliseconds until they expire")
+    verb.add_argument("--content-type", metavar="T", help="the MIME type of the bodies")
+    verb.add_argument("--header", action="append", default=[], type=_pair, metavar="NAME=TEXT", dest="headers",
+                      help="an application header; may be repeated")  # fmt: skip
+    _add_common(verb)
+
+
+def _add_receive(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("words", nargs="*", metavar="[URL] QUEUE", help="where from")
+    verb.add_argument("--count", type=_whole(1 << 62, 1), metavar="N", help="end behind so many messages")
+    verb.add_argument("--timeout", type=_seconds, metavar="S", help="end after so many seconds")
+    verb.add_argument("--browse", action="store_true", help="leave the messages on the queue")
+    verb.add_argument("--create", action="store_true", help="make the queue, durable, if it is not there")
+    _add_common(verb)
+
+
+def _add_common(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--ca", metavar="F", help="trust the certificates in this file (PEM), not those of the system")
+    verb.add_argument("--json", action="store_true", help="JSON, for machines")
+    verb.set_defaults(complain=verb.error)
+
+
+# --- arguments ----------------------------------------------------------------------------------------------------------------
+
+
+def _port_or_0(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a TCP port: 0 to 65535")
+    return int(text)
+
+
+def _whole(most: int, least: int = 0) -> Any:  # Any: what argparse calls a type
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= most):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number of {least} to {most}")
+        return int(text)
+
+    return read
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return seconds
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=TEXT")
+    return name, value
+
+
+# --- running ------------------------------------------------------------------------------------------------------------------
+
+
+def run(given: argparse.Namespace) -> int:
+    """Runs one of them; its exit status."""
+    if given.verb == "serve":
+        from amqp_sansio.cli.serve import Wishes, serve
+
+        return serve(
+            Wishes(
+                host=given.host, port=given.port, auth=given.auth, tls_cert=given.tls_cert, tls_key=given.tls_key,
+                data_dir=given.data_dir, log=given.log,
+            )
+        )  # fmt: skip
+    if given.verb == "passwd":
+        from amqp_sansio.cli.passwd import passwd
+
+        return passwd(given.file, given.user, delete=given.delete)
+    if given.verb == "send":
+        if given.queue is None and not given.exchange and given.key is None:
+            given.complain("where to? --queue Q, or --exchange E and --key K")
+        if given.queue is not None and (given.exchange or given.key is not None):
+            given.complain("--queue is a destination of its own: without --exchange and --key")
+        if given.create and given.queue is None:
+            given.complain("--create is about --queue")
+        from amqp_sansio.cli.send import Sending, send
+
+        return send(
+            Sending(
+                words=given.words, exchange=given.exchange, key=given.key, queue=given.queue, create=given.create,
+                lines=given.lines, persistent=not given.transient, priority=given.priority, ttl=given.ttl,
+                content_type=given.content_type, headers=given.headers, authorities=given.ca, as_json=given.json,
+            )
+        )  # fmt: skip
+    from amqp_sansio.cli.dialing import split_url
+    from amqp_sansio.cli.receive import Receiving, receive
+
+    url, queues = split_url(given.words)
+    if len(queues) != 1:
+        given.complain("one queue to receive from")
+    return receive(
+        Receiving(
+            url=url, queue=queues[0], count=given.count, timeout=given.timeout, browse=given.browse, create=given.create,
+            authorities=given.ca, as_json=given.json,
+        )
+    )  # fmt: skip

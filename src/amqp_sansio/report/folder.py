@@ -1,0 +1,158 @@
+"""The tables of a folder: which are there, and their rows in batches, a row group at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.tables import PARTITIONS, SCHEMA_VERSION, TABLES
+from amqp_sansio.errors import AmqpError
+
+MANIFEST: Final = "_MANIFEST.json"
+BATCH_ROWS: Final = 65536
+"""Rows that are held at a time."""
+MANIFEST_OCTETS: Final = 64 * 1024 * 1024
+"""A manifest that is larger is none."""
+_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+class ReportError(AmqpError):
+    """The page cannot be made.  The text is one sentence for people."""
+
+
+class Folder:
+    """The tables in `path`.  With a manifest, the files that it names; without one, every Parquet file in their place.
+
+    ReportError when there is no table at all, or when the manifest names files that are not there.
+    """
+
+    def __init__(self, path: str) -> None:
+        root: Final = Path(path)
+        self.manifest: Final[dict[str, Any] | None] = _manifest(root)
+        """What the manifest says; None when there is none."""
+        self._files: Final = _named(root, self.manifest) if self.manifest is not None else _found(root)
+        if not self._files:
+            raise ReportError(f"{path}: no tables here; `amqp-sansio analyze CAPTURE... --out DIR` writes them")
+        self.tables: Final = tuple([name for name in TABLES if name in self._files])
+        """Names of those that are there, in the order of the reference."""
+        self._root: Final = root
+
+    def __contains__(self, table: str) -> bool:
+        return table in self._files
+
+    def count(self, table: str) -> int:
+        """Rows of a table, by the footers of its files."""
+        return sum([self._open(path).metadata.num_rows for path, _ in self._files.get(table, ())])
+
+    def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows in batches, with exactly these columns: what a file lacks is null.  Nothing when the table is not here."""
+        schema: Final = pa.schema([table_schema(TABLES[table]).field(name).with_nullable(True) for name in columns])
+        for path, told in self._files.get(table, ()):
+            file = self._open(path)
+            there = [name for name in columns if name in file.schema_arrow.names]
+            try:
+                for batch in file.iter_batches(BATCH_ROWS, columns=there or None):
+                    yield _shaped(batch, schema, told)
+            except (OSError, pa.ArrowException, ValueError) as error:
+                raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
+
+    def rows(self, table: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """The rows one by one."""
+        for batch in self.batches(table, columns):
+            try:
+                rows = batch.to_pylist()
+            except ValueError as error:
+                raise ReportError(f"{self._root / table}: cannot be read: {_one_line(error)}") from error
+            yield from rows
+
+    def _open(self, path: Path) -> pq.ParquetFile:
+        try:
+            return pq.ParquetFile(str(path), pre_buffer=False)
+        except (OSError, pa.ArrowException, ValueError) as error:
+            raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+def _manifest(root: Path) -> dict[str, Any] | None:
+    path = root / MANIFEST
+    try:
+        if not root.is_dir():
+            raise ReportError(f"{root}: is no folder" if root.exists() else f"{root}: there is no such folder")
+        if not path.is_file():
+            return None
+        if path.stat().st_size > MANIFEST_OCTETS:
+            raise ReportError(f"{path}: is no manifest: it has more than {MANIFEST_OCTETS} octets")
+        said = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ReportError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ReportError(f"{path}: is no manifest: {_one_line(error)}") from error
+    if not isinstance(said, dict) or not isinstance(said.get("tables"), dict):
+        raise ReportError(f"{path}: is no manifest of tables")
+    if said.get("schema") != SCHEMA_VERSION:
+        raise ReportError(f"{path}: tables of schema {str(said.get('schema'))[:20]}, and this version knows {SCHEMA_VERSION}")
+    return said
+
+
+def _named(root: Path, manifest: dict[str, Any]) -> dict[str, list[tuple[Path, dict[str, str | None]]]]:
+    """Files of each table as the manifest tells them; it must not lead out of its folder."""
+    files: dict[str, list[tuple[Path, dict[str, str | None]]]] = {}
+    for table, about in manifest["tables"].items():
+        if table not in TABLES:
+            continue
+        try:
+            paths = sorted([str(file["path"]) for file in about["files"]])
+        except (KeyError, TypeError) as error:
+            raise ReportError(f"{root / MANIFEST}: is no manifest of tables") from error
+        files[table] = []
+        for name in paths:
+            path = root / name
+            if ".." in Path(name).parts or Path(name).is_absolute():
+                raise ReportError(f"{root / MANIFEST}: names a file outside of its folder: {ascii(name)[:200]}")
+            if not path.is_file():
+                raise ReportError(f"{path}: the manifest names it and it is not there")
+            files[table].append((path, _told(Path(name))))
+    return files
+
+
+def _found(root: Path) -> dict[str, list[tuple[Path, dict[str, str | None]]]]:
+    files: dict[str, list[tuple[Path, dict[str, str | None]]]] = {}
+    for table in TABLES:
+        if (root / table).is_dir():
+            paths = sorted([path.relative_to(root) for path in (root / table).rglob("*.parquet")])
+            files[table] = [(root / path, _told(path)) for path in paths if not any(part[0] in "._" for part in path.parts)]
+    return {table: paths for table, paths in files.items() if paths}
+
+
+def _told(path: Path) -> dict[str, str | None]:
+    """What the folders tell: name=value, the value percent-encoded."""
+    told: dict[str, str | None] = {}
+    for part in path.parts[:-1]:
+        name, equals, value = part.partition("=")
+        if equals and name in PARTITIONS:
+            told[name] = None if value == _NO_VALUE else unquote(value)
+    return told
+
+
+def _shaped(batch: pa.RecordBatch, schema: pa.Schema, told: dict[str, str | None]) -> pa.Table:
+    arrays = []
+    for field in schema:
+        place = batch.schema.get_field_index(field.name)
+        if place >= 0:
+            column = batch.column(place)
+            arrays.append(column if column.type == field.type else column.cast(field.type))
+        elif field.name in told:
+            arrays.append(pa.array([told[field.name]] * batch.num_rows, pa.string()).cast(field.type))
+        else:
+            arrays.append(pa.nulls(batch.num_rows, field.type))
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -1,0 +1,222 @@
+"""What stands in connections, sessions, transactions, dtx and violations, counted; of long lists the rows that matter most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from amqp_sansio.report.bins import Tally, first
+from amqp_sansio.report.folder import Folder
+
+SHOWN: Final = 25
+"""Rows of a list on the page."""
+FINDINGS: Final = 100
+"""Findings in the list of all."""
+DIAGRAMS: Final = 12
+"""Violations that are drawn."""
+
+ORDER: Final = ("ts_ns", "connection", "direction", "stream_offset", "rule", "said")
+"""The columns by which findings are ordered."""
+_CONNECTION: Final = (
+    "connection",
+    "broker",
+    "ts_ns",
+    "end_ns",
+    "opened_ns",
+    "name",
+    "client",
+    "server",
+    "protocol",
+    "from_start",
+    "end",
+    "close_by",
+    "close_code",
+    "close_text",
+    "mechanism",
+    "virtual_host",
+    "octets_by_client",
+    "octets_by_server",
+    "gaps",
+    "lost_by_client",
+    "lost_by_server",
+    "opaque_octets",
+    "packets",
+    "frames_by_client",
+    "frames_by_server",
+    "commands_by_client",
+    "commands_by_server",
+    "transfers_by_client",
+    "transfers_by_server",
+    "violations",
+    "notes",
+    "capture",
+)
+_SESSION: Final = (
+    "connection",
+    "ts_ns",
+    "session",
+    "channel",
+    "end",
+    "end_ns",
+    "demarcation",
+    "error_code",
+    "error_text",
+    "commands_by_client",
+    "commands_by_server",
+    "transfers_by_client",
+    "transfers_by_server",
+    "in_doubt_by_client",
+    "in_doubt_by_server",
+    "in_doubt",
+)
+_FINDING: Final = (
+    "connection",
+    "ts_ns",
+    "direction",
+    "level",
+    "rule",
+    "said",
+    "legal",
+    "text",
+    "code",
+    "channel",
+    "stream_offset",
+    "file_id",
+    "offset",
+    "capture",
+)
+
+
+class Overview:
+    """Counts and lists.  Reading it goes once over each of the small tables."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.start: int | None = None
+        """The first packet, in ns; None when there is no connection."""
+        self.end: int | None = None
+        self.sums: Final[dict[str, int]] = {}
+        """Sums of the numbers of connections."""
+        self.ends: Final[Tally[str]] = Tally()
+        self.protocols: Final[Tally[str]] = Tally()
+        self.clients: Final[Tally[str]] = Tally()
+        """Hosts of clients: octets in both directions, messages."""
+        self.captures: Final[Tally[str]] = Tally()
+        """Captures: connections, octets."""
+        self.broken: int = 0
+        """Connections with violations."""
+        self.rows: Final = {name: folder.count(name) for name in folder.tables}
+        self.connections: Final = first(
+            self._connections(folder), SHOWN, ("-violations", "-weight", "ts_ns", "connection")
+        )  # who broke something, then who said most
+        self.session_ends: Final[Tally[str]] = Tally()
+        self.in_doubt: int = 0
+        """Commands in doubt, by sessions."""
+        self.sessions: Final[list[dict[str, Any]]] = []
+        self.doubtful: Final[list[dict[str, Any]]] = []
+        self._sessions(folder)
+        self.levels: Final[Tally[str]] = Tally()
+        self.rules: Final[Tally[tuple[str, str, str]]] = Tally()
+        """(level, rule, direction): how often."""
+        self._firsts: Final[dict[tuple[str, str], dict[str, Any]]] = {}
+        self.findings: Final = first(self._findings(folder), FINDINGS, ("grade", *ORDER))
+        self.drawn: Final = self._drawn()
+        """Violations to draw: the first of each rule and speaker, then others in the order of time."""
+        self.transactions: Final[Tally[str]] = Tally()
+        for row in folder.rows("transactions", ("outcome",)):
+            self.transactions.add(row["outcome"], 1)
+        self.hanging: Final = first(_hanging(folder), SHOWN, ("ts_ns", "connection", "session", "transaction"))
+        """Local transactions whose commit nobody answered."""
+        self.branches: Final[Tally[str]] = Tally()
+        self.branches_in_doubt: int = 0
+        self.branch_rows: Final = first(self._branches(folder), SHOWN, ("ts_ns", "xid", "connection"))
+
+    def _connections(self, folder: Folder) -> Iterator[dict[str, Any]]:
+        for row in folder.rows("connections", _CONNECTION):
+            ended = row["end_ns"] if row["end_ns"] is not None else row["ts_ns"]
+            if row["ts_ns"] is not None:
+                self.start = row["ts_ns"] if self.start is None else min(self.start, row["ts_ns"])
+                self.end = ended if self.end is None else max(self.end, ended)
+            for name, value in row.items():
+                if type(value) is int and name not in ("connection", "close_code") and not name.endswith("_ns"):
+                    self.sums[name] = self.sums.get(name, 0) + value
+            octets = (row["octets_by_client"] or 0) + (row["octets_by_server"] or 0)
+            messages = (row["transfers_by_client"] or 0) + (row["transfers_by_server"] or 0)
+            self.ends.add(row["end"] or "unknown", 1)
+            self.protocols.add(row["protocol"] or "unknown", 1)
+            self.clients.add(str(row["client"]).rpartition(":")[0] or str(row["client"]), octets, messages)
+            self.captures.add(str(row["capture"]), 1, octets)
+            self.broken += bool(row["violations"])
+            row["weight"] = octets
+            yield row
+
+    def _sessions(self, folder: Folder) -> None:
+        def rows() -> Iterator[dict[str, Any]]:
+            for row in folder.rows("sessions", _SESSION):
+                self.session_ends.add(row["end"] or "unknown", 1)
+                self.in_doubt += row["in_doubt"] or 0
+                row["weight"] = (row["commands_by_client"] or 0) + (row["commands_by_server"] or 0)
+                for name in ("in_doubt_by_client", "in_doubt_by_server"):
+                    row[name] = row[name] and row[name][:8]
+                if row["in_doubt"]:
+                    doubtful.append(row)
+                    if len(doubtful) > 8 * SHOWN:
+                        doubtful[:] = first(doubtful, SHOWN, by_doubt)
+                yield row
+
+        by_doubt = ("-in_doubt", "ts_ns", "connection", "channel")
+        doubtful: list[dict[str, Any]] = []
+        self.sessions.extend(first(rows(), SHOWN, ("-weight", "ts_ns", "connection", "channel")))
+        self.doubtful.extend(first(doubtful, SHOWN, by_doubt))
+
+    def _findings(self, folder: Folder) -> Iterator[dict[str, Any]]:
+        for row in folder.rows("violations", _FINDING):
+            level, rule, direction = row["level"] or "", row["rule"] or "", row["direction"] or ""
+            self.levels.add(level, 1)
+            self.rules.add((level, rule, direction), 1)
+            row["grade"] = ("violation", "damage").index(level) if level in ("violation", "damage") else 2
+            row["legal"] = (row["legal"] or [])[:40]
+            if level == "violation":
+                key = rule, direction
+                if (key not in self._firsts and len(self._firsts) < 1000) or (
+                    key in self._firsts and _place(row) < _place(self._firsts[key])
+                ):
+                    self._firsts[key] = row
+            yield row
+
+    def _drawn(self) -> list[dict[str, Any]]:
+        chosen = sorted(self._firsts.values(), key=_place)[:DIAGRAMS]
+        for row in self.findings:
+            if len(chosen) < DIAGRAMS and row["level"] == "violation" and all(row is not each for each in chosen):
+                chosen.append(row)
+        return sorted(chosen, key=_place)
+
+    def _branches(self, folder: Folder) -> Iterator[dict[str, Any]]:
+        columns = (
+            "connection",
+            "ts_ns",
+            "xid",
+            "outcome",
+            "status",
+            "in_doubt",
+            "prepare_ns",
+            "decide_ns",
+            "timeout_s",
+            "transfers",
+            "accepts",
+        )
+        for row in folder.rows("dtx", columns):
+            self.branches.add(row["outcome"] or "unknown", 1)
+            if row["in_doubt"]:
+                self.branches_in_doubt += 1
+                yield row
+
+
+def _hanging(folder: Folder) -> Iterator[dict[str, Any]]:
+    columns = ("connection", "ts_ns", "session", "channel", "transaction", "end_ns", "outcome", "transfers", "accepts")
+    for row in folder.rows("transactions", columns):
+        if row["outcome"] == "in-doubt":
+            yield row
+
+
+def _place(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple([(row[name] is not None, row[name]) for name in ORDER])

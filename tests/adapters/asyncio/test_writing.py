@@ -1,0 +1,200 @@
+"""The writer: nothing counts before it is stored, many entries go in one write, a snapshot takes their place now and then."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amqp_sansio.adapters.asyncio import writing
+from amqp_sansio.adapters.asyncio.writing import Writer
+from amqp_sansio.adapters.store import Store, StoreError
+from amqp_sansio.broker import Broker, BrokerConfig
+from amqp_sansio.errors import EncodeError
+
+
+class Slow(Store):
+    """A store whose writes wait until they may, and can fail."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.may = threading.Event()
+        self.may.set()
+        self.writes: list[int] = []
+        self.snapshots: list[int] = []
+        self.error: Exception | None = None
+
+    def append(self, entries: Any) -> None:
+        self.may.wait(20)
+        if self.error is not None:
+            raise self.error
+        self.writes.append(len(entries))
+        super().append(entries)
+
+    def compact(self, number: int, snapshot: bytes) -> None:
+        self.snapshots.append(number)
+        super().compact(number, snapshot)
+
+
+class World:
+    def __init__(self, directory: Path, compact: int = writing.COMPACT) -> None:
+        self.broker = Broker(BrokerConfig(journal=True))
+        self.store = Slow(directory)
+        self.woken = 0
+        self.failures: list[str] = []
+        self.writer = Writer(self.broker, self.store, self.wake, self.failures.append, compact)
+        self.names = 0
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    def declare(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.names += 1
+            self.broker.host().declare_queue(f"queue {self.names}", durable=True)
+
+
+def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(main())
+
+
+def restored(directory: Path) -> int:
+    store = Store(directory)
+    snapshot, entries = store.load()
+    broker = Broker.restore(snapshot, entries)
+    store.close()
+    return len(broker.host().queues)
+
+
+def test_nothing_counts_before_it_is_stored_and_many_go_in_one_write(tmp_path: Path) -> None:
+    async def main() -> None:
+        world = World(tmp_path)
+        world.store.may.clear()
+        world.declare()
+        world.writer.gather()
+        for _ in range(5):
+            world.declare(2)
+            world.writer.gather()
+            await asyncio.sleep(0)
+        assert (world.broker.journals.done, world.woken) == (0, 0)
+        world.store.may.set()
+        await world.writer.idle()
+        assert world.broker.journals.done == 11
+        assert (world.store.writes, world.woken) == ([1, 10], 2)
+        await world.writer.finish()
+
+    run(main)
+    assert restored(tmp_path) == 11
+
+
+def test_the_end_writes_what_there_is_and_a_snapshot(tmp_path: Path) -> None:
+    async def main() -> None:
+        world = World(tmp_path)
+        world.declare(3)
+        await world.writer.finish()
+        assert world.store.snapshots == [3]
+
+    run(main)
+    store = Store(tmp_path)
+    snapshot, entries = store.load()
+    assert (snapshot is not None, [*entries]) == (True, [])
+    store.close()
+    assert restored(tmp_path) == 3
+
+
+def test_snapshots_take_the_place_of_entries_also_under_load(tmp_path: Path) -> None:
+    async def main() -> None:
+        world = World(tmp_path, compact=1000)
+        for _ in range(100):
+            world.declare(2)
+            world.writer.gather()
+            await asyncio.sleep(0.0001)
+        await world.writer.idle()
+        assert world.broker.journals.done == 200
+        assert world.store.snapshots
+        await world.writer.finish()
+
+    run(main)
+    assert restored(tmp_path) == 200
+
+
+def test_a_snapshot_that_is_too_large_leaves_the_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_large(snapshot: object) -> bytes:
+        raise EncodeError("snapshot", "at most so many octets")
+
+    monkeypatch.setattr(writing, "encode_snapshot", too_large)
+
+    async def main() -> None:
+        world = World(tmp_path, compact=10)
+        world.declare()
+        world.writer.gather()
+        world.declare()
+        await world.writer.idle()
+        world.declare()
+        await world.writer.finish()
+        assert (world.failures, world.broker.journals.done) == ([], 3)
+
+    run(main)
+    assert restored(tmp_path) == 3
+
+
+@pytest.mark.parametrize("error", [StoreError("there", "the disk is full"), RuntimeError("whatever")])
+def test_what_cannot_be_stored_never_counts(error: Exception, tmp_path: Path) -> None:
+    async def main() -> None:
+        world = World(tmp_path)
+        world.declare()
+        world.writer.gather()
+        await world.writer.idle()
+        world.store.error = error
+        for _ in range(3):
+            world.declare()
+            world.writer.gather()
+            await world.writer.idle()
+        assert world.broker.journals.done == 1
+        assert len(world.failures) == 1
+        assert str(error) in world.failures[0]
+        assert world.writer.full
+        await world.writer.finish()
+        assert world.store.snapshots == []  # it would hold what nobody was told
+
+    run(main)
+    assert restored(tmp_path) == 1
+
+
+def test_an_entry_that_cannot_be_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(entry: object) -> bytes:
+        raise EncodeError("entry", "whatever")
+
+    async def main() -> None:
+        world = World(tmp_path)
+        monkeypatch.setattr(writing, "encode_entry", never)
+        world.declare()
+        world.writer.gather()
+        await world.writer.finish()
+        assert world.failures == ["a journal entry cannot be written: entry: whatever"]
+
+    run(main)
+    assert restored(tmp_path) == 0
+
+
+def test_who_fills_the_disk_faster_than_it_can_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "BACKLOG", 500)
+
+    async def main() -> None:
+        world = World(tmp_path)
+        world.store.may.clear()
+        full = [world.writer.full]
+        world.declare(20)
+        world.writer.gather()
+        full.append(world.writer.full)
+        world.store.may.set()
+        await world.writer.idle()
+        full.append(world.writer.full)
+        assert full == [False, True, False]
+        await world.writer.finish()
+
+    run(main)

@@ -1,0 +1,89 @@
+"""The adapter for blocking code in the clothes of one that awaits, so that one scenario serves all three."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Self, TypeVar
+
+from amqp_sansio.adapters.sync import connect
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+
+Result = TypeVar("Result")
+CALLS = frozenset([
+    "ask", "cancel", "close", "commit", "confirmed", "forget", "prepare", "publish", "receive", "recover", "rollback", "say",
+    "send", "sync",
+])  # fmt: skip
+BLOCKS = frozenset(["session", "subscribe", "transaction", "branch"])
+
+
+class Clothed:
+    """A connection, session or subscription for blocking code: its calls are awaited, and block."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    async def __aenter__(self) -> Self:
+        entered = self.inner.__enter__()
+        return self if entered is self.inner else type(self)(entered)
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return self.inner.__exit__(*error)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        message = self.inner.receive()
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.inner, name)
+        if name in BLOCKS:
+            return lambda *arguments, **named: Clothed(found(*arguments, **named))
+        if name in CALLS:
+
+            async def call(*arguments: Any, **named: Any) -> Any:
+                return found(*arguments, **named)
+
+            return call
+        return found
+
+
+class BlockingLoop:
+    """The ways of no loop at all."""
+
+    timed_out: tuple[type[BaseException], ...] = (TimeoutError,)
+
+    def connect(
+        self, url: str, *, tls: ssl.SSLContext | None = None, retry: RetryPolicy = NEVER, close_timeout: float = 10.0
+    ) -> Clothed:
+        return Clothed(connect(url, tls=tls, retry=retry, close_timeout=close_timeout))
+
+    def run(self, main: Callable[[], Awaitable[Result]]) -> Result:
+        async def whole() -> Result:
+            return await main()
+
+        return asyncio.run(whole())
+
+    def within(self, seconds: float) -> AbstractAsyncContextManager[Any]:
+        return asyncio.timeout(seconds)  # only seen between calls
+
+    async def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+        await asyncio.sleep(0)
+
+    async def both(self, one: Callable[[], Awaitable[object]], two: Callable[[], Awaitable[object]]) -> None:
+        await one()
+        await two()
+
+    async def cancelled_after(self, steps: int, what: Callable[[], Awaitable[object]]) -> bool:
+        raise NotImplementedError("blocking code cannot be cancelled")
+
+    def tasks(self) -> int:
+        return 0

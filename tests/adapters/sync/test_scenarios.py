@@ -1,0 +1,26 @@
+"""What asyncio and trio do, done by blocking code as well (but to be cancelled, which it cannot be)."""
+
+from __future__ import annotations
+
+import pytest
+from tests.adapters.blocking import BlockingLoop
+from tests.adapters.scenarios import (  # noqa: F401  # pytest finds them here
+    test_a_broker_that_falls_silent_is_given_up,
+    test_a_kept_session_goes_on_after_a_cut_and_every_message_is_there_once,
+    test_a_lost_session_is_made_again_and_what_is_in_doubt_is_told,
+    test_a_redirect_is_followed,
+    test_a_slow_consumer_stops_the_broker_and_memory_stays_flat,
+    test_a_wrong_virtual_host_and_a_wrong_password_are_told_by_the_other_side,
+    test_by_tls,
+    test_errors_reach_who_waits,
+    test_heartbeats_flow_while_nobody_says_anything,
+    test_there_and_back,
+    test_transactions,
+    test_what_the_block_raises_is_raised_as_it_is,
+    test_without_a_policy_a_loss_is_told_at_once,
+)
+
+
+@pytest.fixture
+def loop() -> BlockingLoop:
+    return BlockingLoop()

@@ -1,0 +1,171 @@
+"""The store: what was appended is there, whatever happens to the process; nobody else has it; damage is told."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from amqp_sansio.adapters import store as module
+from amqp_sansio.adapters.store import FILE, Store, StoreError
+from amqp_sansio.broker import Broker, BrokerConfig, Entry, encode_entry, encode_snapshot
+from amqp_sansio.broker.operations import QueueDeclared
+
+
+def entry(number: int) -> Entry:
+    return Entry(number, [QueueDeclared("", f"queue {number}")])
+
+
+def append(store: Store, *numbers: int) -> None:
+    store.append([(number, encode_entry(entry(number))) for number in numbers])
+
+
+def loaded(store: Store) -> list[int]:
+    snapshot, entries = store.load()
+    assert snapshot is None
+    return [each.number for each in entries]
+
+
+def test_entries_come_back_in_their_order(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert loaded(store) == []
+    append(store, 1, 2)
+    append(store, 3)
+    store.close()
+    store = Store(tmp_path)
+    assert [each.operations for each in store.load()[1]] == [entry(number).operations for number in (1, 2, 3)]
+    append(store, 4)
+    assert loaded(store) == [1, 2, 3, 4]
+    store.close()
+
+
+def test_a_snapshot_takes_the_place_of_entries(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    append(store, 1, 2, 3)
+    snapshot = Broker(BrokerConfig(journal=True)).snapshot()
+    store.compact(2, encode_snapshot(snapshot))
+    found, entries = store.load()
+    assert (found, [each.number for each in entries]) == (snapshot, [3])
+    store.compact(3, encode_snapshot(snapshot))
+    assert [*store.load()[1]] == []
+    store.shrink()
+    store.close()
+
+
+def test_what_is_long_is_kept_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PIECE", 10)
+    store = Store(tmp_path)
+    append(store, 1, 2, 3)
+    snapshot = Broker(BrokerConfig(journal=True)).snapshot()
+    store.compact(1, encode_snapshot(snapshot))
+    found, entries = store.load()
+    assert (found, [*entries]) == (snapshot, [entry(2), entry(3)])
+    store.close()
+
+
+def test_one_at_a_time(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    with pytest.raises(StoreError, match="another process has it open"):
+        Store(tmp_path)
+    append(store, 1)
+    with pytest.raises(StoreError, match="another process has it open"):
+        Store(tmp_path)
+    store.close()
+    store = Store(tmp_path)
+    assert loaded(store) == [1]
+    store.close()
+
+
+def test_nobody_else_reads_it(tmp_path: Path) -> None:
+    store = Store(tmp_path / "new" / "one")
+    append(store, 1)
+    assert stat.S_IMODE(os.stat(tmp_path / "new" / "one").st_mode) == 0o700
+    assert {stat.S_IMODE(os.stat(each).st_mode) for each in (tmp_path / "new" / "one").iterdir()} == {0o600}
+    store.close()
+
+
+def test_it_is_synced_before_it_returns(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    db = store._db
+    assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    store.close()
+
+
+def test_an_append_is_all_or_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    append(store, 1)
+    with pytest.raises(StoreError, match="cannot be written: UNIQUE"):
+        store.append([(2, b"x"), (1, b"x")])
+    append(store, 2)
+    assert loaded(store) == [1, 2]
+    store.close()
+
+
+def test_a_crash_in_mid_write_leaves_what_was_there(tmp_path: Path) -> None:
+    """However much of the log is cut off: what is read is a beginning of what was appended."""
+    store = Store(tmp_path / "whole")
+    for number in range(1, 6):
+        append(store, number)
+    files = {each.name: each.read_bytes() for each in (tmp_path / "whole").iterdir()}
+    store.close()
+    wal = files[FILE + "-wal"]
+    seen = set()
+    for cut in range(0, len(wal) + 1, 1500):
+        directory = tmp_path / str(cut)
+        directory.mkdir()
+        (directory / FILE).write_bytes(files[FILE])
+        (directory / (FILE + "-wal")).write_bytes(wal[:cut])
+        again = Store(directory)
+        found = loaded(again)
+        again.close()
+        assert found == list(range(1, len(found) + 1))
+        seen.add(len(found))
+    assert len(seen) > 3
+
+
+def test_damage_is_told(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.append([(1, b"ENTRsomething")])
+    store._db.execute("INSERT INTO snapshot VALUES (0, 0, ?)", (b"junk",))
+    with pytest.raises(StoreError, match="the store is damaged: snapshot"):
+        store.load()
+    store._db.execute("DELETE FROM snapshot")
+    with pytest.raises(StoreError, match="the store is damaged: journal entry"):
+        loaded(store)
+    store.close()
+
+
+def test_files_of_somebody_else(tmp_path: Path) -> None:
+    db = sqlite3.connect(tmp_path / FILE)
+    db.execute("CREATE TABLE mine (x)")
+    db.close()
+    with pytest.raises(StoreError, match="is no store of a broker"):
+        Store(tmp_path)
+    other = tmp_path / "later"
+    store = Store(other)
+    store._db.execute("PRAGMA user_version = 9")
+    store.close()
+    with pytest.raises(StoreError, match="reads stores of version 1, not 9"):
+        Store(other)
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be written"):
+        Store(tmp_path / "file")
+
+
+def test_a_store_that_is_closed_says_so(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="closed database"):
+        append(store, 1)
+
+
+def test_the_error_is_a_value(tmp_path: Path) -> None:
+    error = StoreError("there", "no")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.where, again.cause) == ("there: no", "there", "no")

@@ -1,0 +1,113 @@
+"""The server side on trio: sockets for a broker, or for a server of one's own."""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+import trio
+import trustme
+from tests.adapters.hosts import Collector, flood, subscribe_and_read_nothing
+from tests.adapters.scenarios import there_and_back
+from tests.adapters.trio.test_connection import TrioLoop
+
+from amqp_sansio.adapters.trio import connect
+from amqp_sansio.adapters.trio.server import serve
+from amqp_sansio.broker.broker import Broker
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
+from amqp_sansio.conversation.hosting import OwnServer
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import Event
+from amqp_sansio.spec import queue
+
+LOOP = TrioLoop()
+
+
+def test_a_broker_in_a_line() -> None:
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server:
+            assert len(await there_and_back(LOOP, "amqp://{}:{}/?heartbeat=1".format(*server.address), 300)) == 300
+        assert broker.host("").queues["q"].available == 0
+
+    trio.run(main)
+
+
+def test_by_tls() -> None:
+    authority = trustme.CA()
+    here, there = ssl.create_default_context(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.configure_trust(here)
+    authority.issue_cert("localhost").configure_cert(there)
+
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0, tls=there) as server:
+            assert len(await there_and_back(LOOP, f"amqps://localhost:{server.address[1]}/", 50, here)) == 50
+            with pytest.raises(ConnectFailed):
+                await there_and_back(LOOP, f"amqp://localhost:{server.address[1]}/")
+
+    trio.run(main)
+
+
+def test_whoever_is_there_at_the_end_hears_of_it() -> None:
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server, trio.open_nursery() as nursery:
+
+            async def stay() -> None:
+                with pytest.raises(SessionLost):
+                    async with connect(url) as connection, connection.session() as session:
+                        await session.say(queue.Declare("q"))
+                        ready.set()
+                        async with session.subscribe("q") as subscription:
+                            await subscription.receive()
+
+            url, ready = "amqp://{}:{}/".format(*server.address), trio.Event()
+            nursery.start_soon(stay)
+            await ready.wait()
+            await server.end()
+
+    trio.run(main)
+
+
+def test_who_floods_is_read_as_fast_as_the_server_is() -> None:
+    async def main() -> None:
+        collector = Collector()
+        async with serve(collector.server, collector.server.connect, port=0) as server:
+            await trio.to_thread.run_sync(flood, server.address, 300, 10_000)
+        assert len(collector.bodies) == 300
+
+    trio.run(main)
+
+
+def test_a_client_that_takes_nothing_does_not_fill_the_memory() -> None:
+    async def main() -> int:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server:
+            async with connect("amqp://{}:{}/".format(*server.address)) as connection, connection.session() as session:
+                await session.say(queue.Declare("q"))
+                for _ in range(600):
+                    await session.send("", "q", b"x" * 100_000)
+                await session.sync()
+                with await trio.to_thread.run_sync(subscribe_and_read_nothing, server.address, "q", 600):
+                    before = -1
+                    while before != (before := broker.host("").queues["q"].available):
+                        await trio.sleep(0.2)
+                    return before
+
+    assert trio.run(main) > 400
+
+
+def test_a_server_of_ones_own_that_raises_ends_its_block() -> None:
+    def handle(connection: ServerConnection, event: Event) -> None:
+        raise KeyError("a bug")
+
+    async def main() -> None:
+        own = OwnServer(ServerConfig(), handle)
+        async with serve(own, own.connect, port=0) as server:
+            with pytest.raises(ConnectFailed):
+                await there_and_back(LOOP, "amqp://{}:{}/".format(*server.address))
+
+    with pytest.raises(KeyError):
+        trio.run(main)

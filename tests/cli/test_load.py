@@ -1,0 +1,131 @@
+"""Many connections, large and small messages, a consumer that does not read: no loss, flat memory, nobody slows the others.
+
+Small in `make test`; `make soak` sends a gigabyte and opens a thousand connections (tools/chores/soak.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+
+import pytest
+from tests.cli.serving import SOAK, Serving
+
+from amqp_sansio import ClientConfig, ClientConnection
+from amqp_sansio.adapters.asyncio import connect
+from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.events import ConnectionOpened, SessionAttached
+from amqp_sansio.spec import queue
+
+MIB = 1024 * 1024
+CONNECTIONS = 1000 if SOAK else 60
+OCTETS = 256 * MIB if SOAK else 4 * MIB
+"""Of each size of message."""
+
+
+async def through(url: str, name: str, size: int, count: int) -> None:
+    """So many messages through a queue of their own, each consumed once and in order."""
+    async with connect(url) as connection, connection.session() as sending, connection.session() as taking:
+        await sending.say(queue.Declare(name, auto_delete=True))
+
+        async def send() -> None:
+            for number in range(count):
+                await sending.send("", name, b"%08d" % number + b"x" * (size - 8))
+            await sending.sync()
+
+        task = asyncio.create_task(send())
+        async with taking.subscribe(name, prefetch=200, octets=max(4 * MIB, 2 * size)) as messages:
+            got = 0
+            async for message in messages:
+                assert int(message.body[:8]) == got
+                assert len(message.body) == size
+                message.accept()
+                got += 1
+                if got == count:
+                    break
+        await task
+
+
+@pytest.mark.parametrize("size", [100, 1024, 64 * 1024, 16 * MIB])
+def test_messages_of_all_sizes_and_flat_memory(size: int) -> None:
+    count = max(OCTETS // size if SOAK else min(OCTETS // size, 8000), 2)
+    with Serving() as serving:
+        asyncio.run(through(serving.url, "warm", size, max(2, count // 8)))
+        before = serving.memory
+        asyncio.run(through(serving.url, "q", size, count))
+        assert serving.memory - before < 24 * MIB + 6 * size
+        assert serving.stop() == 0
+
+
+def test_many_connections_at_once() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < CONNECTIONS + 100:
+        pytest.skip(f"only {hard} files may be open")
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)) if hard != -1 else max(soft, 4096), hard))
+
+    async def main(url: str) -> None:
+        ready, go = 0, asyncio.Event()
+
+        async def one(number: int) -> None:
+            nonlocal ready
+            async with connect(f"{url}?connect_timeout=120") as connection, connection.session() as session:
+                name = f"q{number}"
+                await session.say(queue.Declare(name, auto_delete=True, exclusive=True))
+                ready += 1
+                if ready == CONNECTIONS:
+                    go.set()
+                await go.wait()  # all are there now
+                for each in range(5):
+                    await session.send("", name, b"%d %d" % (number, each))
+                async with session.subscribe(name) as messages:
+                    for each in range(5):
+                        message = await anext(messages)
+                        assert message.body == b"%d %d" % (number, each)
+                        message.accept()
+
+        async with asyncio.timeout(300), asyncio.TaskGroup() as tasks:
+            for number in range(CONNECTIONS):
+                tasks.create_task(one(number))
+
+    with Serving() as serving:
+        asyncio.run(main(serving.url))
+        assert serving.stop() == 0
+        assert serving.errors == ""
+
+
+def deaf(port: int, name: str) -> socket.socket:
+    """A consumer that takes whatever there is, and never reads its socket again."""
+    connected = socket.create_connection(("127.0.0.1", port))
+    client = ClientConnection(ClientConfig())
+    attached = False
+    while not attached:
+        connected.sendall(client.data_to_send())
+        client.receive_data(connected.recv(65536))
+        for event in client.events():
+            if isinstance(event, ConnectionOpened):
+                client.session("deaf")
+            attached = attached or isinstance(event, SessionAttached)
+    client.sessions[0].subscribe(name, name).grant(INFINITE)
+    connected.sendall(client.data_to_send())
+    return connected
+
+
+def test_who_does_not_read_slows_nobody_and_costs_no_memory() -> None:
+    backlog = 16 * MIB
+    with Serving() as serving:
+
+        async def fill() -> None:
+            async with connect(serving.url) as connection, connection.session() as session:
+                await session.say(queue.Declare("deaf"))
+                for _ in range(backlog // 65536):
+                    await session.send("", "deaf", b"x" * 65536)
+
+        asyncio.run(fill())
+        asyncio.run(through(serving.url, "warm", 1024, 500))
+        before = serving.memory
+        with deaf(serving.port, "deaf"):
+            asyncio.run(through(serving.url, "q", 1024, OCTETS // 1024))
+            assert serving.memory - before < 16 * MIB  # not the backlog once more
+        assert serving.stop() == 0

@@ -1,0 +1,263 @@
+"""Our three adapters as clients of Apache Qpid Broker-J."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.adapters import scenarios
+from tests.adapters.asyncio.test_connection import AsyncioLoop
+from tests.adapters.blocking import BlockingLoop
+from tests.adapters.scenarios import Loop
+from tests.adapters.trio.test_connection import TrioLoop
+from tests.examples.test_examples import ADAPTERS, PRINTED, run
+
+from amqp_sansio.conversation.errors import ConnectFailed, MessageReturned, SessionFailed, SessionLost
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.retry import RetryPolicy
+from amqp_sansio.engine.xid import xid
+from amqp_sansio.spec import exchange, queue
+from amqp_sansio.spec.codes import XaStatus
+from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
+from amqp_sansio.spec.queue import QueueQueryResult
+from amqp_sansio.spec.values import Uint8
+from tools.interop.broker_j import BrokerJ
+
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "broker-j"
+NESTED = {
+    "deep": {"deeper": {"deepest": [1, "two", 3.0, None, True, b"six"]}},
+    "list": [{"a": 1}, {"b": [2, 3]}],
+    "wide": 2**40,
+    "negative": -(2**40),
+    "text": "Grüße",
+    "small": Uint8(7),
+}
+
+
+@pytest.fixture(params=[BlockingLoop, AsyncioLoop, TrioLoop], ids=ADAPTERS)
+def loop(request: pytest.FixtureRequest) -> Loop:
+    made: Loop = request.param()
+    return made
+
+
+def plain(value: object) -> object:
+    """Maps and lists as Python's own."""
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, Sequence) and not isinstance(value, str | bytes) else value
+
+
+async def received(subscription: Any) -> Message:
+    message: Message | None = await subscription.receive()
+    assert message is not None
+    return message
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_every_example(adapter: str, broker: BrokerJ, tmp_path: Path) -> None:
+    for example, printed in PRINTED.items():
+        count = ["20"] if example in ("publisher", "worker") else []
+        assert run(adapter, example, broker.url, *count).startswith(printed)
+    printed = run(adapter, "distributed", broker.url, broker.url, str(tmp_path / "decisions.json"))
+    assert printed == "broken off: 1 transaction rolled back\ncommitted: 0 left\n"
+
+
+def test_there_and_back(loop: Loop, broker: BrokerJ) -> None:
+    for url in (broker.url, broker.anonymous_url):
+        assert len(loop.run(lambda url=url: scenarios.there_and_back(loop, url, 500))) == 500  # type: ignore[misc]
+
+
+def test_by_tls(loop: Loop, broker: BrokerJ) -> None:
+    trusting = ssl.create_default_context()
+    broker.authority.configure_trust(trusting)
+    assert len(loop.run(lambda: scenarios.there_and_back(loop, broker.tls_url, 50, trusting))) == 50
+    with pytest.raises(ConnectFailed, match="its certificate is not accepted"):
+        loop.run(lambda: scenarios.there_and_back(loop, broker.tls_url))
+
+
+def test_big_messages_over_many_frames_with_nested_headers(loop: Loop, broker: BrokerJ) -> None:
+    body = bytes(range(256)) * 4096 * 5  # 5 MiB
+
+    async def main() -> None:
+        async with loop.connect(f"{broker.url}?frame_max=4096") as connection, connection.session() as session:
+            await session.say(queue.Declare("big", auto_delete=True))
+            for _ in range(3):
+                await session.publish("", "big", body, headers=NESTED)
+            async with session.subscribe("big", prefetch=1) as subscription:
+                for _ in range(3):
+                    message = await received(subscription)
+                    assert message.body == body
+                    assert plain(message.headers) == NESTED
+                    message.accept()
+
+    loop.run(main)
+
+
+def test_queries(loop: Loop, broker: BrokerJ) -> None:
+    async def main() -> None:
+        async with loop.connect(broker.url) as connection, connection.session() as session:
+            await session.say(queue.Declare("asked", auto_delete=True))
+            await session.say(exchange.Bind("asked", "amq.topic", "a.#"))
+            await session.publish("amq.topic", "a.b", b"x")
+            count = await session.ask(queue.Query("asked"))
+            assert isinstance(count, QueueQueryResult)
+            assert (count.queue, count.message_count) == ("asked", 1)
+            kind = await session.ask(exchange.Query("amq.topic"))
+            assert isinstance(kind, ExchangeQueryResult)
+            assert (kind.type_, kind.not_found) == ("topic", False)
+            bound = await session.ask(exchange.Bound("amq.topic", "asked", "a.#"))
+            assert isinstance(bound, ExchangeBoundResult)
+            assert (bound.queue_not_found, bound.key_not_matched, bound.queue_not_matched) == (False, False, False)
+            await session.say(queue.Delete("asked"))
+
+    loop.run(main)
+
+
+def test_errors_are_told_by_the_broker(loop: Loop, broker: BrokerJ) -> None:
+    async def main() -> None:
+        async with loop.connect(broker.url) as connection:
+            with pytest.raises(SessionFailed, match=r"404 to queue\.purge"):
+                async with connection.session() as session:
+                    await session.say(queue.Purge("nowhere"))
+            with pytest.raises(SessionFailed, match=r"404.*"):
+                async with connection.session() as session, session.subscribe("nowhere") as subscription:
+                    await subscription.receive()
+            with pytest.raises(MessageReturned):
+                async with connection.session() as session:
+                    await session.publish("", "nowhere", b"", mandatory=True)
+
+    loop.run(main)
+    wrong = {
+        broker.url.replace("guest:guest", "guest:wrong"): "320.*Authentication failed",
+        broker.url.replace("/default", "/nowhere"): "402.*nowhere",
+        broker.url.replace("guest:guest@", ""): "no mechanism in common",
+    }
+    for url, text in wrong.items():
+        with pytest.raises(ConnectFailed, match=text):
+            loop.run(lambda url=url: scenarios.there_and_back(loop, url))  # type: ignore[misc]
+
+
+def test_heartbeats_both_ways(loop: Loop, broker: BrokerJ) -> None:
+    async def main() -> None:
+        async with loop.connect(f"{broker.url}?heartbeat=1") as connection, connection.session() as session:
+            assert connection.client.opened.result().heartbeat == 1
+            await loop.sleep(3.2)  # silent for that long, either side would give the other up
+            await session.sync()
+
+    loop.run(main)
+
+
+def test_a_transaction_and_its_rollback(loop: Loop, broker: BrokerJ) -> None:
+    async def main() -> None:
+        async with loop.connect(broker.url) as connection, connection.session() as session, connection.session() as other:
+            await other.say(queue.Declare("tx"))
+            await other.say(queue.Purge("tx"))
+            await other.publish("", "tx", b"in")
+            async with session.subscribe("tx") as subscription:
+                message = await received(subscription)
+                with pytest.raises(KeyError):
+                    async with session.transaction():
+                        await session.send("", "tx", b"out")
+                        message.accept()
+                        raise KeyError("mine")
+            await session.sync()
+            assert await scenarios.depth(other, "tx") == 1
+            async with session.transaction():
+                await session.send("", "tx", b"out")
+            assert await scenarios.depth(other, "tx") == 2
+            await other.say(queue.Delete("tx"))
+
+    loop.run(main)
+
+
+def test_a_distributed_transaction_is_recovered_by_another_connection(loop: Loop, broker: BrokerJ) -> None:
+    branch = xid(7, type(loop).__name__.encode(), b"branch")
+
+    async def prepare() -> None:
+        async with loop.connect(broker.url) as connection, connection.session() as session:
+            await session.say(queue.Declare("dtx", durable=True))
+            await session.say(queue.Purge("dtx"))
+            async with session.branch(branch):
+                await session.publish("", "dtx", b"x", persistent=True)
+            assert await session.prepare(branch) == XaStatus.XA_OK
+
+    async def recover() -> None:
+        async with loop.connect(broker.url) as connection, connection.session() as session:
+            assert branch in await session.recover()
+            assert await scenarios.depth(session, "dtx") == 0
+            await session.commit(branch)
+            assert await scenarios.depth(session, "dtx") == 1
+            assert branch not in await session.recover()
+            await session.say(queue.Delete("dtx"))
+
+    loop.run(prepare)
+    loop.run(recover)
+
+
+def test_a_thousand_sessions_over_many_connections(broker: BrokerJ) -> None:
+    """Each publishes and takes one message; with the loop that is quickest at that."""
+    loop = AsyncioLoop()
+
+    async def one(connection: Any, number: int) -> None:
+        async with connection.session() as session:
+            name = f"thousand-{number}"
+            await session.say(queue.Declare(name, exclusive=True, auto_delete=True))
+            await session.publish("", name, name.encode())
+            async with session.subscribe(name) as subscription:
+                message = await received(subscription)
+                assert message.body == name.encode()
+                message.accept()
+            arrived.append(number)
+            while len(arrived) < 1000:  # all of them are open at once
+                await loop.sleep(0.05)
+
+    async def many(first: int) -> None:
+        async with loop.connect(broker.url, close_timeout=60.0) as connection:
+            await asyncio.gather(*[one(connection, number) for number in range(first, first + 40)])
+
+    async def main() -> None:
+        await asyncio.gather(*[many(first) for first in range(0, 1000, 40)])
+
+    arrived: list[int] = []
+    loop.run(main)
+    assert len(arrived) == 1000
+
+
+def test_a_killed_broker_is_told_and_the_next_host_takes_over(loop: Loop, broker: BrokerJ) -> None:
+    """What was in doubt is told, and the work goes on at the other host."""
+    policy = RetryPolicy(attempts=10, first=0.05, jitter=0.0, give_up=20.0)
+
+    async def main(dying: BrokerJ) -> None:
+        url = f"amqp://guest:guest@127.0.0.1:{dying.port},127.0.0.1:{broker.port}/default"
+        async with (
+            loop.connect(url, retry=policy) as connection,
+            connection.session() as session,
+            loop.connect(dying.url) as other,
+        ):
+            without = other.session()
+            await without.__aenter__()
+            await session.say(queue.Declare("spare"))
+            doubtful = []
+            with pytest.raises(SessionLost, match="in doubt"):
+                for number in range(100_000):
+                    doubtful.append(await session.send("", "spare", b"%d" % number))
+                    if number == 300:
+                        dying.kill()
+                    if doubtful[0].done:
+                        await session.confirmed(doubtful.pop(0))
+            await session.say(queue.Declare("spare"))
+            await session.publish("", "spare", b"after")
+            assert session.talk.remade == 1
+            await session.say(queue.Delete("spare"))
+            with pytest.raises(SessionLost):
+                await without.sync()  # nobody comes back for this one
+            for ticket in doubtful:
+                assert ticket.done
+                ticket.heard = True
+
+    with BrokerJ(CACHE) as dying:
+        loop.run(lambda: main(dying))

@@ -1,0 +1,39 @@
+"""The parts that show the traffic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.report.made import write_manifest, write_story
+
+from amqp_sansio.report.folder import Folder
+from amqp_sansio.report.latency import Commands
+from amqp_sansio.report.overview import Overview
+from amqp_sansio.report.traffic import captures, connections, talkers
+
+
+def test_what_could_not_be_read_is_told(tmp_path: Path) -> None:
+    write_story(tmp_path)
+    write_manifest(tmp_path, ["a.pcap", "<b>.pcap"], ["c.pcap: is no capture"])
+    folder = Folder(str(tmp_path))
+    said = captures(folder, Overview(folder))
+    assert "c.pcap: is no capture" in said
+    assert "&lt;b&gt;.pcap" in said
+    assert "Captures: 2" in said
+    assert "There is no manifest" not in said
+
+
+def test_a_missing_manifest_is_told(tmp_path: Path) -> None:
+    write_story(tmp_path)
+    (tmp_path / "_MANIFEST.json").unlink()
+    folder = Folder(str(tmp_path))
+    assert "There is no manifest" in captures(folder, Overview(folder))
+
+
+def test_who_says_most_and_who_was_there(tmp_path: Path) -> None:
+    folder = Folder(str(write_story(tmp_path)))
+    seen = Overview(folder)
+    said = talkers(folder, seen, Commands(folder), None)
+    assert '<span class="name">c</span>' in said
+    assert "queue.declare by the client" in said
+    assert "1 connection: eof 1." in connections(seen, {7: "c&gt;s"}, folder)
