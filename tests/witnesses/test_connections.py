@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.witnesses.octets import Watch, thing_of
+from tests.witnesses.octets import NAME, Watch, thing_of
 
 from amqp_sansio.config import Accepted, Challenge, ClientConfig, ClientExchange, ServerConfig, ServerExchange
 from amqp_sansio.engine.client import ClientConnection
@@ -192,6 +192,60 @@ def test_ours_speaks_the_grammar(client: bool, seed: int, length: int) -> None:
     if wrong and not talk.closing and not talk.peer.connection.finished:
         word = random.choice(wrong)
         assert blamed(talk.say(word)), (talk.said, word)
+
+
+class Channel:
+    """A channel of an open connection of ours, the grammar of attachment beside it, and a peer that says what it is told."""
+
+    def __init__(self, client: bool) -> None:
+        self.talk = talk_of(client, 0)
+        for word in OPENING:
+            if word.startswith(f"{self.talk.them}:"):
+                self.talk.step(word)
+                self.talk.say(word)
+                self.talk.listen()
+        assert self.talk.peer.connection.is_open
+        self.state: int = START
+        self.said: list[Word] = []
+
+    def step(self, word: Word) -> None:
+        self.said.append(word)
+        to = ATTACHMENT.step(self.state, word)
+        assert to is not None, f"{self.said}: legal was {ATTACHMENT.legal(self.state)}"
+        self.state = to
+
+    def listen(self) -> None:
+        for thing in self.talk.peer.hear():
+            known = thing.VERB in attachment.VERBS
+            self.step(f"{self.talk.us}:{thing.VERB if known else 'other'}")
+
+    def act(self, random: Random) -> None:
+        """Our side asks for a session, or leaves it."""
+        ours = self.talk.peer.connection
+        attached = [session for session in ours.sessions if session.state == "attached"]
+        if attached and random.random() < 0.3:
+            attached[0].detach()
+        elif not ours.sessions and isinstance(ours, ClientConnection):
+            ours.session(NAME).attach()
+        self.listen()
+
+
+# What our side says of a session is legal, whatever its peer says that is; and none of that is a violation.
+@pytest.mark.parametrize("client", [True, False], ids=["client", "server"])
+@given(seed=seeds, length=st.integers(0, 30))
+def test_our_sessions_speak_the_grammar(client: bool, seed: int, length: int) -> None:
+    random = Random(seed)
+    channel = Channel(client)
+    them = channel.talk.them
+    for _ in range(length):
+        if random.random() < 0.3:
+            channel.act(random)
+        word = random.choice([word for word in ATTACHMENT.legal(channel.state) if word.startswith(f"{them}:")])
+        channel.step(word)
+        events = channel.talk.peer.say(thing_of(word.partition(":")[2]), channel=1)
+        assert not blamed(events), (channel.said, events)
+        channel.listen()
+    assert channel.talk.peer.connection.is_open
 
 
 # --- what the three have in common --------------------------------------------------------------------------------------
