@@ -8,8 +8,9 @@ import pytest
 
 from amqp_sansio.kernel.machine import Row, Table
 from amqp_sansio.spec.rules import RULES
-from tools.docs import pages
+from tools.docs import grammars, pages
 from tools.docs.diagrams import layers, svg
+from tools.witnesses.sections import ALONE, SECTIONS, TABLES_ALONE
 
 SMALL = Table(
     "small",
@@ -34,6 +35,15 @@ def test_every_row_of_every_table_is_on_the_page_of_states() -> None:
     for table in pages.tables():
         for row in table.rows:
             assert f"| `{row.state}` | {row.speaker} | `{row.verb}` | `{row.next_state}` |" in text
+
+
+def test_every_section_is_on_the_page_of_grammars() -> None:
+    text = pages.PAGES["reference/grammars.md"]()
+    for section in SECTIONS:
+        assert f"| {section.name} | {section.said().minimal().size} | " in text
+    for name in [*ALONE, *[table.name for table in TABLES_ALONE]]:
+        assert f"\n| {name} | " in text
+    assert set(grammars.UNPAIRED) == set(ALONE)
 
 
 def test_every_rule_is_on_the_page_of_conformance_with_a_test_or_a_reason() -> None:

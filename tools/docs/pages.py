@@ -23,6 +23,7 @@ from amqp_sansio.tables import demarcation
 from tools.docs import conformance
 from tools.docs.capture_tables import capture_tables_page
 from tools.docs.diagrams import svg
+from tools.docs.grammars import grammars_page
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CLASSES: Final = ("connection", "session", "execution", "message", "tx", "dtx", "exchange", "queue", "file", "stream")
@@ -48,8 +49,9 @@ def tables() -> list[Table]:
     found: dict[str, Table] = {}
     for info in pkgutil.iter_modules(amqp_sansio.tables.__path__, "amqp_sansio.tables."):
         for thing in vars(importlib.import_module(info.name)).values():
-            if isinstance(thing, Table):
-                found.setdefault(thing.name, thing)
+            for table in thing.values() if isinstance(thing, dict) else (thing,):  # one for each speaker, say
+                if isinstance(table, Table):
+                    found.setdefault(table.name, table)
     return list(found.values())
 
 
@@ -211,6 +213,7 @@ def refusals_page() -> str:
 
 PAGES: Final = {
     "reference/states.md": diagrams,
+    "reference/grammars.md": grammars_page,
     "reference/conformance.md": conformance_page,
     "reference/limits.md": limits_page,
     "reference/refusals.md": refusals_page,

@@ -82,24 +82,46 @@ def product(left: Automaton, right: Automaton) -> Automaton:
 
     Over one alphabet that is the intersection.
     """
-    known_left, known_right = set(left.alphabet), set(right.alphabet)
+    return together(left, right)
 
-    def moves(at: tuple[int, int]) -> dict[Word, tuple[int, int]]:
-        found: dict[Word, tuple[int, int]] = {}
-        for text, to in left.moves[at[0]].items():
-            if text not in known_right:
-                found[text] = (to, at[1])
-            elif text in right.moves[at[1]]:
-                found[text] = (to, right.moves[at[1]][text])
-        for text, to in right.moves[at[1]].items():
-            if text not in known_left:
-                found[text] = (at[0], to)
+
+def together(*parts: Automaton) -> Automaton:
+    """All of them at once: every word is legal for each that knows it.
+
+    A part knows a word when it has it anywhere, on a way that the others do not allow too.
+    """
+    known = [frozenset(part.alphabet) for part in parts]
+    every = sorted(frozenset().union(*known))
+
+    def moves(at: tuple[int, ...]) -> dict[Word, tuple[int, ...]]:
+        found: dict[Word, tuple[int, ...]] = {}
+        for text in every:
+            to = [
+                part.step(state, text) if text in own else state for part, state, own in zip(parts, at, known, strict=True)
+            ]  # fmt: skip
+            reached = tuple([state for state in to if state is not None])
+            if len(reached) == len(parts):
+                found[text] = reached
         return found
 
-    def final(at: tuple[int, int]) -> bool:
-        return at[0] in left.finals and at[1] in right.finals
+    start = (START,) * len(parts)
+    return explore(
+        start, moves, lambda at: all(state in part.finals for part, state in zip(parts, at, strict=True))
+    ).minimal()  # fmt: skip
 
-    return explore((START, START), moves, final).minimal()
+
+def answered(ask: Word, *answers: Word, most: int = 1) -> Automaton:
+    """Any number of questions, each answered by one of `answers`, at most `most` of them unanswered at any time.
+
+    With no bound that is counting and no regular language.  Raises ValueError unless `most` is at least 1.
+    """
+    if most < 1:
+        raise ValueError(f"most must be at least 1, not {most}")
+    moves: list[dict[Word, int]] = [{} for _ in range(most + 1)]
+    for waiting in range(most):
+        moves[waiting][ask] = waiting + 1
+        moves[waiting + 1].update(dict.fromkeys(answers, waiting))
+    return Automaton(moves, (START,))
 
 
 def difference(left: Automaton, right: Automaton) -> Automaton:

@@ -75,6 +75,8 @@ DELIVERY: Final = Table(
         Row(PERHAPS, CLIENT, COMPLETED, PERHAPS_RECEIVED),
         Row(PERHAPS, CLIENT, ACK_ALL, PERHAPS),
         Row(PERHAPS_RECEIVED, CLIENT, ACK_ALL, END),
+        # Completion is told again until the server has confirmed it, and of what is settled too.
+        *[Row(at, CLIENT, COMPLETED, at) for at in (RECEIVED, PERHAPS_RECEIVED, END)],
         *[Row(at, CLIENT, verb, END) for at in (DELIVERED, RECEIVED, PERHAPS, PERHAPS_RECEIVED) for verb in (ACK, REJECT)],
     ],
     final=[START, END],

@@ -1,0 +1,31 @@
+"""`python -m tools.witnesses`: are tables and grammars the same, and do generated conversations go through every row?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tools.witnesses.coverage import coverage, report
+from tools.witnesses.sections import SECTIONS, told
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when table and grammar are the same in every section and every row was gone through, else 1."""
+    parser = argparse.ArgumentParser(prog="python -m tools.witnesses", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="of the random conversations")
+    parser.add_argument("--lengths", type=int, nargs="*", default=[20, 60], help="of the random conversations, in words")
+    chosen = parser.parse_args(arguments)
+    print("Tables and grammars:")
+    same = True
+    for section in SECTIONS:
+        difference = section.difference()
+        same = same and difference is None
+        print(f"  {section.name}: {told(difference)}")
+    print("Rows that generated conversations went through:")
+    counts = coverage(seed=chosen.seed, lengths=chosen.lengths)
+    print(report(counts))
+    return 0 if same and not any(count.missing for count in counts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,231 @@
+"""Section by section, the tables and the grammar that must be the same language, and why where they may differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from amqp_sansio.grammar import attachment, branch, commands, connection, demarcation, file, message, stream
+from amqp_sansio.grammar.algebra import answered, together
+from amqp_sansio.grammar.automaton import Automaton, Word, explore
+from amqp_sansio.grammar.walks import Difference, shortest_difference
+from amqp_sansio.kernel.machine import Table
+from amqp_sansio.tables import branch as branch_rows
+from amqp_sansio.tables import connection as connection_rows
+from amqp_sansio.tables import demarcation as demarcation_rows
+from amqp_sansio.tables import file as file_rows
+from amqp_sansio.tables import session as session_rows
+from amqp_sansio.tables import stream as stream_rows
+from amqp_sansio.tables import transfer as transfer_rows
+from amqp_sansio.tables import two_phase as two_phase_rows
+from tools.witnesses import shared
+
+
+def automaton(table: Table, start: str = "") -> Automaton:
+    """The conversations that a table takes from its initial state (or `start`) on; they may break off anywhere."""
+    rows: dict[str, dict[Word, str]] = {}
+    for row in table.rows:
+        rows.setdefault(row.state, {})[f"{row.speaker}:{row.verb}"] = row.next_state
+    return explore(start or table.initial, lambda state: rows.get(state, {}), lambda _: True)
+
+
+def spread(language: Automaton, word: Word, over: Iterable[Word]) -> Automaton:
+    """The language with any of `over` wherever it has `word`: a machine that tells fewer words apart hears them so."""
+    texts = tuple(over)
+    moves = [
+        {text: to for said, to in each.items() for text in (texts if said == word else (said,))} for each in language.moves
+    ]  # fmt: skip
+    return Automaton(moves, language.finals)
+
+
+class Section(NamedTuple):
+    """`tables` together must take the beginnings of the conversations of `grammar`, where `beside` allows them.
+
+    `beside` is what the tables leave to memory; `reason` tells why.
+    """
+
+    name: str
+    tables: tuple[Table, ...]
+    grammar: Callable[[], Automaton]
+    beside: Callable[[], Automaton] | None = None
+    reason: str = ""
+    rows: Callable[[], Automaton] | None = None
+    """How the tables become one automaton, where that is not their product."""
+    sessions: tuple[str, ...] = ()
+    """Who speaks, where several sessions follow one table at the same time (`shared`)."""
+
+    def run(self) -> Automaton:
+        """The language of the tables."""
+        if self.sessions:
+            language = shared.automaton(self.sessions)
+        else:
+            language = self.rows() if self.rows else together(*[automaton(table) for table in self.tables])
+        return (together(language, self.beside()) if self.beside else language).prefixes()
+
+    def said(self) -> Automaton:
+        """The language of the grammar, which may break off anywhere."""
+        return self.grammar().prefixes()
+
+    def heard(self, table: Table, word: Word) -> Word | None:
+        """A word of the grammar as one of the tables hears it; None: not at all."""
+        known = {f"{row.speaker}:{row.verb}" for row in table.rows}
+        other = f"{word.partition(':')[0]}:{connection_rows.OTHER}"
+        return word if word in known else other if other in known else None
+
+    def difference(self) -> Difference | None:
+        """The shortest conversation on which they differ; `in_first`: the tables take it."""
+        return shortest_difference(self.run(), self.said())
+
+
+def told(difference: Difference | None) -> str:
+    """A difference for a person: who takes the conversation that the other refuses, and the conversation, a word a line."""
+    if difference is None:
+        return "the same"
+    one, other = ("table", "grammar") if difference.in_first else ("grammar", "table")
+    words = "".join(f"\n      {word}" for word in difference.conversation)
+    return f"the {one} takes, and the {other} refuses:{words}"
+
+
+def _dialogue() -> Automaton:
+    """The three machines of a connection as `ConnectionDialogue` joins them."""
+    handshake = automaton(connection_rows.HANDSHAKE)
+    closes: list[Automaton] = []
+    for table in (connection_rows.CLOSE_BY_CLIENT, connection_rows.CLOSE_BY_SERVER):
+        language = automaton(table)
+        for speaker in (connection_rows.CLIENT, connection_rows.SERVER):
+            own = [word for word in handshake.alphabet if word.startswith(f"{speaker}:") and word not in connection.CLOSES]
+            language = spread(language, f"{speaker}:{connection_rows.OTHER}", own)
+        closes.append(language)
+    return together(handshake, *closes)
+
+
+def _closes() -> Automaton:
+    tables = (connection_rows.CLOSE_BY_CLIENT, connection_rows.CLOSE_BY_SERVER)
+    language = together(*[automaton(table) for table in tables])
+    for word in connection.USE:
+        language = spread(language, word.replace("session-traffic", connection_rows.OTHER), [word])
+    return language
+
+
+def _memory(branches: int) -> Automaton:
+    """How many branches a session has, and how many of them it has suspended."""
+    d = demarcation
+    started = answered(d.START, d.END, d.END_SUSPENDED, most=branches)
+    suspended = answered(d.SUSPEND, d.RESUME, d.END_SUSPENDED, most=branches)
+    return together(started.prefixes(), suspended.prefixes())
+
+
+_MEMORY: Final = (
+    "which branches are suspended is memory: the verb says how its xid stands, and memory says which of these verbs it can be. "
+    "Here {} per session, and counted."
+)
+_COUNTED: Final = (
+    "one expected per flush that asks for it is counting and no regular language: table and grammar say that it comes behind "
+    "some flush; how many are owed is memory."
+)
+_CONSUMERS: Final = (
+    "a tag that is cancelled and used again while its last consume is unanswered is legal by the letter at any depth; only "
+    "counting could follow it, so both witnesses ask for the answer first."
+)
+_TAKEN: Final = (
+    "a detached that nobody asked for has no answer that would tell when it was heard: what its hearer says is taken to have "
+    "been on its way until somebody asks for a session again."
+)
+_SESSIONS: Final = (
+    "how many sessions work for a branch is memory of the coordinator; the rows say how the branch stands for the one that "
+    "speaks, and here every session has a machine of its own."
+)
+_ONE_QUESTION: Final = "one question at a time: qos-ok does not say which qos it answers."
+
+OTHERS: Final = {"client": "server", "server": "client"}
+
+SECTIONS: Final[tuple[Section, ...]] = (
+    Section(
+        "connection",
+        (connection_rows.HANDSHAKE, connection_rows.CLOSE_BY_CLIENT, connection_rows.CLOSE_BY_SERVER),
+        connection.conversation,
+        rows=_dialogue,
+    ),
+    Section(
+        "connection: close",
+        (connection_rows.CLOSE_BY_CLIENT, connection_rows.CLOSE_BY_SERVER),
+        connection.close,
+        rows=_closes,
+    ),
+    *[
+        Section(
+            f"session: attachment, words of the {who}",
+            (session_rows.ATTACHMENT[who],),
+            lambda who=who, other=other: attachment.half(who, other),  # type: ignore[misc]
+            reason=_TAKEN,
+        )
+        for who, other in OTHERS.items()
+    ],
+    *[
+        Section(
+            f"session: commands of the {who}",
+            (session_rows.STREAM[who],),
+            lambda who=who, other=other: commands.half(who, other),  # type: ignore[misc]
+            reason=_COUNTED,
+        )
+        for who, other in OTHERS.items()
+    ],
+    Section("message: accept-mode explicit", (transfer_rows.EXPLICIT,), lambda: message.transfer(0)),
+    Section("message: accept-mode none", (transfer_rows.NONE,), lambda: message.transfer(1)),
+    *[
+        Section(
+            f"tx and dtx-demarcation, {count}",
+            (demarcation_rows.DEMARCATION,),
+            lambda number=number: demarcation.demarcation(number),  # type: ignore[misc]
+            lambda number=number: _memory(number),  # type: ignore[misc]
+            _MEMORY.format(count),
+        )
+        for number, count in ((1, "one branch"), (2, "two branches"), (3, "three branches"))
+    ],
+    Section("dtx-coordination, one session", (branch_rows.BRANCH,), branch.branch),
+    *[
+        Section(
+            f"dtx-coordination, {count} sessions",
+            (branch_rows.BRANCH,),
+            lambda sessions=sessions: branch.branch(sessions),  # type: ignore[misc]
+            reason=_SESSIONS,
+            sessions=sessions,
+        )
+        for count, sessions in (("two", ("one", "two")), ("three", ("one", "two", "three")))
+    ],
+    Section("file: quality of service", (file_rows.QOS,), file.qos, reason=_ONE_QUESTION),
+    Section("file: consumer", (file_rows.CONSUMER,), file.consumer, reason=_CONSUMERS),
+    Section("file: publishing", (file_rows.PUBLISHING,), file.published),
+    Section(
+        "file: staged by the client",
+        (file_rows.STAGING["client"],),
+        lambda: file.staging("client", "server", file_rows.PUBLISH),
+    ),
+    Section(
+        "file: staged by the server",
+        (file_rows.STAGING["server"],),
+        lambda: file.staging("server", "client", file_rows.DELIVER),
+    ),
+    Section("file: delivery", (file_rows.DELIVERY,), file.delivery),
+    Section("stream: quality of service", (stream_rows.QOS,), stream.qos, reason=_ONE_QUESTION),
+    Section("stream: consumer", (stream_rows.CONSUMER,), stream.consumer, reason=_CONSUMERS),
+    Section("stream: publishing", (stream_rows.PUBLISHING,), stream.published),
+)
+
+ALONE: Final = {
+    "execution": "any command in any order; an exception is the last one. The engine's streams of commands follow it.",
+    "exchange": "any command of the client in any order.",
+    "queue": "any command of the client in any order.",
+    "message: subscription": "credit is arithmetic (`engine.credit`); the grammar says only whether there may be any.",
+    "session: life of a command id": "sets of ids are arithmetic (`engine.outbound`, `engine.inbound`).",
+    "assembly": "`wire.segments` is no table: a reader is given every frame in every state. It differs in this: that a segment "
+    "is the last one, though it does not say so, is told by what comes behind it (a body) or at its last frame (a command "
+    "without content); and unless strict it takes a header without E for the last segment, as qpidd means it.",
+}
+"""Grammars without a table, and why."""
+
+TABLES_ALONE: Final = {
+    two_phase_rows.TWO_PHASE: "our own way of deciding and recovering: the specification has only what a coordinator "
+    "takes, so that what it asks is held against the grammar of dtx-coordination.",
+}
+"""Tables without a grammar, and why."""
