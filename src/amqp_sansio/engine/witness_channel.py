@@ -206,9 +206,7 @@ class ChannelWitness:
 
     # Commands.
 
-    def command(
-        self, speaker: str, verb: str, command: Command | None, octets: int, body: int | None = None
-    ) -> int | None:
+    def command(self, speaker: str, verb: str, command: Command | None, octets: int, body: int | None = None) -> int | None:
         """`speaker` says a command with so many octets of header and body, and of body alone: its id, None while unknown."""
         if not self._may(speaker, verb):
             return None

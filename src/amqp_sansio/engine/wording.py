@@ -69,9 +69,7 @@ def dialect_of(snapshot: tuple[object, ...]) -> Dialect | None:
     return next((dialect for dialect in (AMQP_0_10, AMQP_0_10_FINAL) if dialect.name == name), None)
 
 
-def judge_encoding(
-    findings: Findings, layout: Layout, verb: str, payload: bytes, thing: Control | Command, sync: bool
-) -> None:
+def judge_encoding(findings: Findings, layout: Layout, verb: str, payload: bytes, thing: Control | Command, sync: bool) -> None:
     """Tells octets that say nothing: behind the last field, in session.header, in a form that nobody writes."""
     try:
         again = layout.encode_control(thing) if isinstance(thing, Control) else layout.encode_command(thing, sync)

@@ -6,7 +6,7 @@ import math
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import trio
 
@@ -164,14 +164,20 @@ async def serve(
     Port 0 picks a free one.  OSError when the address cannot be had.
     """
     listeners = await trio.open_tcp_listeners(port, host=address)
-    secured = [trio.SSLListener(each, tls, https_compatible=True) for each in listeners] if tls is not None else listeners
+    secured: list[trio.abc.Listener[Any]] = [*listeners]  # Any: of plain streams, or of streams under TLS
+    if tls is not None:
+        secured = [trio.SSLListener(each, tls, https_compatible=True) for each in listeners]
     server = Server(host, connect)
     found = listeners[0].socket.getsockname()
     server.address = (str(found[0]), int(found[1]))
+
+    async def listen() -> None:
+        await trio.serve_listeners(server.attend, secured)
+
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(server.turns)
-            nursery.start_soon(trio.serve_listeners, server.attend, secured)
+            nursery.start_soon(listen)
             try:
                 yield server
             finally:
