@@ -22,7 +22,7 @@ from amqp_sansio.events import CommandReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, message, tx
 from amqp_sansio.spec import session as c
-from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.base import Command, Control
 
 X, Y = dtx.Xid(0, b"x", b""), dtx.Xid(0, b"y", b"")
 SPEC, QPID = (ServerConfig(profile=Profile(error_codes=codes)) for codes in ("spec", "qpid"))
@@ -69,7 +69,8 @@ def test_what_a_client_has_had_is_kept_from_the_application_when_it_comes_again(
     again = of_open_client()
     again.connection.resume(session)
     assert session.channel is not None
-    replayed = (c.Attached(b"s"), c.Expected(RangeSet.of(1)), c.CommandPoint(0, 0), *sent, message.Transfer("d"))
+    replayed: list[Control | Command] = [c.Attached(b"s"), c.Expected(RangeSet.of(1)), c.CommandPoint(0, 0)]
+    replayed += [*sent, message.Transfer("d")]
     events = again.say(*replayed, channel=session.channel.number)
     assert [each.id for each in events if isinstance(each, TransferReceived)] == list(range(heard, 3))
 
