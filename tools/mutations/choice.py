@@ -7,9 +7,9 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from tools.mutations.faults import Fault, faults_in
+from tools.mutations.faults import Fault, faults_in, readable
 
-ROOMS: Final[Mapping[str, int]] = {"kernel": 30, "tables": 60, "engine": 100, "broker": 70, "wire": 40}
+ROOMS: Final[Mapping[str, int]] = {"kernel": 24, "tables": 46, "engine": 70, "broker": 50, "wire": 30}
 """How many come from each room."""
 TURNS: Final[Mapping[str, int]] = {"dropped row": 4, "redirected row": 3}
 """How often a kind has its turn in each round; the others once."""
@@ -35,11 +35,11 @@ def chosen(tree: Path, seed: int, rooms: Mapping[str, int] = ROOMS) -> list[Faul
     """
     found: list[Fault] = []
     for room, number in rooms.items():
-        found += _in_turns(candidates(tree, room), seed, number)
+        found += _in_turns(tree, candidates(tree, room), seed, number)
     return found
 
 
-def _in_turns(faults: Iterable[Fault], seed: int, number: int) -> list[Fault]:
+def _in_turns(tree: Path, faults: Iterable[Fault], seed: int, number: int) -> list[Fault]:
     kinds: dict[str, list[Fault]] = {}
     for fault in sorted(faults, key=lambda each: Random(f"{seed} {each.name}").random()):
         kinds.setdefault(fault.kind, []).append(fault)
@@ -55,5 +55,7 @@ def _in_turns(faults: Iterable[Fault], seed: int, number: int) -> list[Fault]:
         for kind in sorted(kinds):
             for _ in range(TURNS.get(kind, 1)):
                 if kinds[kind] and len(taken) < number:
-                    taken.append(kinds[kind].pop(0))
+                    fault = kinds[kind].pop(0)
+                    if readable(fault, (tree / fault.path).read_bytes()):
+                        taken.append(fault)
     return taken

@@ -227,15 +227,20 @@ def _only_types(test: ast.expr) -> bool:
     return ast.unparse(test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
 
+def readable(fault: Fault, source: bytes) -> bool:
+    """Whether the module can still be read with the fault in it."""
+    try:
+        ast.parse(fault.applied(source))
+    except SyntaxError:
+        return False
+    return True
+
+
 def faults_in(path: str, source: bytes) -> Iterator[Fault]:
-    """Every fault that may be put into a module and leaves it readable, in the order of the text; each name once."""
+    """Every fault that may be put into a module, in the order of the text, each name once; a few are not `readable`."""
     names: set[str] = set()
     for fault in sorted(Finder(path, source).found, key=lambda each: (each.start, each.end, each.kind)):
         if fault.name in names:
             continue  # a second one of one name in one function: which of the two was meant could not be told
-        try:
-            ast.parse(fault.applied(source))
-        except SyntaxError:
-            continue
         names.add(fault.name)
         yield fault

@@ -44,6 +44,7 @@ class Listener:
     def __init__(self) -> None:
         self.coverage: Final = coverage.Coverage(data_file=None, source=["src/amqp_sansio"], branch=False, config_file=False)
         self.seconds: Final[dict[str, float]] = {}
+        self.failed: Final[dict[str, None]] = {}
 
     def pytest_sessionstart(self) -> None:
         """Begins to listen, before any test file is read."""
@@ -59,6 +60,11 @@ class Listener:
         self.coverage.switch_context("")
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """What fails without any fault is not asked: it may be one that minds being listened to."""
+        if report.failed:
+            self.failed[function_of(report.nodeid)] = None
+
     def pytest_sessionfinish(self) -> None:
         """Writes what was heard: the tests with their seconds, and for each module and line the numbers of tests."""
         self.coverage.stop()
@@ -72,7 +78,8 @@ class Listener:
                 for line, contexts in data.contexts_by_lineno(file).items()
             }
             lines[Path(file).relative_to(root).as_posix()] = {line: tests for line, tests in found.items() if tests}
-        Path(_MAP).write_text(json.dumps({"tests": list(self.seconds.items()), "lines": lines}), encoding="utf-8")
+        heard = {"tests": list(self.seconds.items()), "lines": lines, "failed": list(self.failed)}
+        Path(_MAP).write_text(json.dumps(heard), encoding="utf-8")
 
 
 class Chooser:

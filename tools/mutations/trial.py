@@ -82,7 +82,7 @@ class Trials:
 
         try:
             run = subprocess.run(
-                command("-rfE", *files), cwd=self.copy, env=environment(MUTATIONS_ONLY=str(only)), preexec_fn=limited,
+                command("-x", "-rfE", *files), cwd=self.copy, env=environment(MUTATIONS_ONLY=str(only)), preexec_fn=limited,
                 capture_output=True, text=True, errors="replace", check=False, timeout=most * 6,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
