@@ -47,7 +47,7 @@ def main() -> int:
         fuzz = (sys.executable, "-m", "fuzz", "--seconds", str(int(min(left, 300.0)) + 1), "--seed", str(seed))
         pipeline = (sys.executable, "-m", "pytest", "tests/spark", "-k", "how_the_work_is_cut or killed_and_started_again")
         environment["AMQP_SEED"] = str(seed)
-        serving = (sys.executable, "-m", "pytest", "-v", "tests/cli/test_faults.py", "tests/cli/test_load.py")
+        serving = (sys.executable, "-m", "pytest", "-v", "tests/cli/test_cuts.py", "tests/cli/test_faults.py", "tests/cli/test_load.py")
         for command in (properties, fuzz, pipeline, serving):
             failed = failed or subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0
         if not failed:
