@@ -10,13 +10,14 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, Literal, NamedTuple, Self
 
+Speaker = Literal["client", "server"]
 RESET: Final = struct.pack("ii", 1, 0)
 
 
 class Fault(NamedTuple):
     """After so many octets of one speaker the connection is cut, or nothing more is passed on in any direction."""
 
-    speaker: Literal["client", "server"]
+    speaker: Speaker
     octets: int
     how: Literal["cut", "silent"]
 

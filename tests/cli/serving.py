@@ -86,6 +86,12 @@ class Serving:
             self.process.wait(60)
 
     @property
+    def cpu(self) -> float:
+        """Seconds of CPU that it has had so far, user and system."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @property
     def memory(self) -> int:
         """Octets that it holds in memory now."""
         pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
