@@ -19,12 +19,14 @@ from amqp_sansio.engine.carrier import name_of
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.errors import AmqpError, ConnectionClosedError, LocalProtocolError
 from amqp_sansio.events import (
+    CommandsCompleted,
     ConnectionClosed,
     ConnectionOpened,
     ConnectionRedirected,
     Event,
     SessionAttached,
     SessionDetached,
+    TransferReceived,
 )
 
 
@@ -167,8 +169,13 @@ class Client:
 
     def _hear(self) -> None:
         machine = self.machine
-        for event in machine.events():
-            self._heard(machine, event)
+        while (event := machine.next_event()) is not None:
+            if type(event) is TransferReceived or type(event) is CommandsCompleted:  # nearly all there is
+                talk = self.talks.get(event.session)
+                if talk is not None:
+                    talk.hear(event)
+            else:
+                self._heard(machine, event)
 
     def _heard(self, machine: ClientConnection, event: Event) -> None:
         match event:
