@@ -5,19 +5,21 @@ from __future__ import annotations
 import itertools
 import json
 import signal
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol
+from typing import Any
+from weakref import WeakSet
 
-import attrs
 import pyarrow as pa
 from tests.adapters.served import Served
 from tests.cli.serving import Serving
 
-from amqp_sansio.adapters.sync import connect
+from amqp_sansio.adapters.sync import Connection, connect
+from amqp_sansio.spark.live import link
 from amqp_sansio.spark.live.columns import COLUMNS, rows_of
 from amqp_sansio.spark.live.coordinator import Coordinator
 from amqp_sansio.spark.live.decisions import Decisions
@@ -36,19 +38,6 @@ class Crash(BaseException):
     """The process is dead: nothing of it runs any more."""
 
 
-class Stage(Protocol):
-    """A broker."""
-
-    @property
-    def url(self) -> str: ...
-
-    def cut(self) -> None:
-        """Every connection is reset, as when the process at its other end dies."""
-
-    def fell(self) -> None:
-        """The broker dies, and is started again."""
-
-
 class InMemory:
     """The model broker in a thread; it is not killed."""
 
@@ -60,10 +49,6 @@ class InMemory:
         return self.served.url
 
     def cut(self) -> None:
-        self.served.cut()
-
-    def fell(self) -> None:
-        """Only its connections: it keeps nothing."""
         self.served.cut()
 
 
@@ -79,10 +64,8 @@ class OnDisk:
     def url(self) -> str:
         return f"amqp://127.0.0.1:{self.port}"
 
-    def cut(self) -> None:
-        """Its clients die: their sockets are closed by who plays them."""
-
-    def fell(self) -> None:
+    def fall(self) -> None:
+        """It is killed, and started again where it was."""
         self._serving.process.send_signal(signal.SIGKILL)
         self._serving.wait()
         self._serving.out.close()
@@ -106,17 +89,13 @@ def send(url: str, bodies: Sequence[bytes], queue: str = ORDERS, **properties: A
 
 
 def depth(url: str, queue: str = ORDERS) -> int:
-    from amqp_sansio.spark.live.link import Link
-
-    with Link(source_options({"url": url, "queue": queue, "spool": "/"}).access) as link:
-        return link.queue(queue) or 0
+    with link.Link(source_options({"url": url, "queue": queue, "spool": "/"}).access) as asked:
+        return asked.queue(queue) or 0
 
 
 def in_doubt(url: str) -> int:
-    from amqp_sansio.spark.live.link import Link
-
-    with Link(source_options({"url": url, "queue": "x", "spool": "/"}).access) as link:
-        return len(link.in_doubt())
+    with link.Link(source_options({"url": url, "queue": "x", "spool": "/"}).access) as asked:
+        return len(asked.in_doubt())
 
 
 def drain(url: str, queue: str = COPY) -> list[Any]:
@@ -174,16 +153,31 @@ def at_step(wanted: str, nth: int, harm: Callable[[], None]) -> Callable[[str], 
 
 
 def die() -> None:
+    """The process dies: its sockets are closed by the system, and nothing is said on them."""
+    for each in list(_CONNECTIONS):
+        abandon(each)
+    _CONNECTIONS.clear()
     raise Crash
+
+
+_CONNECTIONS: WeakSet[Connection] = WeakSet()
+
+
+def _remembered(*arguments: Any, **more: Any) -> Connection:
+    made = connect(*arguments, **more)
+    _CONNECTIONS.add(made)
+    return made
+
+
+link.connect = _remembered  # every connection of a source or a sink is one that can be lost
 
 
 class SourceQuery:
     """What Spark does with a source, and its checkpoint and output, which outlive its crashes."""
 
-    def __init__(self, options: SourceOptions, step: Callable[[str], None], cut: Callable[[], None]) -> None:
+    def __init__(self, options: SourceOptions, step: Callable[[str], None]) -> None:
         self.options = options
         self.step = step
-        self.cut = cut
         self.offsets: list[dict[str, Any]] = []
         """The log of offsets: written before a batch is worked on."""
         self.committed = 0
@@ -202,8 +196,7 @@ class SourceQuery:
                 reader.close()
                 return
             except Crash:
-                self.cut()
-                kill(reader)
+                reader.spool.lock.release()
             except LiveError:
                 reader.close()
 
@@ -247,18 +240,12 @@ class SourceQuery:
         return [row["body"] for row in self.rows]
 
 
-def kill(reader: Reader) -> None:
-    """What the system does to a dead process: sockets and files are closed, nothing is said."""
-    intake = reader.spooler._intake
-    if intake is not None:
-        abandon(intake.link.connection)
-    reader.spool.lock.release()
-
-
-def abandon(connection: Any) -> None:
+def abandon(connection: Connection) -> None:
     """A connection whose process is dead."""
-    with suppress(OSError, AttributeError):
-        connection._driver._socket.shutdown(2)
+    found = connection._driver._socket
+    with suppress(OSError):
+        if found is not None:
+            found.shutdown(socket.SHUT_RDWR)
     connection._driver.stop(5)
 
 
@@ -312,7 +299,3 @@ class SinkQuery:
 def numbers(random: Random, mean: int, many: int) -> Iterator[int]:
     """After how many steps harm is done, each time."""
     return iter([random.randint(1, 2 * mean) for _ in range(many)])
-
-
-def evolve(options: Any, **changes: Any) -> Any:
-    return attrs.evolve(options, **changes)

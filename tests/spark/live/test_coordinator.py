@@ -147,9 +147,7 @@ def test_what_is_wrong_from_the_start_is_one_error(
     assert "same message_id" in caplog.text
 
 
-def test_a_broker_that_breaks_its_promise_is_told_of(
-    broker: InMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_that_breaks_its_promise_is_told_of(broker: InMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from amqp_sansio.spark.live.link import Link
     from amqp_sansio.spec.codes import XaStatus
 

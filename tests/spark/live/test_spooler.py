@@ -44,7 +44,7 @@ def broker() -> Iterator[InMemory]:
 @pytest.mark.parametrize("step", [*STEPS, *AROUND])
 def test_a_crash_at_any_step_loses_nothing_and_doubles_nothing(broker: InMemory, tmp_path: Path, step: str) -> None:
     send(broker.url, BODIES)
-    query = SourceQuery(source(broker.url, tmp_path), at_step(step, 2, die), broker.cut)
+    query = SourceQuery(source(broker.url, tmp_path), at_step(step, 2, die))
     query.run()
     assert query.starts == 2
     assert sorted(query.bodies) == sorted(BODIES)
@@ -55,7 +55,7 @@ def test_a_crash_at_any_step_loses_nothing_and_doubles_nothing(broker: InMemory,
 @pytest.mark.parametrize("step", STEPS)
 def test_a_connection_lost_at_any_step_is_made_again(broker: InMemory, tmp_path: Path, step: str) -> None:
     send(broker.url, BODIES)
-    query = SourceQuery(source(broker.url, tmp_path), at_step(step, 2, broker.cut), broker.cut)
+    query = SourceQuery(source(broker.url, tmp_path), at_step(step, 2, broker.cut))
     query.run()
     assert query.starts == 1
     assert sorted(query.bodies) == sorted(BODIES)
@@ -65,7 +65,7 @@ def test_a_connection_lost_at_any_step_is_made_again(broker: InMemory, tmp_path:
 @pytest.mark.parametrize("step", [*STEPS_AT_LEAST_ONCE, *AROUND])
 def test_at_least_once_loses_nothing_and_every_double_says_so(broker: InMemory, tmp_path: Path, step: str) -> None:
     send(broker.url, BODIES)
-    query = SourceQuery(source(broker.url, tmp_path, mode="at-least-once"), at_step(step, 2, die), broker.cut)
+    query = SourceQuery(source(broker.url, tmp_path, mode="at-least-once"), at_step(step, 2, die))
     query.run()
     first: set[bytes] = set()
     for row in query.rows:
@@ -115,7 +115,7 @@ def test_a_broker_without_branches(
     reader.close()
     assert broker.served.depth(ORDERS) == len(BODIES)
     with caplog.at_level(logging.WARNING):
-        query = SourceQuery(source(broker.url, tmp_path), lambda step: None, broker.cut)
+        query = SourceQuery(source(broker.url, tmp_path), lambda step: None)
         query.run()
     assert "at least once" in caplog.text
     assert "message_id" in caplog.text
@@ -147,7 +147,7 @@ def test_a_full_disk_is_one_error_and_loses_nothing(broker: InMemory, tmp_path: 
     reader.close()
     assert (depth(broker.url), in_doubt(broker.url)) == (len(BODIES), 0)
     assert left(tmp_path) == []
-    query = SourceQuery(source(broker.url, tmp_path), lambda step: None, broker.cut)
+    query = SourceQuery(source(broker.url, tmp_path), lambda step: None)
     query.run()
     assert sorted(query.bodies) == sorted(BODIES)
 
@@ -157,7 +157,7 @@ def test_bounds_and_several_queues(broker: InMemory, tmp_path: Path) -> None:
     send(broker.url, [b"x" * 100] * 5)
     send(broker.url, [b"y" * 100] * 5, "more")
     options = source(broker.url, tmp_path, queue="orders, more", maxOctets="200")
-    query = SourceQuery(options, lambda step: None, broker.cut)
+    query = SourceQuery(options, lambda step: None)
     query.run()
     assert Counter(row["queue"] for row in query.rows) == {"orders": 5, "more": 5}
     assert {len(rows) for rows in query.output.values()} <= {1, 2}  # with their headers two are more than 200 octets
