@@ -45,9 +45,9 @@ class Decisions:
                 raise LiveSetupError(f"{path}: holds decisions, but {NOTE} is gone")
             note = {"form": 1, "owner": new_owner().hex()}
             put_json(path / NOTE, note)
+        if note.get("form") != 1:
+            raise LiveSetupError(f"{path}: is of form {note.get('form')}, which this release does not know")
         try:
-            if note["form"] != 1:
-                raise LiveSetupError(f"{path}: is of form {note['form']}, which this release does not know")
             self.owner: Final = bytes.fromhex(note["owner"])
         except (KeyError, TypeError, ValueError) as error:
             raise LiveSetupError(f"{path / NOTE}: is not ours") from error

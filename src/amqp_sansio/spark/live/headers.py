@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import json
+import math
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -45,6 +46,8 @@ def _plain(value: Value) -> Any:
         return str(value)
     if isinstance(value, int):
         return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
     if isinstance(value, Mapping):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, Struct):

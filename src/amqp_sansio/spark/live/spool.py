@@ -51,9 +51,9 @@ class Spool:
                 raise LiveSetupError(f"{path}: holds segments, but {NOTE} is gone")
             note = {"form": 1, "owner": new_owner().hex(), "removed": 0}
             put_json(path / NOTE, note)
+        if note.get("form") != 1:
+            raise LiveSetupError(f"{path}: is of form {note.get('form')}, which this release does not know")
         try:
-            if note["form"] != 1:
-                raise LiveSetupError(f"{path}: is of form {note['form']}, which this release does not know")
             self.owner: Final = bytes.fromhex(note["owner"])
             self._removed = int(note["removed"])
         except (KeyError, TypeError, ValueError) as error:
