@@ -180,11 +180,12 @@ class Half:
             message.leave(self.rows)
 
     def settle(
-        self, ids: RangeSet, how: str, time: int, transaction: int | None, xid: str | None, code: int | None, text: str | None
-    ) -> list[Message]:
+        self, ids: RangeSet, how: str, time: int, transaction: int | None, xid: str | None, code: int | None, text: str | None,
+        maybe: bool = False,
+    ) -> list[Message]:  # fmt: skip
         """The other side accepts, rejects or releases messages: those that it concerns.
 
-        In a local transaction an accept is provisional: see `sealed` and `reopened`.
+        In a local transaction an accept is provisional, and so is one that is `maybe` in one: see `sealed` and `reopened`.
         """
         found = [self.unsettled.pop(id) for id in pick(ids, self.unsettled)]
         for message in found:
@@ -196,18 +197,18 @@ class Half:
                 row[SETTLED_XID] = xid
             if transaction is not None and how == "accepted":
                 row[SETTLED_TX] = transaction
-            else:
+            elif not maybe:
                 message.settle(how, time)
                 if message.complete:
                     message.leave(self.rows)
         return found
 
-    def sealed(self, messages: Iterable[Message], time: int) -> None:
-        """The transaction in which they were accepted is committed."""
+    def sealed(self, messages: Iterable[Message], time: int | None = None) -> None:
+        """The transaction in which they were accepted is committed; `time` None: there was none."""
         for message in messages:
             if message.out:
                 continue
-            message.settle("accepted", time)
+            message.settle("accepted", message.row[ACCEPTED] if time is None else time)  # type: ignore[arg-type]
             if message.complete:
                 message.leave(self.rows)
 
