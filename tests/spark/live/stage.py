@@ -19,6 +19,7 @@ from tests.adapters.served import Served
 from tests.cli.serving import Serving
 
 from amqp_sansio.adapters.sync import Connection, connect
+from amqp_sansio.conversation.message import Message
 from amqp_sansio.spark.live import link
 from amqp_sansio.spark.live.columns import COLUMNS, rows_of
 from amqp_sansio.spark.live.coordinator import Coordinator
@@ -98,9 +99,9 @@ def in_doubt(url: str) -> int:
         return len(asked.in_doubt())
 
 
-def drain(url: str, queue: str = COPY) -> list[Any]:
+def drain(url: str, queue: str = COPY) -> list[Message]:
     """All messages of a queue, taken from it."""
-    found = []
+    found: list[Message] = []
     with connect(url) as connection, connection.session() as session, session.subscribe(queue) as messages:
         while True:
             try:
@@ -169,7 +170,7 @@ def _remembered(*arguments: Any, **more: Any) -> Connection:
     return made
 
 
-link.connect = _remembered  # every connection of a source or a sink is one that can be lost
+vars(link)["connect"] = _remembered  # every connection of a source or a sink is one that can be lost
 
 
 class SourceQuery:

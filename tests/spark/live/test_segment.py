@@ -20,7 +20,7 @@ def taken(number: int, octets: int = 3) -> Taken:
 def test_what_is_written_is_read_in_slices(tmp_path: Path, rows: int, octets: int) -> None:
     messages = [taken(number, octets) for number in range(rows)]
     write(tmp_path / "s", messages)
-    found = []
+    found: list[Taken] = []
     for first, batch in read(tmp_path / "s"):
         assert first == len(found)
         assert batch.num_rows <= SLICE_ROWS

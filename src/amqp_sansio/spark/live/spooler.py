@@ -1,10 +1,10 @@
 """The spooler: takes messages from queues into segments: none is lost and, with a broker that knows branches, none comes twice.
 
 One segment, exactly once: messages come (`received`); they are written and synced, as a draft that is named by its branch
-(`written`); the branch starts (`started`), they are accepted in it, it ends (`ended`) and is prepared (`prepared`); the draft is
-recorded as a segment, by its name (`recorded`); the branch is committed (`committed`).  A branch in doubt is committed when its
-segment is recorded, and else rolled back, and so is the branch of a draft: it may have ended and not be prepared, and then no
-broker lists it.  Whenever we die, that gives each message to the segment or to the queue.
+(`written`); the branch starts (`started`), they are accepted in it, it ends (`ended`) and is prepared (`prepared`); the draft
+is recorded as a segment, by its name (`recorded`); the branch is committed (`committed`).  A branch in doubt is committed
+when its segment is recorded, and else rolled back, and so is the branch of a draft: it may have ended and not be prepared, and
+then no broker lists it.  Whenever we die, that gives each message to the segment or to the queue.
 
 At least once: the segment is written and recorded before its messages are accepted (`accepted`).  Who dies between has the
 messages twice, and they come again as redelivered.
