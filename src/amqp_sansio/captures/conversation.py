@@ -216,10 +216,12 @@ class Conversation:
             if not head.startswith(_NAME):
                 continue
             if self.server is None:
-                # Nobody saw the SYN: who sent the header first is the client, unless it goes on as only a server does.
+                # Nobody saw the SYN: who sent the header first is the client, unless it goes on as only a server does, or
+                # comes behind what the other side said: a server waits to be spoken to.
                 if not (final or heads[1 - side] or len(head) >= _START_AT + 2 or self._ended[side]):
                     return
-                self.client = 1 - side if head[_START_AT : _START_AT + 2] == _START else side
+                answers = head[_START_AT : _START_AT + 2] == _START or self._prelude[0][0] != side
+                self.client = 1 - side if answers else side
             self.listen()
             return
         if final:

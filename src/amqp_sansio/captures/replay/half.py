@@ -173,22 +173,23 @@ class Half:
             message.leave(self.rows)
 
     def settle(
-        self, ids: RangeSet, how: str, time: int, transaction: int | None, xid: str | None, code: int | None, text: str | None
-    ) -> list[Message]:
+        self, ids: RangeSet, how: str, time: int, transaction: int | None, xid: str | None, code: int | None, text: str | None,
+        maybe: bool = False,
+    ) -> list[Message]:  # fmt: skip
         """The other side accepts, rejects or releases messages: those that it concerns.
 
-        In a local transaction an accept is provisional: see `sealed` and `reopened`.
+        In a local transaction an accept is provisional, and so is one that is `maybe` in one: see `sealed` and `reopened`.
         """
         unsettled = self.unsettled
         found = [unsettled.pop(id) for id in pick(ids, unsettled)]
         messages = self.rows.messages
-        plain = how == "accepted" and transaction is None and xid is None
+        plain = how == "accepted" and transaction is None and xid is None and not maybe
         for message in found:
             if plain:
                 message.accepted = message.settled = time
                 message.outcome = how
             else:
-                self._mark(message, how, time, transaction, xid, code, text)
+                self._mark(message, how, time, transaction, xid, code, text, maybe)
                 if message.settled is None:
                     continue
             if message.done is not None and not message.out:
@@ -198,14 +199,16 @@ class Half:
 
     @staticmethod
     def _mark(
-        message: Message, how: str, time: int, transaction: int | None, xid: str | None, code: int | None, text: str | None
-    ) -> None:
+        message: Message, how: str, time: int, transaction: int | None, xid: str | None, code: int | None, text: str | None,
+        maybe: bool,
+    ) -> None:  # fmt: skip
         if how == "accepted":
             message.accepted = time
             if xid is not None:
                 message.fated().xid = xid
             if transaction is not None:
                 message.fated().transaction = transaction
+            if maybe or transaction is not None:
                 return
         else:
             fate = message.fated()
@@ -215,12 +218,14 @@ class Half:
                 fate.released = time
         message.settle(how, time)
 
-    def sealed(self, messages: Iterable[Message], time: int) -> None:
-        """The transaction in which they were accepted is committed."""
+    def sealed(self, messages: Iterable[Message], time: int | None = None) -> None:
+        """The transaction in which they were accepted is committed; `time` None: there was none."""
         for message in messages:
             if message.out:
                 continue
-            message.settle("accepted", time)
+            when = message.accepted if time is None else time
+            assert when is not None
+            message.settle("accepted", when)
             if message.done is not None:
                 message.leave(self.rows)
 

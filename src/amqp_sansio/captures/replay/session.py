@@ -34,6 +34,10 @@ ABOUT: Final = 4096
 KINDS: Final = 256
 """Kinds of transfers of a session that are remembered, so that those of one subscription share one."""
 
+DOUBTED: Final = 256
+"""Accepts that wait for a first commit to tell whether they are in a transaction, where octets in which that was said may be
+missing; beyond it they count as they were said: nobody works so long without a commit."""
+
 
 class When(NamedTuple):
     """When and where a command was captured: first octet, last octet; stream offset; file; packet."""
@@ -48,8 +52,9 @@ class When(NamedTuple):
 class Session:
     """`known`: it was heard from its attach on; otherwise what is not known of it is null."""
 
-    __slots__ = ("_about", "_branches", "_kinds", "_rows", "_xid", "attached", "channel", "client", "credit", "demarcation",
-                 "detach", "detach_by", "detach_code", "error", "name", "raw", "server", "timeout", "ts", "tx")  # fmt: skip
+    __slots__ = ("_about", "_branches", "_kinds", "_maybe", "_rows", "_xid", "attached", "channel", "client", "credit",
+                 "demarcation", "detach", "detach_by", "detach_code", "error", "name", "raw", "server", "timeout", "ts",
+                 "tx")  # fmt: skip
 
     def __init__(
         self, rows: Rows, branches: Branches, channel: int, raw: bytes | None, ts: int, known: bool, whole: tuple[bool, bool]
@@ -74,6 +79,7 @@ class Session:
         self._xid: str | None = None
         self._about: dict[int, tuple[str, str]] = {}
         self._kinds: dict[Kind, Kind] = {}
+        self._maybe: list[Message] = []
 
     # Commands.
 
@@ -200,8 +206,13 @@ class Session:
                 transaction = self.tx.touch(time).number
             elif speaker == "C":
                 xid = self._xid
-            found = other.settle(ids, "accepted", time, transaction, xid, None, None)
-            if transaction is not None and self.tx is not None:
+            maybe = speaker == "C" and transaction is None and self.demarcation is None
+            found = other.settle(ids, "accepted", time, transaction, xid, None, None, maybe)
+            if maybe:
+                self._maybe += found
+                if len(self._maybe) > DOUBTED:
+                    self._let_go(True)
+            elif transaction is not None and self.tx is not None:
                 current = self.tx.current
                 current.accepts += len(found)
                 current.accepted += found
@@ -228,7 +239,7 @@ class Session:
         elif isinstance(command, Subscribe) or command.VERB.startswith("message."):
             self.credit.hear(time, id, command)
         elif command.VERB.startswith("dtx."):
-            xid = self._branches.said(command, time)
+            xid = self._branches.said(command, time, id)
             if xid is None:
                 return
             if isinstance(command, Start):
@@ -241,7 +252,21 @@ class Session:
                 self._about[id] = command.VERB, xid
 
     def _begin_tx(self) -> None:
+        """From here on accepts wait for a commit; so do those of which it was not known."""
         self.tx = Transactions(self._rows, (self.name, self.channel), self.server)
+        for message in self._maybe:
+            message.fated().transaction = self.tx.current.number
+        self.tx.current.accepts += len(self._maybe)
+        self.tx.current.accepted += self._maybe
+        self._maybe = []
+
+    def _let_go(self, count: bool) -> None:
+        """The accepts of which nobody knows whether they wait for a commit do `count`, or it stays unknown."""
+        waiting, self._maybe = self._maybe, []
+        if count:
+            self.server.sealed(waiting)
+        else:
+            self.server.doubted(waiting)
 
     def _result(self, other: Half, command: Result, time: int) -> None:
         id, value = command.command_id, command.value
@@ -300,7 +325,6 @@ class Session:
         self.client.flush("unknown")
         self.client.known = self.server.known = False
         self.credit.forget()
-        self._about.clear()
         if self.tx is not None:
             self.tx.finish("unknown")
 
@@ -309,7 +333,9 @@ class Session:
         known = end != "unknown"
         if self.tx is not None:
             self.tx.finish("open" if end == "open" else "abandoned" if known else "unknown")
-        self.credit.end(time)
+        if known:
+            self.credit.end(time)
+        self._let_go(False)
         doubts = [self.client.doubtful(), self.server.doubtful()] if known else [None, None]
         for half in (self.client, self.server):
             half.flush(half.outcome if known else "unknown")
