@@ -96,6 +96,21 @@ def test_credit_and_lag(url: str, tmp_path: Path) -> None:
     reader.close()
 
 
+def test_a_branch_has_no_time_out(url: str, tmp_path: Path) -> None:
+    """This broker would roll back a prepared branch after its time-out; it sets none by itself, and so do we."""
+    from amqp_sansio.adapters.sync import connect
+    from amqp_sansio.spark.live.identity import SOURCE, branch
+    from amqp_sansio.spark.live.link import give_time
+
+    name = branch(new_owner(), SOURCE, 1)
+    with connect(url) as connection, connection.session() as session:
+        with session.branch(name):
+            assert give_time(session, name, None) is False
+            asked = session.talk.transactions
+            assert session.wait(lambda: asked.get_timeout(name)) == 0
+        session.rollback(name)
+
+
 def test_what_is_wrong_is_one_error(broker_j: BrokerJ, url: str, tmp_path: Path) -> None:
     reader = Reader(source(url, tmp_path, queue="nowhere"))
     with pytest.raises(LiveSetupError, match="there is no queue 'nowhere'"):
