@@ -36,7 +36,7 @@ def epoch(place: Path) -> int:
     return max(found, default=-1)
 
 
-def test_spark_is_killed_and_started_again(extra: None, tmp_path: Path) -> None:
+def test_the_jvm_is_killed(extra: None, tmp_path: Path) -> None:
     """Every kill comes at another moment after one more epoch was decided; the broker falls at every third."""
     random = Random(SEED)
     bodies = [b"order %d" % number for number in range(60 + 40 * KILLS)]
