@@ -77,12 +77,13 @@ class Coordinator:
 
     def recover(self, link: Link) -> None:
         """Finishes what was decided, rolls back what was not.  Only branches of this journal; no task may be at work."""
-        decided = {name for each in self.decisions.all() for name in each.branches}
+        known = self.decisions.all()
+        decided = {name for each in known for name in each.branches}
         seen: set[str] = set()
         while mine := unseen(self._owned(link), seen):
             self._commit(link, [each for each in mine if word(each) in decided])
             link.rollback([each for each in self._ours(mine) if word(each) not in decided])
-        for each in self.decisions.all():
+        for each in known:
             self.decisions.finish(each)
 
     def _commit(self, link: Link, branches: Sequence[Xid]) -> None:
