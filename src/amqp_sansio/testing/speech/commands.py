@@ -241,7 +241,8 @@ class BranchVoice(Client):
             "set-timeout": dtx.SetTimeout(self.xid, 100),
         }
         verb = word.partition(":")[2]
-        return [self.step("client", said[verb], word)]
+        step = self.step("client", said[verb], word)
+        return [step, self.publish()] if verb == "start" and self.work else [step]
 
     def result(self, name: str, id: int) -> Struct:
         return XaResult(0) if name == "dtx.xa-result" else super().result(name, id)
