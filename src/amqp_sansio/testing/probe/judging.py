@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from amqp_sansio.broker.conditions import CONDITIONS
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.execution import Exception_
@@ -87,7 +88,16 @@ def _allowed(blame: Blame, word: str, answer: Answer) -> bool:
         return True
     if blame.rule.startswith("session."):
         return answer.kind in ("detached", "exception", "closed")
-    return answer.kind == "exception" and (not blame.codes or answer.code in blame.codes)
+    return answer.kind == "exception" and (not blame.codes or answer.code in codes(blame))
+
+
+def codes(blame: Blame) -> frozenset[int]:
+    """The codes that may answer it: of class dtx those of every reason to refuse the command, for several come at once."""
+    if not blame.rule.startswith("dtx."):
+        return blame.codes
+    verb = ".".join(blame.rule.split(".")[:2])
+    rows = [each for each in CONDITIONS.values() if each.command is not None and verb == each.command.VERB]
+    return blame.codes | {int(code) for each in rows for code in (each.spec, each.qpid) if code is not None}
 
 
 def _expected(blame: Blame, word: str) -> str:
@@ -97,4 +107,4 @@ def _expected(blame: Blame, word: str) -> str:
         return "any"
     if blame.rule.startswith("session."):
         return "session.detached, or execution.exception"
-    return f"execution.exception {' or '.join(map(str, sorted(blame.codes)))}".rstrip()
+    return f"execution.exception {' or '.join(map(str, sorted(codes(blame))))}".rstrip()

@@ -9,12 +9,16 @@ from amqp_sansio.spec import dtx, exchange
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.exchange import ExchangeQueryResult
 from amqp_sansio.spec.execution import Result
+from amqp_sansio.testing.probe.judging import Finding
 from amqp_sansio.testing.probe.plans import Plan, plans, sections
 from amqp_sansio.testing.probe.report import Report
 from amqp_sansio.testing.probe.rounds import Round
 from amqp_sansio.testing.probe.talk import ProbeError, Talk, Transport
 from amqp_sansio.testing.speech.trespass import trespasses
 from amqp_sansio.testing.speech.voice import Setting, Voice
+
+ALIVE: Final = "server: it goes on"
+"""The rule that a server survives what it is told."""
 
 
 class Prober:
@@ -34,6 +38,7 @@ class Prober:
     ) -> None:
         self.report: Final = Report([part.name for part in sections(section)])
         self._connect: Final = connect
+        self._last: Round | None = None
         self._plans: Final = plans(section, conversations, seed)
         self._only: Final = only
         self._seed: Final = seed
@@ -62,15 +67,26 @@ class Prober:
     def _round(self, plan: Plan) -> Round:
         setting = self._setting(plan)
         found = [each for each in trespasses(setting) if each.condition.name == plan.trespass]
-        transport = self._connect()
+        transport = self._reached()
         try:
             done = Round(plan, Talk(transport, setting), found[0] if found else None)
             done.run()
         finally:
             transport.close()
-        self._tidy(done, setting)
         self.report.add(done)
+        self._last = done
+        self._tidy(done, setting)
         return done
+
+    def _reached(self) -> Transport:
+        """A connection.  A server that was there and is no more gets a second chance: somebody may start it again."""
+        try:
+            return self._connect()
+        except ProbeError as error:
+            if self._last is None:
+                raise
+            self.report.found(self._last, Finding(ALIVE, False, f"behind this conversation the server was gone: {error}"))
+            return self._connect()
 
     def _tidy(self, done: Round, setting: Setting) -> None:
         """What outlives the session is taken away: exchanges that were declared, branches that are prepared."""
@@ -80,7 +96,10 @@ class Prober:
         xids = list(dict.fromkeys([each.xid for each in said if isinstance(each, dtx.Prepare) and each.xid is not None]))
         if (not names and not xids) or done.not_offered:
             return
-        transport = self._connect()
+        try:
+            transport = self._connect()
+        except ProbeError:
+            return  # the next conversation tells
         try:
             talk = Talk(transport, self._setting(done.plan))
             talk.open()

@@ -107,10 +107,14 @@ class Report:
         if done.plan.wrong is None and done.trespass is None and done.talk.blamed:
             self.unexplained.append(f"conversation {done.plan.number}: {done.talk.blamed[0].text}")
         for finding in done.findings:
-            tally = self.rules.setdefault(finding.rule, Tally(finding.rule))
-            octets = done.talk.octets
-            lines = tuple(done.conversation(finding).lines)
-            tally.add(finding, Example(done.plan.number, finding.text, lines, bytes(octets["client"]), bytes(octets["server"])))
+            self.found(done, finding)
+
+    def found(self, done: Round, finding: Finding) -> None:
+        """One finding of a conversation."""
+        tally = self.rules.setdefault(finding.rule, Tally(finding.rule))
+        octets = done.talk.octets
+        lines = tuple(done.conversation(finding).lines)
+        tally.add(finding, Example(done.plan.number, finding.text, lines, bytes(octets["client"]), bytes(octets["server"])))
 
     @property
     def broken(self) -> list[Tally]:

@@ -198,7 +198,11 @@ class Talk:
                 return False
         self._asides += 1
         self.say(Step("client", s.Flush(expected=True), channel))
-        return self.until(lambda step: step.channel == channel and isinstance(step.said, s.Expected)) is not None
+        own = (s.Expected, s.Detached)
+        step = self.until(
+            lambda step: isinstance(step.said, c.Close) or (step.channel == channel and isinstance(step.said, own))
+        )
+        return step is not None and isinstance(step.said, s.Expected)
 
     def sync(self, id: int) -> bool:
         """execution.sync as command `id` of the session: whether the server did all before it, or has ended the session."""
