@@ -17,7 +17,7 @@ from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.message import DeliveryProperties
 from amqp_sansio.spec.queue import QueueQueryResult
-from amqp_sansio.spec.values import Map, Value
+from amqp_sansio.spec.values import List, Map, Value
 from amqp_sansio.wire.types import decode_map, encode_map
 from tools.interop.broker_j import BrokerJ
 from tools.interop.jms import Jms, url
@@ -283,7 +283,7 @@ def test_what_our_client_sends_java_reads(serving: int, jms: Jms) -> None:
     with connect(f"amqp://127.0.0.1:{serving}") as connection, connection.session() as session:
         session.say(queue.Declare("us-to-jms"))
         session.publish("", "us-to-jms", "grün".encode(), content_type="text/plain", correlation_id=b"c", priority=9)
-        inner: dict[str, Value] = {"a": (1, 2)}
+        inner: dict[str, Value] = {"a": List((1, 2))}
         content: dict[str, Value] = {"int": 1, "string": "zwei ü", "nested": Map(inner)}
         body = encode_map(content)
         session.publish("", "us-to-jms", body, content_type="amqp/map", priority=8)
