@@ -2,8 +2,9 @@
 
 Each round takes the next seed and runs the property tests with the profile `soak`, the fuzzer, the pipeline (all combinations
 of how its work can be cut, and a stream that is killed twenty times), and `serve`: 200 faults (connections cut, and silent,
-processes killed, disks full: fifty each), a gigabyte of messages of all sizes and a thousand connections.  The number of rounds
-done is kept in out/soak.json, so that a run that was stopped goes on with the next seed.
+processes killed, disks full: fifty each), a gigabyte of messages of all sizes and a thousand connections; and the live source
+and sink of Spark: a hundred crashes of each and of the broker, twenty kills of the JVM.  The number of rounds done is kept in
+out/soak.json, so that a run that was stopped goes on with the next seed.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def main() -> int:
         environment["AMQP_SEED"] = str(seed)
         names = [f"tests/cli/test_{each}.py" for each in ("cuts", "faults", "load")]
         serving = (sys.executable, "-m", "pytest", "-v", "-rP", *names)
-        for command in (properties, fuzz, pipeline, serving):
+        live = (sys.executable, "-m", "pytest", "-v", "tests/spark/live/test_crashes.py", "tests/spark/live/test_kills.py")
+        for command in (properties, fuzz, pipeline, serving, live):
             failed = failed or subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0
         if not failed:
             STATE.parent.mkdir(exist_ok=True)

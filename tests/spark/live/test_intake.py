@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from tests.adapters.served import Served
@@ -11,6 +12,7 @@ from tests.spark.live.stage import ORDERS, declare, send, source
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.identity import SOURCE, branch, new_owner
 from amqp_sansio.spark.live.intake import Intake
+from amqp_sansio.spark.live.options import BRANCH_TIMEOUT
 
 OWNER = new_owner()
 
@@ -50,9 +52,11 @@ def test_a_branch_from_its_start_to_its_end(served: Served) -> None:
     for finish in (made.rollback, made.commit):
         got = [made.receive(5.0) for _ in range(2)]
         name = branch(OWNER, SOURCE, 1)
-        made.begin(name, 60)
+        made.begin(name, None)
         made.accept([each[0] for each in got if each is not None])
         made.end(name)
+        asked = partial(made._session.talk.transactions.get_timeout, name)
+        assert made._session.wait(asked) == BRANCH_TIMEOUT
         made.prepare(name)
         assert made.link.in_doubt() == (name,)
         finish(name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amqp_sansio.spark.live.errors import LiveSetupError
-from amqp_sansio.spark.live.options import BRANCH_TIMEOUT, ROWS, sink_options, source_options
+from amqp_sansio.spark.live.options import ROWS, sink_options, source_options
 
 URL = "amqps://me:geheim@one,two:5673/vh"
 
@@ -22,7 +22,8 @@ def test_the_options_of_a_source() -> None:
         9,
     )
     assert options.mode == "auto"
-    assert options.branch_timeout == BRANCH_TIMEOUT
+    assert options.branch_timeout is None
+    assert source_options({"url": URL, "queue": "a", "branchTimeout": "0"}).branch_timeout == 0
     assert source_options({"url": URL, "queue": "a"}).rows == ROWS
     assert source_options({"url": URL, "queue": "a", "prefetch": "5"}).rows == 5
 

@@ -14,7 +14,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
-from amqp_sansio.spark.live.link import Link
+from amqp_sansio.spark.live.link import Link, give_time
 from amqp_sansio.spark.live.options import Access
 from amqp_sansio.spark.live.segment import Taken
 from amqp_sansio.spec.codes import XaStatus
@@ -32,6 +32,7 @@ class Intake:
         self._inboxes: list[tuple[str, Inbox]] = []
         self._next = 0
         self._apart = False
+        self._bounded: bool | None = None
         self.there = 0
         """Messages on the queues before any of them came here."""
 
@@ -114,11 +115,15 @@ class Intake:
             for each in waiting:
                 each.forget(come)
 
-    def begin(self, branch: Xid, timeout: int) -> None:
-        """What is accepted from now on belongs to the branch, which may take so many seconds (0: as the broker likes)."""
+    def begin(self, branch: Xid, timeout: int | None) -> None:
+        """What is accepted from now on belongs to the branch, which may take so many seconds (see the options)."""
         self._ask(lambda: self._session.talk.transactions.start(branch))
-        if timeout:
-            self._ask(lambda: self._session.talk.transactions.set_timeout(branch, timeout), " (option branchTimeout)")
+        try:
+            self._bounded = give_time(self._session, branch, timeout, self._bounded)
+        except (BranchFailed, SessionFailed) as error:
+            raise refused(self.link.access.shown, error, " (option branchTimeout)") from None
+        except (AmqpError, TimeoutError) as error:
+            raise self._told(error) from None
 
     def accept(self, messages: Sequence[Message]) -> None:
         """They are done with, as far as the branch, or the broker's completion, says so."""

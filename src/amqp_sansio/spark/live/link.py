@@ -15,7 +15,7 @@ from amqp_sansio.conversation.errors import BranchFailed, ConnectFailed, Session
 from amqp_sansio.engine.sasl import Anonymous, CramMd5, External, Plain, Scram
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
-from amqp_sansio.spark.live.options import Access
+from amqp_sansio.spark.live.options import BRANCH_TIMEOUT, Access
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.exchange import ExchangeQueryResult
@@ -160,6 +160,23 @@ class Link:
             raise
         except (AmqpError, TimeoutError) as error:
             raise LiveError(f"{self.access.shown}: {error}") from None
+
+
+def give_time(session: Session, branch: Xid, timeout: int | None, bounded: bool | None = None) -> bool | None:
+    """Sees to it that a branch that was started may take so many seconds.
+
+    None: as long as it takes where the broker sets no bound by itself, else BRANCH_TIMEOUT; a broker may keep to a bound for
+    prepared branches, too.  `bounded` is what an earlier call found out about that, None without one, and so is the answer.
+    """
+    transactions = session.talk.transactions
+    if timeout is None:
+        if bounded is None:
+            bounded = session.wait(lambda: transactions.get_timeout(branch)) > 0
+        timeout = BRANCH_TIMEOUT if bounded else 0
+    if timeout:
+        seconds = timeout
+        session.wait(lambda: transactions.set_timeout(branch, seconds))
+    return bounded
 
 
 def _connection(access: Access) -> Connection:

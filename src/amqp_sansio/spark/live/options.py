@@ -30,7 +30,8 @@ WAIT: Final = 0.5
 RETRY: Final = 30.0
 """Seconds for which a broker that was lost is tried again, before the query fails."""
 BRANCH_TIMEOUT: Final = 3600
-"""Seconds that a branch may take until it is prepared, and with some brokers until it is decided: longer than any restart."""
+"""Seconds that a branch may take, where the broker sets a bound by itself: until it is prepared, and with some brokers until it
+is decided, so longer than a restart."""
 
 _COMMON: Final = (
     "url", "username", "password", "passwordFile", "mechanism", "tlsCa", "tlsCert", "tlsKey", "mode", "retrySeconds",
@@ -86,7 +87,8 @@ class SourceOptions:
     wait: float = WAIT
     prefetch: int = ROWS
     prefetch_octets: int | None = None
-    branch_timeout: int = BRANCH_TIMEOUT
+    branch_timeout: int | None = None
+    """Seconds that a branch may take, 0: as the broker likes; None: no bound if the broker has none, else BRANCH_TIMEOUT."""
 
 
 @attrs.frozen(kw_only=True)
@@ -101,7 +103,8 @@ class SinkOptions:
     persistent: bool = True
     mandatory: bool = True
     job: str | None = None
-    branch_timeout: int = BRANCH_TIMEOUT
+    branch_timeout: int | None = None
+    """Seconds that a branch may take, 0: as the broker likes; None: no bound if the broker has none, else BRANCH_TIMEOUT."""
 
 
 def source_options(options: Mapping[str, str]) -> SourceOptions:
@@ -128,7 +131,7 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
         wait=given.number("waitSeconds", WAIT, 0.0),
         prefetch=prefetch,
         prefetch_octets=octets or None,
-        branch_timeout=given.number("branchTimeout", BRANCH_TIMEOUT, 0),
+        branch_timeout=given.number("branchTimeout", 0, 0) if "branchTimeout" in given else None,
     )
 
 
@@ -153,7 +156,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         persistent=given.word("persistent", ("true", "false")) == "true",
         mandatory=given.word("mandatory", ("true", "false")) == "true",
         job=given.text("job"),
-        branch_timeout=given.number("branchTimeout", BRANCH_TIMEOUT, 0),
+        branch_timeout=given.number("branchTimeout", 0, 0) if "branchTimeout" in given else None,
     )
 
 

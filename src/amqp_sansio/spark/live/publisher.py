@@ -15,7 +15,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
 from amqp_sansio.spark.live.identity import SINK, branch, word
-from amqp_sansio.spark.live.link import Link
+from amqp_sansio.spark.live.link import Link, give_time
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, Access
 from amqp_sansio.spark.live.spooler import Step, go_on
@@ -37,7 +37,7 @@ class Published(NamedTuple):
 class Publisher:
     """Publishes for one journal's `owner`."""
 
-    def __init__(self, access: Access, owner: bytes, mode: str, branch_timeout: int = 0, step: Step = go_on) -> None:
+    def __init__(self, access: Access, owner: bytes, mode: str, branch_timeout: int | None = None, step: Step = go_on) -> None:
         self.access: Final = access
         self.owner: Final = owner
         self.mode: Final = mode
@@ -63,8 +63,7 @@ class Publisher:
                         self._step("published")
                         return Published("", rows, octets)
                     with session.branch(name):
-                        if self.branch_timeout:
-                            session.wait(lambda: session.talk.transactions.set_timeout(name, self.branch_timeout))
+                        give_time(session, name, self.branch_timeout)
                         self._step("started")
                         rows, octets = self._send(session, first, waiting)
                         self._step("published")
