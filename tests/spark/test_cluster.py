@@ -103,6 +103,8 @@ def test_through_spark_connect(cuts: list[Path], expected: Rows, tmp_path: Path)
     """A client without a JVM of its own: nothing of the work needs one."""
     out = tmp_path / "out"
     settings = {**environment(), "SPARK_REMOTE": "local[2]", "PYTHONPATH": str(HERE.parents[1] / "src")}
+    # A local server of Connect listens on port 15002, which another run on this machine may have; with this it takes any.
+    settings["SPARK_TESTING"] = "1"
     words = [sys.executable, str(HERE / "job.py"), str(out), *map(str, cuts)]
     done = subprocess.run(words, cwd=tmp_path, env=settings, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-4000:]

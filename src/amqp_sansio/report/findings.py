@@ -93,7 +93,7 @@ def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
             "Times are told from the violation; dashed arrows are controls, in brackets the channel, behind # the command's id."
         )
         if not with_frames:
-            told += " The table frames is not here, so most controls are not drawn: it is written with --tables all."
+            told += " The table controls is not here, so most of them are not drawn."
         parts.append(tag("p", told, class_="small", most=1000))
         parts += [_talk(talk, number + 1) for number, talk in enumerate(talks)]
     if seen.findings:

@@ -8,6 +8,7 @@ from typing import Final
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.flows import Talk, address
 from amqp_sansio.captures.replay.branches import Branches
+from amqp_sansio.captures.replay.controls import Controls
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.session import Properties, Session, When, text_of
@@ -55,8 +56,8 @@ def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) ->
 class Recorder:
     """The rows of one connection go to `rows`; `common` are capture, broker and connection id of each."""
 
-    __slots__ = ("_branches", "_close", "_delivery", "_late", "_mechanism", "_names", "_notes", "_opaque", "_opened",
-                 "_options", "_props", "_rows", "_sessions", "_talk", "_tuned", "_verbs", "_vhost", "_violations",
+    __slots__ = ("_branches", "_close", "_controls", "_delivery", "_late", "_mechanism", "_names", "_notes", "_opaque",
+                 "_opened", "_options", "_props", "_rows", "_sessions", "_talk", "_tuned", "_verbs", "_vhost", "_violations",
                  "commands", "common", "transfers")  # fmt: skip
 
     def __init__(self, talk: Talk, rows: Rows, options: ReplayOptions, capture: str) -> None:
@@ -75,6 +76,7 @@ class Recorder:
         self._late = {"C": talk.conversation.middle, "S": talk.conversation.middle}
         self._sessions: dict[int, Session] = {}
         self._branches = Branches(rows)
+        self._controls: Final = Controls(rows)
         self._props: dict[bytes, Properties] = {}
         self._delivery: tuple[DeliveryProperties | None, tuple[object, ...]] = None, NO_DELIVERY
         self._verbs: dict[str, dict[str, int]] = {"C": {}, "S": {}}
@@ -189,9 +191,11 @@ class Recorder:
         verbs = self._verbs[speaker]
         verbs[said.verb] = verbs.get(said.verb, 0) + 1
         control = said.control
+        time = heard.time
+        place = heard.start, *packet_place(heard.packet)
+        self._controls.hear(time, speaker, said.channel, said.verb, control, place)
         if control is None:
             return
-        time = heard.time
         if isinstance(control, Completed):
             session = self._sessions.get(said.channel)
             if session is not None and control.commands:
@@ -254,6 +258,7 @@ class Recorder:
             self._lost(heard.speaker, heard.time)
         if finding.level == VIOLATION:
             self._violations += 1
+            self._controls.violation()
         else:
             self._notes += 1
         self._rows.violations.append(

@@ -19,8 +19,8 @@ def place(table: Table, name: str) -> int:
 class Rows:
     """Where rows of one connection collect."""
 
-    __slots__ = ("by_table", "commands", "connections", "credit", "dtx", "frames", "messages", "sessions", "transactions",
-                 "violations")  # fmt: skip
+    __slots__ = ("by_table", "commands", "connections", "controls", "credit", "dtx", "frames", "messages", "sessions",
+                 "transactions", "violations")  # fmt: skip
 
     def __init__(self) -> None:
         self.by_table: Final[dict[str, list[Row]]] = {name: [] for name in TABLES}
@@ -32,4 +32,5 @@ class Rows:
         self.transactions: Final = self.by_table["transactions"]
         self.dtx: Final = self.by_table["dtx"]
         self.violations: Final = self.by_table["violations"]
+        self.controls: Final = self.by_table["controls"]
         self.frames: Final = self.by_table["frames"]

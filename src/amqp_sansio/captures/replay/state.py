@@ -9,6 +9,7 @@ from typing import Final
 from amqp_sansio.captures.conversation import Conversation, Marks
 from amqp_sansio.captures.flows import Past, Talk
 from amqp_sansio.captures.replay.branches import Branch, Branches
+from amqp_sansio.captures.replay.controls import Controls
 from amqp_sansio.captures.replay.credit import CreditLine, Subscription
 from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.message import Message
@@ -32,8 +33,8 @@ MOST_OCTETS: Final = 1 << 30
 _CLASSES: Final[dict[str, type]] = {
     kind.__name__: kind
     for kind in (
-        Branch, Branches, Conversation, Credit, CreditLine, Direction, Flow, Half, Marks, Message, MutableRangeSet, Past, Piece,
-        Recorder, Session, Subscription, Talk, Transaction, Transactions,
+        Branch, Branches, Controls, Conversation, Credit, CreditLine, Direction, Flow, Half, Marks, Message, MutableRangeSet,
+        Past, Piece, Recorder, Session, Subscription, Talk, Transaction, Transactions,
     )
 }  # fmt: skip
 
