@@ -116,7 +116,7 @@ def _talk(talk: Talk, number: int) -> Markup:
     row = talk.row
     facts = [_facts(each) for each in talk.rows]
     title = tag("h3", f"{number}. ", tag("span", talk.name or f"connection {row['connection']}", class_="name"))
-    return tag("section", title, *facts, sequence(talk), class_="card talk")
+    return tag("section", title, *facts, tag("div", sequence(talk), class_="wide"), class_="card talk")
 
 
 def _facts(row: dict[str, Any]) -> Markup:

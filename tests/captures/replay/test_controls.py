@@ -23,7 +23,7 @@ def test_a_rare_control_has_a_row_with_its_fields() -> None:
     first, second, third = named(rows, "controls")
     assert (first["ts_ns"], first["direction"], first["channel"], first["verb"]) == (5, "C", 3, "session.attach")
     assert (first["stream_offset"], first["file_id"], first["offset"]) == PLACE
-    assert first["arguments"] == '{"name":"73"}'
+    assert first["arguments"] == '{"name":"s"}'
     assert "secret" not in str(second["arguments"])
     assert '"response":13' in str(second["arguments"])
     assert third["arguments"] is None

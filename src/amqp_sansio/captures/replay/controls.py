@@ -22,6 +22,17 @@ SHOWN_RANGES: Final = 16
 _SETS: Final = (Completed, Confirmed, KnownCompleted)
 
 
+def arguments_of(control: Control | None) -> str | None:
+    """The fields of a control as JSON, the name of a session as text where it is text; None when it could not be read."""
+    if control is None:
+        return None
+    said = fields(control, False)
+    name = getattr(control, "name", None)
+    if isinstance(name, bytes):
+        said["name"] = text_of(name)
+    return compact(said)
+
+
 class Controls:
     """Those of one connection."""
 
@@ -42,8 +53,7 @@ class Controls:
         elif kind is Heartbeat or kind is Flush:
             said = None
         else:
-            arguments = None if control is None else compact(fields(control, False))
-            self._rows.controls.append((time, speaker, channel, verb, arguments, *place))
+            self._rows.controls.append((time, speaker, channel, verb, arguments_of(control), *place))
             return
         row = (time, speaker, channel, verb, said, *place)
         if self._after:
