@@ -14,10 +14,10 @@ from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import EXACT, misled, told
 from amqp_sansio.spark.joined import SOURCE, end_to_end, write_end_to_end
 from amqp_sansio.spark.manifest import manifest_of
-from amqp_sansio.spark.passes import read_tables, replayed, split, write_tables
+from amqp_sansio.spark.passes import read_tables, replayed, split, write_replayed
 from amqp_sansio.spark.place import STREAM, Place
 from amqp_sansio.spark.session import cores_of, prepare
-from amqp_sansio.spark.sources import files_of, octets_of, read_packets
+from amqp_sansio.spark.sources import files_of, octets_of, read_bundles, read_packets
 from amqp_sansio.spark.writer import Written, write_empty
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _written(
     options: Mapping[str, str] | None,
 ) -> list[Written]:
     with told("the analysis failed, nothing was published"):
-        return write_tables(replayed(read_packets(spark, captures, options), plan, tasks), place.work, "part")
+        return write_replayed(read_bundles(spark, captures, options), plan, tasks, place.work, "part")
 
 
 def _joined(plan: ReplayOptions) -> list[str]:

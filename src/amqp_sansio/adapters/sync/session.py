@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.turn import Turn
@@ -20,6 +20,8 @@ from amqp_sansio.errors import AmqpError
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
+
+Value = TypeVar("Value")
 
 
 class Session:
@@ -85,6 +87,12 @@ class Session:
         with self._lock:
             self._attached()
             return self._driver.wait(self.talk.ask(command))
+
+    def wait(self, what: Callable[[], Ticket[Value]], timeout: float | None = None) -> Value:
+        """What comes of something that is asked of the `talk`; TimeoutError when that is not there within `timeout` seconds."""
+        with self._lock:
+            self._attached()
+            return self._driver.wait(what(), timeout)
 
     def sync(self) -> None:
         """Waits until everything said so far is executed."""
