@@ -28,7 +28,8 @@ WARM_UP_OCTETS: Final = 2_000_000
 MEGA: Final = 1_000_000
 ALONE: Final = ("plain", "tshark", "tshark4")
 """Ways that need no Spark."""
-HEAD: Final = f"{'way':8} {'capture':30} {'master':9} {'MB':>8} {'seconds':>9} {'CPU s':>9} {'MB/s':>7} {'MB/CPU s':>9} {'MB/worker':>10} turns"
+_TIMES: Final = f"{'seconds':>9} {'CPU s':>9} {'MB/s':>7} {'MB/CPU s':>9} {'MB/worker':>10} turns"
+HEAD: Final = f"{'way':8} {'capture':30} {'master':9} {'MB':>8} {_TIMES}"
 
 
 class Figure(NamedTuple):
