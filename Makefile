@@ -58,7 +58,12 @@ bench: $(VENV)/.bench
 bench-spark: $(STAMP)
 	@$(BIN)/python -m bench.pipeline $(ARGS)
 
-fuzz: $(STAMP)
+$(VENV)/.fuzz: $(STAMP)
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" tools/chores/set-up -e '.[fuzz]' || echo "fuzz: atheris is not to be had here: nothing is guided"
+	@rm -f .not-run
+	@touch $@
+
+fuzz: $(VENV)/.fuzz
 	@$(BIN)/python -m fuzz $(if $(COUNT),--count $(COUNT)) $(if $(TIME),--seconds $(TIME)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 mutations: $(STAMP)
