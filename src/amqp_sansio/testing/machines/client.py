@@ -95,14 +95,17 @@ class ClientMachine(RuleBasedStateMachine):
         self._connection = self._session = None
         self._say(step)
         for _ in range(3):
-            ended = self._over or any(each.verb == "connection.close" for each in self._steps[said + 1 :])
-            if ended:
+            if self._ended(said + 1):
                 self._over = True
                 return
             self._take(b"")
         self._fail(found[1].rule, "the client lets it pass; expected: connection.close, or the end of the connection")
 
     # What is said and heard.
+
+    def _ended(self, since: int) -> bool:
+        """Whether the client has hung up, or closed the connection since that step."""
+        return self._over or any(each.verb == "connection.close" for each in self._steps[since:])
 
     @property
     def _open(self) -> bool:
