@@ -22,6 +22,10 @@ class Allowance:
         self.used = [0, 0]
         self.ending: Final[dict[int, list[int]]] = {}
         """By command id of a stop or flush under way: what was granted since."""
+        self.replayed: Final[set[int]] = set()
+        """Those of them that were under way when the session was resumed: what was sent before them may come behind."""
+        self.grace = [0, 0]
+        """What may come of that."""
 
     def grant(self, messages: int, octets: int = ENDLESS) -> None:
         """The client said so."""
@@ -34,6 +38,9 @@ class Allowance:
         for unit, cost in ((_MESSAGES, 1), (_OCTETS, octets)):
             limit = self.limits[unit]
             if limit == ENDLESS:
+                continue
+            if self.used[unit] + cost > limit and cost <= self.grace[unit]:
+                self.grace[unit] -= cost
                 continue
             demand(
                 self.used[unit] + cost <= limit,
@@ -59,7 +66,14 @@ class Allowance:
         """That command is complete: what credit there was before it is gone."""
         limits = self.ending.pop(id, None)
         if limits is not None:
+            if id in self.replayed:
+                self.replayed.discard(id)
+                self.grace = [had + max(0, now - used) for had, now, used in zip(self.grace, self.limits, self.used, strict=True)]
             self.limits = [min(now, since) for now, since in zip(self.limits, limits, strict=True)]
+
+    def resumed(self) -> None:
+        """The session was resumed: the other side says again what got lost."""
+        self.replayed.update(self.ending)
 
     @property
     def left(self) -> int:

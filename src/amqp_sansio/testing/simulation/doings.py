@@ -41,7 +41,7 @@ def _held(tenure: Tenure) -> list[int]:
 
 def publish(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     """One to four messages to one queue."""
-    name = _TARGETS[step.a % len(_TARGETS)]
+    name = _TARGETS[step.a % len(_TARGETS)] if tenure.branch is None else DURABLE[step.a % len(DURABLE)]
     priority = _PRIORITIES[step.b % len(_PRIORITIES)]
     lasts = name in DURABLE and step.c % 8 != 0
     size = _SIZES[step.c // 8 % len(_SIZES)]
@@ -73,6 +73,8 @@ def subscribe(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     tenure.brittle = tenure.brittle or name == BRITTLE
     if name not in DURABLE:
         session.send(queue.Declare(name))  # it may have gone with a crash
+    if mode and not looks:
+        world.ledger.leak(line.site.name, name)
     subscription = session.subscribe(name, destination, acquire_mode=1 if looks else 0, accept_mode=1 if mode else 0)
     window = step.b % 2 == 0
     if not window:
@@ -96,7 +98,7 @@ def _grant(world: World, line: Line, tenure: Tenure, destination: str, allowance
 
 def grant(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     """More credit."""
-    names = [name for name in tenure.session.subscriptions if name in tenure.allowances]
+    names = _subscribed(tenure)
     if names:
         name = names[step.a % len(names)]
         _grant(world, line, tenure, name, tenure.allowances[name], step)
@@ -129,7 +131,7 @@ def take(tenure: Tenure, said: int, items: list[Item], group: Group | None) -> N
         if group is None:
             item.gone = "maybe"
         else:
-            item.accept = group
+            item.accept, group.owner = group, tenure
             group.accepts.append(item)
             if not tenure.transactional:
                 item.holder = None
@@ -175,8 +177,12 @@ def reject(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     world.tell(f"{line.name} rejects {', '.join([item.words for item in items])}")
 
 
+def _subscribed(tenure: Tenure) -> list[str]:
+    return [name for name, subscription in tenure.session.subscriptions.items() if not subscription.cancelled]
+
+
 def _subscription(tenure: Tenure, step: Step) -> str | None:
-    names = list(tenure.session.subscriptions)
+    names = _subscribed(tenure)
     return names[step.a % len(names)] if names else None
 
 
@@ -244,7 +250,7 @@ def decide(world: World, line: Line, tenure: Tenure, step: Step) -> None:
 
 def branch(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     """One step of a distributed transaction with one branch, without waiting for the answer to the one before."""
-    if "branch" not in line.persona.kind:
+    if not tenure.branching:
         return
     known = tenure.branch
     if known is None:
@@ -309,3 +315,14 @@ DOINGS: Final[dict[str, Doing]] = {
     "detach": detach, "delete": delete, "declare": declare,
 }  # fmt: skip
 """By verb: what takes a session that may be spoken on."""
+
+ABLE: Final[dict[str, Callable[[Tenure], object]]] = {
+    "accept": _held,
+    "release": lambda tenure: tenure.shown or _held(tenure),
+    "reject": _held,
+    "grant": lambda tenure: tenure.allowances,
+    "acquire": lambda tenure: tenure.shown,
+    "decide": lambda tenure: tenure.group is not None and (tenure.group.publishes or tenure.group.accepts),
+    "branch": lambda tenure: tenure.branching,
+}
+"""By verb: which sessions have something to do it with."""

@@ -29,6 +29,8 @@ class Group:
     """The brokers that have answered that their part is prepared."""
     due: float | None = None
     """The moment from which on a broker may give it up, unless it was promised; None: never."""
+    owner: Tenure | None = None
+    """The session that accepts in it."""
     decided: bool = False
     """Whether a manager has stored that it is to be committed."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from amqp_sansio.testing.simulation.fault import ATOMICITY, DOUBLED, LOST, ORDER, demand
+from amqp_sansio.testing.simulation.fault import ATOMICITY, DOUBLED, LOST, ORDER, Fault, demand
 from amqp_sansio.testing.simulation.item import Group, Item
 from amqp_sansio.testing.simulation.tenure import Tenure
 
@@ -16,6 +16,8 @@ class Ledger:
     def __init__(self) -> None:
         self.items: Final[dict[bytes, Item]] = {}
         self.groups: Final[list[Group]] = []
+        self.leaks: Final[set[tuple[str, str]]] = set()
+        """Broker and queue where somebody takes without accepting: what is sent to him is gone, whether it arrives or not."""
 
     def group(self, name: str) -> Group:
         """A new transaction."""
@@ -28,6 +30,7 @@ class Ledger:
         """A new message, of `size` octets at least; the caller sends its body."""
         number = len(self.items) + 1
         body = b"#%d " % number
+        brittle = brittle or (site, queue) in self.leaks
         item = Item(body.ljust(size, b"."), number, site, queue, priority, publisher, lasts, brittle, publish=group)
         if group is not None:
             item.born = "no"
@@ -61,14 +64,13 @@ class Ledger:
         `destination`: None when it came by other ways than the order of its queue.
         """
         self._born(item)
-        demand(item.gone != "yes", DOUBLED, f"{item.words} came, but it was taken off {item.queue} for good")
-        group = item.accept
-        if group is not None:
-            self._undone(item, group, now)
-        holder = item.holder
-        if holder is not None:
-            demand(holder.loose(now), DOUBLED, f"{item.words} came to {tenure.client}, but {holder.client} has it")
-        demand(redelivered or item.unmarked, DOUBLED, f"{item.words} came again without a mark")
+        try:
+            self._free(tenure, item, now)
+            demand(redelivered or item.unmarked, DOUBLED, f"{item.words} came again without a mark")
+        except Fault:
+            if tenure.loose(now):
+                return  # it flew while the broker had ended the session, and given the message to somebody else
+            raise
         if destination is not None and not redelivered and not item.receipts:  # what nobody had comes in order
             if item.publish is None:
                 key = destination, item.publisher, item.priority
@@ -80,6 +82,16 @@ class Ledger:
         item.gone = "no"
         item.holder = tenure
 
+    def _free(self, tenure: Tenure, item: Item, now: float) -> None:
+        """Nobody else has the message, or had."""
+        demand(item.gone != "yes", DOUBLED, f"{item.words} came, but it was taken off {item.queue} for good")
+        group = item.accept
+        if group is not None:
+            self._undone(item, group, now)
+        holder = item.holder
+        if holder is not None:
+            demand(holder.loose(now), DOUBLED, f"{item.words} came to {tenure.client}, but {holder.client} has it")
+
     def _undone(self, item: Item, group: Group, now: float) -> None:
         """A message that was accepted in a transaction comes again: it is rolled back, if it may be."""
         demand(group.outcome != "committed", DOUBLED, f"{item.words} came, but it was accepted in {group.name}, which is committed")
@@ -88,13 +100,19 @@ class Ledger:
                 item.site not in group.promised, ATOMICITY, f"{item.words} came, but {item.site} had prepared {group.name} with it"
             )
             gives_up = group.due is not None and now >= group.due
-            loose = item.holder is not None and item.holder.loose(now)
-            nobodys = item.holder is None and group.outcome in ("asked", "unknown")
+            loose = group.outcome == "unknown" or (group.owner is not None and group.owner.loose(now))
             demand(
-                gives_up or loose or nobodys, DOUBLED, f"{item.words} came, but it is accepted in {group.name}, which is open"
+                gives_up or loose, DOUBLED, f"{item.words} came, but it is accepted in {group.name}, which is open"
             )
         group.rolled_back()
         item.accept = None
+
+    def leak(self, site: str, queue: str) -> None:
+        """Somebody takes messages of this queue without accepting them."""
+        self.leaks.add((site, queue))
+        for item in self.items.values():
+            if item.site == site and item.queue == queue:
+                item.brittle = True
 
     def released(self, item: Item, mark: bool) -> None:
         """Its holder gives it back."""
@@ -107,8 +125,11 @@ class Ledger:
         for item in items:
             item.holder = None
 
-    def crashed(self, site: str) -> None:
-        """A broker crashed: what does not last may be gone."""
+    def crashed(self, site: str, now: float) -> None:
+        """A broker crashed: what does not last may be gone, and branches that were not prepared are."""
+        for group in self.groups:
+            if group.due is not None:
+                group.due = min(group.due, now)
         for item in self.items.values():
             if item.site == site and not item.lasts:
                 item.brittle = True
@@ -133,4 +154,7 @@ class Ledger:
             group.committed()
         else:
             demand(not group.decided, ATOMICITY, f"its manager decided to commit {group.name}, and nothing of it is there")
+            demand(
+                not (group.promised and here | kept), ATOMICITY, f"{group.name} was prepared, and nobody rolled it back; it is gone"
+            )  # fmt: skip
             group.rolled_back()

@@ -175,6 +175,8 @@ class Line:
                 self._closed(event)
             case ExceptionReceived():
                 excused = self.tolerant or (tenure is not None and tenure.brittle)
+                if tenure is not None and tenure.branching and (self.site.crashes or tenure.late):
+                    excused = True  # the branch that it speaks of went with a crash, or took too long
                 demand(excused, LEGALITY, f"{self.site.name} refuses what {self.name} says: {event.description}")
             case _:
                 pass
@@ -198,8 +200,10 @@ class Line:
         tenure.well()
         if resumed:
             self.world.count["resumed"] += 1
+            for allowance in tenure.allowances.values():
+                allowance.resumed()
             for item in tenure.held.values():
-                if item.holder is not tenure and item.accept is None:
+                if item.holder is not tenure and item.accept is None and not tenure.brittle:
                     demand(False, LEGALITY, f"{self.name} resumes with {item.words}, which went to others meanwhile")
         elif self.persona.kind.endswith("tx") and not tenure.transactional:
             tenure.session.select_tx()
@@ -207,6 +211,7 @@ class Line:
             tenure.group = self.world.ledger.group(f"transaction 1 of {tenure.name}")
         elif "branch" in self.persona.kind or self.persona.kind == "manager":
             tenure.session.select_dtx()
+            tenure.branching = not self.tolerant
 
     def _received(self, tenure: Tenure, event: TransferReceived) -> None:
         destination = event.transfer.destination or ""
@@ -287,6 +292,7 @@ class Line:
                 self.world.count["committed"] += 1
                 group.committed()
             return
+        tenure.late = True
         late = group.due is not None and self.world.now >= group.due
         demand(
             late and status is XaStatus.XA_RBTIMEOUT, ATOMICITY, f"{self.site.name} answers {verb} of {group.name} with {status.name}"

@@ -85,6 +85,7 @@ class Manager:
         yield from self._recover()
         while not self.closing:
             yield from self._transfer()
+        yield from self._recover()  # what an earlier life had said may have come to a broker only later
 
     # --- waiting --------------------------------------------------------------------------------------------------------------
 
@@ -174,7 +175,7 @@ class Manager:
     def _well(self, line: Line, session: Session, id: int) -> Waiting[None]:
         """LostError unless that is answered with XA_OK."""
         status = yield from self._status(line, session, id)
-        if status is not XaStatus.XA_OK:
+        if status is not XaStatus.XA_OK or session.state != "attached":
             raise LostError
 
     def _take(self, line: Line) -> Waiting[int | None]:

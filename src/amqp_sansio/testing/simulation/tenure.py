@@ -59,7 +59,11 @@ class Tenure:
         self.transactional = False
         self.group: Group | None = None
         """The local transaction that is open."""
+        self.branching = False
+        """Whether it works on branches of its own."""
         self.branch: Branch | None = None
+        self.late = False
+        """Whether a branch of it was given up, so that what it has said about it since is refused."""
         self.asked: Final[dict[int, tuple[str, Branch]]] = {}
         """By command id: what was said about a branch and is not answered."""
 

@@ -10,7 +10,7 @@ from amqp_sansio.config import ClientConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.errors import ConnectionClosedError, NoCredit, SessionDetachedError
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.testing.simulation.doings import DOINGS
+from amqp_sansio.testing.simulation.doings import ABLE, DOINGS
 from amqp_sansio.testing.simulation.fault import RAISED, Fault
 from amqp_sansio.testing.simulation.ending import Ending
 from amqp_sansio.testing.simulation.ledger import Ledger
@@ -94,8 +94,11 @@ class World:
 
     def step(self, step: Step) -> None:
         """One step of the plan, and what everybody says because of it."""
-        line = self.lines[step.who % len(self.lines)]
-        does = DOINGS.get(step.verb)
+        does, may = DOINGS.get(step.verb), ABLE.get(step.verb)
+        able = self.lines
+        if may is not None:  # who has something to do it with comes first
+            able = [line for line in able if line.tenure is not None and line.ready and may(line.tenure)] or able
+        line = able[step.who % len(able)]
         if does is None:
             _OWN[step.verb](self, line, step)
         elif line.ready:
@@ -187,7 +190,7 @@ class World:
         for line in self.every:
             if line.site is site and line.tenure is not None:
                 line.tenure.crashed = True
-        self.ledger.crashed(site.name)
+        self.ledger.crashed(site.name, self.now)
         site.gather()
         site.crash(torn)
         site.tick(self.now)
