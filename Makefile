@@ -3,10 +3,11 @@
 #   make run        set up, then the main job: read a capture, move messages over a link that is cut, make tables
 #   make test       set up, then all tests that need no other server
 #   make check      style, strict types, import contracts, freshness of generated code, docs build
-#   make interop    real brokers, started and stopped on loopback      (as root it installs Java and Maven)
+#   make interop    real brokers, started and stopped on loopback      (as root it installs what is missing)
 #   make bench      ours against pamqp and pika, in one run            (ROUNDS=9)
-#   make bench-spark  the data pipeline on generated captures        (ARGS="--octets 20000000 --sizes 1,4")
+#   make bench-spark  the data pipeline on generated captures, and a live broker  (ARGS="--octets 20000000 --sizes 1,4")
 #   make fuzz       mutated captures and random frames                 (COUNT=1000000 or TIME=seconds, SEED=1)
+#   make mutations  faults put into the machines one at a time: do the tests notice?  (SEED=1, TIME=seconds)
 #   make soak       the long forms of the tests, bounded, resumable    (TIME=seconds)
 #   make docs       the manual, in site/
 #   make changelog  news fragments into CHANGELOG.md                   (VERSION=x.y.z)
@@ -27,7 +28,7 @@ ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help set-up run test check bench bench-spark fuzz soak interop docs changelog clean
+.PHONY: help set-up run test check bench bench-spark fuzz mutations soak interop docs changelog clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -59,6 +60,9 @@ bench-spark: $(STAMP)
 
 fuzz: $(STAMP)
 	@$(BIN)/python -m fuzz $(if $(COUNT),--count $(COUNT)) $(if $(TIME),--seconds $(TIME)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+mutations: $(STAMP)
+	@$(BIN)/python -m tools.mutations $(if $(TIME),--seconds $(TIME)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 soak: $(STAMP)
 	@$(BIN)/python tools/chores/soak.py $(if $(TIME),--seconds $(TIME)) $(ARGS)

@@ -1,5 +1,7 @@
 """`make bench`: ours, pamqp and pika take turns in one process; medians of ratios over the rounds, against the targets.
 
+At the end clients on real sockets: ours, pika and aiormq, each a process of its own, against brokers that run for it.
+
 Exit code 0 when every target is met, else 1.
 """
 
@@ -14,6 +16,7 @@ from typing import Final, NamedTuple
 
 from bench import broker, memory, model, ours, peer_pamqp, peer_pika
 from bench.harness import Fresh, once, progress, ratio, rounds
+from bench.loopback import compare as sockets
 from bench.messages import messages
 
 
@@ -31,6 +34,7 @@ PUBLISH: Final = Case("publish, rich header", True, {"pamqp": 4.0, "pika": 2.5})
 CASES: Final = (RECEIVE_UNTOUCHED, RECEIVE_READ, PUBLISH)
 MEMORY_TARGET: Final = 0.5
 SIZES: Final = (0, 4096, 7, 1)
+LOOPBACK_ROUNDS: Final = 3
 LINEAR: Final = 1.5
 """Twice the octets may cost at most this much more than twice the time, so the cost per message grows by less."""
 
@@ -112,12 +116,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description="ours against pamqp and pika, in one run")
     parser.add_argument("--rounds", type=int, default=9, help="rounds of each case (at least 9 for a verdict)")
     parser.add_argument("--messages", type=int, default=3000, help="messages of one round")
+    parser.add_argument("--loopback", type=int, default=20000, help="messages of one client on real sockets")
     arguments = parser.parse_args()
     peers = ", ".join(f"{name} {version(name)}" for name in ("pamqp", "pika"))
     print(f"Python {platform.python_version()}, {peers}; {arguments.rounds} rounds of {arguments.messages} messages, in turns")
     missed = compare(arguments.messages, arguments.rounds) + remember() + linear(arguments.messages)
     missed += model.flat(arguments.messages, arguments.rounds) + model.memory()
     missed += broker.through_broker(arguments.rounds)
+    missed += sockets.loopback(arguments.loopback, LOOPBACK_ROUNDS)
     print()
     for line in missed:
         print(f"missed: {line}")

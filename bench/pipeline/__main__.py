@@ -20,6 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from bench import live
 from bench.traffic import make
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -199,6 +200,7 @@ def main() -> int:
     print(f"{given.connections} connections, x1 is {given.octets} octets\n")
     bench = Bench(given.folder, given.octets, given.connections)
     reached = list(targets(bench, sizes, turns, given.rotation))
+    live.measure(min(live.ROWS, given.octets // 1000))
     print(f"\nload at the end {os.getloadavg()[0]:.2f}\n\n{'target':64} {'wanted':>8} {'reached':>8}")
     for each in reached:
         word = {True: "met", False: "MISSED", None: "not measured"}[each.met]

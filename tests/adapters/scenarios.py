@@ -121,9 +121,12 @@ def someone(answer: bytes, hold: bool = False) -> Iterator[str]:
 WRONG = [
     (b"AMQP\0\0\x09\x01", False, "speaks another protocol.*0-9-1"),
     (b"AMQP\0\1\0\0", False, "speaks another protocol.*AMQP 1.0"),
-    (b"HTTP/1.1 400 Bad Request\r\n\r\n", False, "speaks another protocol.*HTTP"),
-    (b"", False, "ended the connection before it was open"),
-    (b"", True, "no open connection within 0.2 seconds"),
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", False, 'speaks another protocol.*HTTP.*, and said "HTTP/1.1 400 Bad Request"$'),
+    (b"SSH-2.0-OpenSSH_9.2\r\n", True, 'speaks another protocol.*SSH.*, and said "SSH-2.0-OpenSSH_9.2"$'),
+    (b"\x15\x03\x03\0\x02\x02F", False, "ended the connection before it was open: it said 15 03 .* amqps:// may be meant$"),
+    (b"+OK\r\n", True, 'no open connection within 0.2 seconds: the other side said only "\\+OK"$'),
+    (b"", False, "ended the connection before it was open, and did not say why"),
+    (b"", True, "no open connection within 0.2 seconds: the other side said nothing$"),
 ]
 
 

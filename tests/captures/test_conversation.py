@@ -6,7 +6,8 @@ import pytest
 from tests.captures import build
 from tests.captures.fake import FakeWitness
 
-from amqp_sansio.captures.conversation import MARKS, MOST_MARKS, PRELUDE_OCTETS, Conversation, Heard, Marks
+from amqp_sansio.captures.conversation import PRELUDE_OCTETS, Conversation, Heard
+from amqp_sansio.captures.marks import MARKS
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, Note
 
 MOST = PRELUDE_OCTETS
@@ -129,21 +130,3 @@ def test_places_of_old_packets_are_thinned_out_and_the_newest_stay_exact() -> No
     for _ in range(5 * MARKS):
         talk.say(0, build.HEARTBEAT)
     assert [packet for _, word, packet in talk.verbs() if word == "1.10"] == list(range(7, 7 + 5 * MARKS))
-
-
-def test_places_are_kept_as_long_as_something_that_began_there_is_under_way() -> None:
-    marks = Marks()
-    for packet in range(1, 5 * MARKS):
-        marks.add(10 * packet, packet, packet)
-        if len(marks.ends) > marks.room:
-            marks.thin()
-    assert [marks.at(10 * packet)[0] for packet in (1, 2, 5 * MARKS - 1)] == [1, 2, 5 * MARKS - 1]
-    marks.forget()
-    assert (len(marks.ends), marks.room) == (1, MARKS)
-    assert marks.at(50 * MARKS - 10) == (5 * MARKS - 1, 5 * MARKS - 1)
-    for packet in range(5 * MARKS, 5 * MARKS + 3 * MOST_MARKS):
-        marks.add(10 * packet, packet, packet)
-        if len(marks.ends) > marks.room:
-            marks.thin()
-    assert len(marks.ends) <= 2 * MOST_MARKS
-    assert marks.at(10 * (5 * MARKS + 3 * MOST_MARKS - 1))[0] == 5 * MARKS + 3 * MOST_MARKS - 1

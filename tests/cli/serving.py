@@ -13,6 +13,14 @@ from typing import Any, Self
 
 SOAK = os.environ.get("AMQP_PROFILE") == "soak"
 COMMAND = (sys.executable, "-m", "amqp_sansio")
+COMPACTING = """
+import sys
+from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
+from amqp_sansio.cli.main import main
+BrokerServer.__init__.__kwdefaults__["compact"] = int(sys.argv.pop(1))
+sys.exit(main(sys.argv[1:]))
+"""
+"""A `serve` that writes a snapshot after so many octets of entries."""
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -31,10 +39,11 @@ def run(*arguments: str, given: bytes = b"", **more: Any) -> subprocess.Complete
 class Serving:
     """`serve` on a port of its own; killed at the end if it has not ended before."""
 
-    def __init__(self, *arguments: str, port: int = 0, **more: Any) -> None:
+    def __init__(self, *arguments: str, port: int = 0, compact: int | None = None, **more: Any) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        command = COMMAND if compact is None else (sys.executable, "-c", COMPACTING, str(compact))
         self.process = subprocess.Popen(
-            [*COMMAND, "serve", "--port", str(port), *arguments],
+            [*command, "serve", "--port", str(port), *arguments],
             stdout=subprocess.PIPE, stderr=self._errors, env=environment(), **more,
         )  # fmt: skip
         assert self.process.stdout is not None
@@ -75,6 +84,12 @@ class Serving:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(60)
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of CPU that it has had so far, user and system."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     @property
     def memory(self) -> int:

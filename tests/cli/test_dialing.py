@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 
 import pytest
+from tests.adapters import scenarios
 
 from amqp_sansio.cli import dialing
 from amqp_sansio.cli.dialing import NothingDone, split_url, told
@@ -58,3 +60,15 @@ def test_exit_statuses(capsys: pytest.CaptureFixture[str]) -> None:
         assert told(lambda error=error: job(error)) == status  # type: ignore[misc]
         assert len(capsys.readouterr().err.splitlines()) == 1
     assert told(lambda: 0) == 0
+
+
+@pytest.mark.parametrize(("answer", "hold", "text"), scenarios.WRONG)
+def test_who_is_no_broker_is_told_as_the_adapters_tell_it(
+    answer: bytes, hold: bool, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with scenarios.someone(answer, hold) as url:
+        for arguments in (["send", url, "--queue", "q", "x"], ["receive", url, "q"]):
+            assert main(arguments) == 2
+            out, err = capsys.readouterr()
+            assert (out, len(err.splitlines())) == ("", 1)
+            assert re.search(text, err.rstrip("\n"))

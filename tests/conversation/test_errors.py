@@ -112,4 +112,4 @@ def test_what_tls_says_is_one_sentence() -> None:
     assert reason_of(untrusted) == "its certificate is not accepted: self-signed certificate"
     plain = ssl.SSLError(1, "x")
     plain.reason = "WRONG_VERSION_NUMBER"
-    assert reason_of(plain) == "TLS failed: wrong version number"
+    assert reason_of(plain) == "TLS failed: wrong version number: the other side does not seem to speak TLS"

@@ -92,6 +92,14 @@ def test_channels_beyond_what_was_agreed(channel: int, default: list[str], stric
     assert say(opened(True), "C", Attach(b"s"), channel) == [rule + mark for mark in strict]
 
 
+def test_who_answers_on_such_a_channel_is_not_to_blame_when_octets_were_lost() -> None:
+    witness = opened()
+    witness.lost("C")
+    found = say(witness, "S", Attached(b"s"), 11)
+    assert [word for word in found if word.endswith("!")] == []
+    assert found == ["connection.tune-ok.channel-max.available-channels"]
+
+
 def test_one_session_on_two_channels() -> None:
     witness = opened()
     for channel, expected in ((1, []), (2, ["session.attach.one-transport-per-session"])):

@@ -145,6 +145,24 @@ def test_a_mode_changed_under_way_is_not_judged() -> None:
     assert scene.deliver(9) == []
 
 
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ((), []),
+        ((Flow("d", MESSAGE, 1),), ["message.set-flow-mode.mode-switching!"]),
+        ((Flow("d", BYTE, INFINITE),), ["message.set-flow-mode.mode-switching!"]),
+        ((Flow("d", BYTE, 5), Stop("d")), []),
+        ((Flow("d", BYTE, 5), Flush("d"), Flow("d", MESSAGE, 1)), ["message.set-flow-mode.mode-switching!"]),
+    ],
+)
+@pytest.mark.rule("message.set-flow-mode.mode-switching")
+def test_the_mode_is_set_without_credit(before: tuple[Command, ...], told: list[str]) -> None:
+    for strict in (True, False):
+        scene = Scene(Subscribe("q", "d"), *before, SetFlowMode("d", 0), strict=strict)
+        found = [each.rule + ("!" if isinstance(each, Violation) else "") for each in scene.findings.found]
+        assert found == (told if strict else [])
+
+
 @pytest.mark.parametrize(("count", "accounting"), [(2, True), (3, True), (4, False)])
 def test_limit_subscriptions(count: int, accounting: bool) -> None:
     scene = Scene(limits=attrs.evolve(DEFAULT_LIMITS, subscriptions=3))

@@ -29,7 +29,8 @@ def test_the_mode_is_set_without_credit_only() -> None:
     legal = s.conversation().prefixes()
     assert legal.accepts(["client:message.subscribe", mode, *BOTH])
     assert not legal.accepts(["client:message.subscribe", *BOTH[:1], mode])
-    assert not legal.accepts(["client:message.subscribe", *BOTH, STOP, mode])
+    assert legal.accepts(["client:message.subscribe", *BOTH, STOP, mode])
+    assert not legal.accepts(["client:message.subscribe", *BOTH, STOP, *BOTH[:1], mode])
     assert legal.accepts(["client:message.subscribe", *BOTH, STOP, STOPPED, mode])
 
 

@@ -4,19 +4,46 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tools.interop.broker_j import BrokerJ
+from tools.interop.jms import Jms
+from tools.interop.peers import CACHE, VARIABLE, chromium, wanted
+from tools.interop.tshark import Tshark
 
-ROOT = Path(__file__).resolve().parents[2]
-WANTED = bool(os.environ.get("AMQP_INTEROP"))
-collect_ignore_glob = [] if WANTED else ["test_*.py"]
+collect_ignore_glob = [] if os.environ.get(VARIABLE) else ["test_*.py"]
+
+
+def have(name: str) -> None:
+    if not wanted(name):
+        pytest.skip(f"{name} cannot be had here")
 
 
 @pytest.fixture(scope="session")
-def broker() -> Iterator[BrokerJ]:
+def broker_j() -> Iterator[BrokerJ]:
     """A Broker-J that is there for all tests that do it no harm."""
-    with BrokerJ(ROOT / ".cache" / "broker-j") as broker:
+    have("broker_j")
+    with BrokerJ(CACHE / "broker_j") as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def jms() -> Jms:
+    """The Qpid JMS client."""
+    have("jms")
+    return Jms(CACHE / "jms")
+
+
+@pytest.fixture(scope="session")
+def tshark() -> Tshark:
+    """The independent witness."""
+    have("tshark")
+    return Tshark()
+
+
+@pytest.fixture(scope="session")
+def browser() -> str:
+    """A browser's program."""
+    have("chromium")
+    return chromium()

@@ -26,8 +26,8 @@ from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.spec.values import Uint8
 from tools.interop.broker_j import BrokerJ
+from tools.interop.peers import CACHE
 
-CACHE = Path(__file__).resolve().parents[2] / ".cache" / "broker-j"
 NESTED = {
     "deep": {"deeper": {"deepest": [1, "two", 3.0, None, True, b"six"]}},
     "list": [{"a": 1}, {"b": [2, 3]}],
@@ -58,32 +58,32 @@ async def received(subscription: Any) -> Message:
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
-def test_every_example(adapter: str, broker: BrokerJ, tmp_path: Path) -> None:
+def test_every_example(adapter: str, broker_j: BrokerJ, tmp_path: Path) -> None:
     for example, printed in PRINTED.items():
         count = ["20"] if example in ("publisher", "worker") else []
-        assert run(adapter, example, broker.url, *count).startswith(printed)
-    printed = run(adapter, "distributed", broker.url, broker.url, str(tmp_path / "decisions.json"))
+        assert run(adapter, example, broker_j.url, *count).startswith(printed)
+    printed = run(adapter, "distributed", broker_j.url, broker_j.url, str(tmp_path / "decisions.json"))
     assert printed == "broken off: 1 transaction rolled back\ncommitted: 0 left\n"
 
 
-def test_there_and_back(loop: Loop, broker: BrokerJ) -> None:
-    for url in (broker.url, broker.anonymous_url):
+def test_there_and_back(loop: Loop, broker_j: BrokerJ) -> None:
+    for url in (broker_j.url, broker_j.anonymous_url):
         assert len(loop.run(lambda url=url: scenarios.there_and_back(loop, url, 500))) == 500  # type: ignore[misc]
 
 
-def test_by_tls(loop: Loop, broker: BrokerJ) -> None:
+def test_by_tls(loop: Loop, broker_j: BrokerJ) -> None:
     trusting = ssl.create_default_context()
-    broker.authority.configure_trust(trusting)
-    assert len(loop.run(lambda: scenarios.there_and_back(loop, broker.tls_url, 50, trusting))) == 50
+    broker_j.authority.configure_trust(trusting)
+    assert len(loop.run(lambda: scenarios.there_and_back(loop, broker_j.tls_url, 50, trusting))) == 50
     with pytest.raises(ConnectFailed, match="its certificate is not accepted"):
-        loop.run(lambda: scenarios.there_and_back(loop, broker.tls_url))
+        loop.run(lambda: scenarios.there_and_back(loop, broker_j.tls_url))
 
 
-def test_big_messages_over_many_frames_with_nested_headers(loop: Loop, broker: BrokerJ) -> None:
+def test_big_messages_over_many_frames_with_nested_headers(loop: Loop, broker_j: BrokerJ) -> None:
     body = bytes(range(256)) * 4096 * 5  # 5 MiB
 
     async def main() -> None:
-        async with loop.connect(f"{broker.url}?frame_max=4096") as connection, connection.session() as session:
+        async with loop.connect(f"{broker_j.url}?frame_max=4096") as connection, connection.session() as session:
             await session.say(queue.Declare("big", auto_delete=True))
             for _ in range(3):
                 await session.publish("", "big", body, headers=NESTED)
@@ -97,9 +97,9 @@ def test_big_messages_over_many_frames_with_nested_headers(loop: Loop, broker: B
     loop.run(main)
 
 
-def test_queries(loop: Loop, broker: BrokerJ) -> None:
+def test_queries(loop: Loop, broker_j: BrokerJ) -> None:
     async def main() -> None:
-        async with loop.connect(broker.url) as connection, connection.session() as session:
+        async with loop.connect(broker_j.url) as connection, connection.session() as session:
             await session.say(queue.Declare("asked", auto_delete=True))
             await session.say(exchange.Bind("asked", "amq.topic", "a.#"))
             await session.publish("amq.topic", "a.b", b"x")
@@ -117,9 +117,9 @@ def test_queries(loop: Loop, broker: BrokerJ) -> None:
     loop.run(main)
 
 
-def test_errors_are_told_by_the_broker(loop: Loop, broker: BrokerJ) -> None:
+def test_errors_are_told_by_the_broker(loop: Loop, broker_j: BrokerJ) -> None:
     async def main() -> None:
-        async with loop.connect(broker.url) as connection:
+        async with loop.connect(broker_j.url) as connection:
             with pytest.raises(SessionFailed, match=r"404 to queue\.purge"):
                 async with connection.session() as session:
                     await session.say(queue.Purge("nowhere"))
@@ -132,18 +132,18 @@ def test_errors_are_told_by_the_broker(loop: Loop, broker: BrokerJ) -> None:
 
     loop.run(main)
     wrong = {
-        broker.url.replace("guest:guest", "guest:wrong"): "320.*Authentication failed",
-        broker.url.replace("/default", "/nowhere"): "402.*nowhere",
-        broker.url.replace("guest:guest@", ""): "no mechanism in common",
+        broker_j.url.replace("guest:guest", "guest:wrong"): "320.*Authentication failed",
+        broker_j.url.replace("/default", "/nowhere"): "402.*nowhere",
+        broker_j.url.replace("guest:guest@", ""): "no mechanism in common",
     }
     for url, text in wrong.items():
         with pytest.raises(ConnectFailed, match=text):
             loop.run(lambda url=url: scenarios.there_and_back(loop, url))  # type: ignore[misc]
 
 
-def test_heartbeats_both_ways(loop: Loop, broker: BrokerJ) -> None:
+def test_heartbeats_both_ways(loop: Loop, broker_j: BrokerJ) -> None:
     async def main() -> None:
-        async with loop.connect(f"{broker.url}?heartbeat=1") as connection, connection.session() as session:
+        async with loop.connect(f"{broker_j.url}?heartbeat=1") as connection, connection.session() as session:
             assert connection.client.opened.result().heartbeat == 1
             await loop.sleep(3.2)  # silent for that long, either side would give the other up
             await session.sync()
@@ -151,9 +151,9 @@ def test_heartbeats_both_ways(loop: Loop, broker: BrokerJ) -> None:
     loop.run(main)
 
 
-def test_a_transaction_and_its_rollback(loop: Loop, broker: BrokerJ) -> None:
+def test_a_transaction_and_its_rollback(loop: Loop, broker_j: BrokerJ) -> None:
     async def main() -> None:
-        async with loop.connect(broker.url) as connection, connection.session() as session, connection.session() as other:
+        async with loop.connect(broker_j.url) as connection, connection.session() as session, connection.session() as other:
             await other.say(queue.Declare("tx"))
             await other.say(queue.Purge("tx"))
             await other.publish("", "tx", b"in")
@@ -174,11 +174,11 @@ def test_a_transaction_and_its_rollback(loop: Loop, broker: BrokerJ) -> None:
     loop.run(main)
 
 
-def test_a_distributed_transaction_is_recovered_by_another_connection(loop: Loop, broker: BrokerJ) -> None:
+def test_a_distributed_transaction_is_recovered_by_another_connection(loop: Loop, broker_j: BrokerJ) -> None:
     branch = xid(7, type(loop).__name__.encode(), b"branch")
 
     async def prepare() -> None:
-        async with loop.connect(broker.url) as connection, connection.session() as session:
+        async with loop.connect(broker_j.url) as connection, connection.session() as session:
             await session.say(queue.Declare("dtx", durable=True))
             await session.say(queue.Purge("dtx"))
             async with session.branch(branch):
@@ -186,7 +186,7 @@ def test_a_distributed_transaction_is_recovered_by_another_connection(loop: Loop
             assert await session.prepare(branch) == XaStatus.XA_OK
 
     async def recover() -> None:
-        async with loop.connect(broker.url) as connection, connection.session() as session:
+        async with loop.connect(broker_j.url) as connection, connection.session() as session:
             assert branch in await session.recover()
             assert await scenarios.depth(session, "dtx") == 0
             await session.commit(branch)
@@ -198,7 +198,7 @@ def test_a_distributed_transaction_is_recovered_by_another_connection(loop: Loop
     loop.run(recover)
 
 
-def test_a_thousand_sessions_over_many_connections(broker: BrokerJ) -> None:
+def test_a_thousand_sessions_over_many_connections(broker_j: BrokerJ) -> None:
     """Each publishes and takes one message; with the loop that is quickest at that."""
     loop = AsyncioLoop()
 
@@ -216,7 +216,7 @@ def test_a_thousand_sessions_over_many_connections(broker: BrokerJ) -> None:
                 await loop.sleep(0.05)
 
     async def many(first: int) -> None:
-        async with loop.connect(broker.url, close_timeout=60.0) as connection:
+        async with loop.connect(broker_j.url, close_timeout=60.0) as connection:
             await asyncio.gather(*[one(connection, number) for number in range(first, first + 40)])
 
     async def main() -> None:
@@ -227,12 +227,12 @@ def test_a_thousand_sessions_over_many_connections(broker: BrokerJ) -> None:
     assert len(arrived) == 1000
 
 
-def test_a_killed_broker_is_told_and_the_next_host_takes_over(loop: Loop, broker: BrokerJ) -> None:
+def test_a_killed_broker_is_told_and_the_next_host_takes_over(loop: Loop, broker_j: BrokerJ) -> None:
     """What was in doubt is told, and the work goes on at the other host."""
     policy = RetryPolicy(attempts=10, first=0.05, jitter=0.0, give_up=20.0)
 
     async def main(dying: BrokerJ) -> None:
-        url = f"amqp://guest:guest@127.0.0.1:{dying.port},127.0.0.1:{broker.port}/default"
+        url = f"amqp://guest:guest@127.0.0.1:{dying.port},127.0.0.1:{broker_j.port}/default"
         async with (
             loop.connect(url, retry=policy) as connection,
             connection.session() as session,
@@ -259,5 +259,5 @@ def test_a_killed_broker_is_told_and_the_next_host_takes_over(loop: Loop, broker
                 assert ticket.done
                 ticket.heard = True
 
-    with BrokerJ(CACHE) as dying:
+    with BrokerJ(CACHE / "broker_j") as dying:
         loop.run(lambda: main(dying))

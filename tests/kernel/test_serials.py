@@ -16,6 +16,7 @@ from amqp_sansio.kernel.serials import (
     TOP,
     MutableRangeSet,
     RangeSet,
+    between,
     pick,
     serial_add,
     serial_diff,
@@ -204,3 +205,36 @@ def test_what_is_missing_is_what_a_plain_set_would_miss(held: frozenset[int], as
     """The ids asked for that a mutable set has not are those of the difference."""
     assert naive(MutableRangeSet(made(held)).missing(made(asked))) == asked - held
     assert MutableRangeSet(made(held)).missing(made(asked)) == made(asked) - made(held)
+
+
+@given(models, models)
+def test_what_is_taken_away_is_told(some: frozenset[int], others: frozenset[int]) -> None:
+    """`take` leaves what `discard` leaves, and tells what of the ids was there."""
+    mine, ids = made(some), made(others)
+    taking, discarding = MutableRangeSet(mine), MutableRangeSet(mine)
+    discarding.discard(ids)
+    assert taking.take(ids) == mine & ids
+    assert taking.freeze() == discarding.freeze()
+
+
+@given(near, near, near, near)
+def test_the_lowest_are_taken_away(low: int, high: int, first: int, last: int) -> None:
+    """What holds for any sets holds for one range and another."""
+    mine = RangeSet([(100 + min(low, high), 100 + max(low, high))])
+    ids = RangeSet([(100 + min(first, last), 100 + max(first, last))])
+    taking = MutableRangeSet(mine)
+    assert taking.take(ids) == mine & ids
+    assert taking.freeze() == mine - ids
+
+
+@given(models, numbers, numbers)
+def test_between_is_an_intersection(some: frozenset[int], low: int, high: int) -> None:
+    """`between` is the intersection with one span, and a span is the set of that range."""
+    ids = made(some)
+    assert RangeSet.span(low, high) == RangeSet([(low, high)])
+    assert between(ids, low, high) == ids & RangeSet([(low, high)])
+
+
+def test_a_span_is_made_of_serial_numbers() -> None:
+    with pytest.raises(ValueError, match="is not a serial number"):
+        RangeSet.span(0, MODULUS)

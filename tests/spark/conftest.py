@@ -26,7 +26,7 @@ class _LeftOut(pytest.Module):
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
     """Where the extra is not installed, its tests are left out: there is nothing to test with."""
-    if module_path.parent == Path(__file__).parent and module_path.name not in WITHOUT_THE_EXTRA and missing():
+    if Path(__file__).parent in module_path.parents and module_path.name not in WITHOUT_THE_EXTRA and missing():
         left_out: pytest.Module = _LeftOut.from_parent(parent, path=module_path)
         return left_out
     return None

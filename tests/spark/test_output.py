@@ -52,6 +52,7 @@ def test_a_batch_that_is_done_again_takes_its_own_place(tmp_path: Path) -> None:
     first(frame(3), 0)
     first(frame(4), 1)
     assert rows(place) == [3, 4]
+    assert first.last == 1
     Output(place)(frame(5), 1)
     assert rows(place) == [3, 5]
 

@@ -1,183 +1,21 @@
-"""Strategies of values, controls, commands and structs, made from the same tables as the generated code."""
+"""Strategies of values, controls, commands and structs: those that the library gives to everybody."""
 
-from __future__ import annotations
+from amqp_sansio.testing.strategies.things import BY_NAME, CODED, COMMANDS, CONTROLS, classes, structs, things
+from amqp_sansio.testing.strategies.values import (
+    LATIN_TEXT,
+    TEXT,
+    U8,
+    U16,
+    U32,
+    U64,
+    maps,
+    range_sets,
+    scalars,
+    signed,
+    values,
+)
 
-import uuid
-from decimal import Decimal
-from typing import Any, TypeVar
-
-from hypothesis import strategies as st
-
-from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.spec import values as v
-from amqp_sansio.spec.base import Command, Control, Struct
-from amqp_sansio.spec.values import Value
-from amqp_sansio.wire.layouts.fields import FIELDS
-from amqp_sansio.wire.scalars import LATIN
-
-U8, U16, U32, U64 = (st.integers(0, (1 << bits) - 1) for bits in (8, 16, 32, 64))
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-LATIN_TEXT = st.binary(max_size=40).map(lambda octets: octets.decode(LATIN))
-
-
-def signed(bits: int) -> st.SearchStrategy[int]:
-    """Two's complement numbers."""
-    return st.integers(-(1 << bits - 1), (1 << bits - 1) - 1)
-
-
-def _decimals(bits: int) -> st.SearchStrategy[Decimal]:
-    return st.builds(lambda m, s: Decimal((int(m < 0), tuple(map(int, str(abs(m)))), -s)), signed(bits), U8)
-
-
-def scalars() -> st.SearchStrategy[Value]:
-    """A value of any type that holds no others, native or typed."""
-    fixed: list[st.SearchStrategy[Value]] = [
-        st.binary(min_size=len_, max_size=len_).map(kind)
-        for kind, len_ in [
-            (v.Bin8, 1),
-            (v.Bin16, 2),
-            (v.Bin32, 4),
-            (v.Bin64, 8),
-            (v.Bin128, 16),
-            (v.Bin256, 32),
-            (v.Bin512, 64),
-            (v.Bin1024, 128),
-            (v.Bin40, 5),
-            (v.Bin72, 9),
-        ]
-    ]
-    return st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(2, 255).map(v.Boolean),
-        signed(64),
-        st.integers(1 << 63, (1 << 64) - 1),
-        signed(8).map(v.Int8),
-        U8.map(v.Uint8),
-        signed(16).map(v.Int16),
-        U16.map(v.Uint16),
-        signed(32).map(v.Int32),
-        U32.map(v.Uint32),
-        U64.map(v.Uint64),
-        signed(64).map(v.Datetime),
-        st.just(v.Bit()),
-        st.floats(allow_nan=False),
-        st.floats(width=32, allow_nan=False).map(v.Float),
-        _decimals(64),
-        _decimals(32).map(v.Dec32),
-        TEXT,
-        TEXT.map(v.Str8),
-        LATIN_TEXT.map(v.Str8Latin),
-        LATIN_TEXT.map(v.Str16Latin),
-        TEXT.map(v.Str8Utf16),
-        TEXT.map(v.Str16Utf16),
-        st.binary(min_size=1, max_size=1).map(lambda octet: v.Char(octet.decode(LATIN))),
-        st.characters(exclude_categories=["Cs"]).map(v.CharUtf32),
-        st.binary(max_size=40),
-        st.binary(max_size=40).map(v.Vbin8),
-        st.binary(max_size=40).map(v.Vbin32),
-        st.uuids().map(lambda u: uuid.UUID(int=u.int)),
-        st.builds(v.OpaqueValue, st.sampled_from([0x87, 0x9F, 0xA1]), st.binary(max_size=20)),
-        st.builds(v.OpaqueValue, st.just(0x2F), st.binary(min_size=4, max_size=4)),
-        *fixed,
-    )
-
-
-def values() -> st.SearchStrategy[Value]:
-    """A value of any type."""
-    return st.recursive(
-        st.one_of(scalars(), structs(st.none())),
-        lambda inner: st.one_of(
-            maps(inner),
-            st.lists(inner, max_size=4).map(v.List),
-            st.lists(TEXT.map(v.Str8), max_size=4).map(lambda items: v.Array(0x85, items)),
-            st.lists(maps(inner), max_size=3).map(lambda items: v.Array(0xA8, items)),
-            st.lists(structs(inner), max_size=2).map(lambda items: v.Array(0xAB, items)),
-            st.sampled_from([v.NullMap(), v.NullList(), v.NullArray(), v.NullStruct()]),
-        ),
-        max_leaves=6,
-    )
-
-
-def maps(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[v.Map]:
-    """Maps of what `inner` gives."""
-    return st.dictionaries(TEXT, inner, max_size=4).map(v.Map)
-
-
-def range_sets() -> st.SearchStrategy[RangeSet]:
-    """Sets that span less than half the circle, around any origin."""
-    gaps = st.lists(st.tuples(st.integers(2, 1000), st.integers(0, 1000)), max_size=6)
-
-    def build(origin: int, steps: list[tuple[int, int]]) -> RangeSet:
-        ranges = []
-        for gap, width in steps:
-            low = (origin + gap) & 0xFFFFFFFF
-            high = (low + width) & 0xFFFFFFFF
-            ranges.append((low, high))
-            origin = high
-        return RangeSet(ranges)
-
-    return st.builds(build, U32, gaps)
-
-
-_TEXTS = st.lists(TEXT, max_size=4).map(tuple)
-_FIELDS: dict[str, st.SearchStrategy[Any]] = {
-    "uint8": U8,
-    "uint16": U16,
-    "uint32": U32,
-    "uint64": U64,
-    "sequence-no": U32,
-    "datetime": signed(64),
-    "str8": TEXT,
-    "str16": st.one_of(TEXT, st.integers(256, 300).map(lambda n: "x" * n)),
-    "vbin8": st.binary(max_size=255),
-    "vbin16": st.one_of(st.binary(max_size=40), st.integers(256, 300).map(bytes)),
-    "vbin32": st.binary(max_size=300),
-    "uuid": st.uuids().map(lambda u: uuid.UUID(int=u.int)),
-    "sequence-set": range_sets(),
-    "texts": st.one_of(_TEXTS, st.builds(v.TextArray, st.sampled_from([0x84, 0x85, 0x90]), st.just(("a", "b")))),
-    "fragments": st.sampled_from([v.Array(0xF0), v.NullArray(), v.RawArray(0x22, b"\x22\0\0\0\x01abcd")]),
-}
-
-
-def things(kind: type[Any], inner: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[Any]:
-    """Controls, commands or structs of a class, each field there or not."""
-    parts: list[st.SearchStrategy[Any]] = []
-    for _, wire in FIELDS[kind]:
-        if wire == "bit":
-            parts.append(st.booleans())
-            continue
-        if wire == "map":
-            strategy: st.SearchStrategy[Any] = maps(inner if inner is not None else scalars())
-        elif wire == "array":
-            strategy = st.lists(U32.map(v.Uint32), max_size=3).map(lambda items: v.Array(0x22, items))
-        elif wire == "struct32":
-            strategy = structs(st.none())
-        elif "." in wire:
-            strategy = things(BY_NAME[wire])
-        else:
-            strategy = _FIELDS[wire]
-        parts.append(st.none() | strategy)
-    return st.builds(kind, *parts)
-
-
-BY_NAME: dict[str, type[Any]] = {
-    getattr(kind, "NAME" if issubclass(kind, Struct) else "VERB"): kind for kind in FIELDS if kind.__name__ != "CommandFragment"
-}
-_T = TypeVar("_T")
-
-
-def classes(base: type[_T]) -> list[type[_T]]:
-    """All classes of the vocabulary below `base`."""
-    return [kind for kind in BY_NAME.values() if issubclass(kind, base)]
-
-
-CODED = [kind for kind in classes(Struct) if kind.__name__ != "ReplyTo"]
-CONTROLS = classes(Control)
-COMMANDS = classes(Command)
-
-
-def structs(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Struct]:
-    """Coded structs, known and unknown."""
-    known = st.one_of([st.deferred(lambda kind=kind: things(kind, inner)) for kind in CODED])  # type: ignore[misc]
-    return st.one_of(known, st.builds(v.UnknownStruct, st.integers(0x70, 0x7F), U8, st.binary(max_size=20)))
+__all__ = [
+    "BY_NAME", "CODED", "COMMANDS", "CONTROLS", "LATIN_TEXT", "TEXT", "U8", "U16", "U32", "U64",
+    "classes", "maps", "range_sets", "scalars", "signed", "structs", "things", "values",
+]  # fmt: skip

@@ -12,13 +12,21 @@ from amqp_sansio.wire.resync import find_frame, plausible_header
 HEARTBEAT = frame_control(0, bytes.fromhex("010a0000"))
 SYNC = frame_command(1, bytes.fromhex("030101000000"))[0]
 BODY = frame_command(1, b"", None, b"body")[1]
+GOES_ON = b"\x00\x03\x00\x10\x00\x01\x00\x01\x00\x00\x00\x00body"
 
 
-@pytest.mark.parametrize("torn", [b"", b"\x0f", SYNC[1:], HEARTBEAT[3:], b"\x0f\0\0\x10" * 5, BODY, BODY[:5]])
-def test_the_first_control_or_command_with_a_frame_behind_it(torn: bytes) -> None:
+@pytest.mark.parametrize("torn", [b"", b"\x0f", SYNC[1:], HEARTBEAT[3:], b"\x0f\0\0\x10" * 5, BODY[1:], BODY[:5]])
+def test_the_first_frame_with_a_frame_behind_it(torn: bytes) -> None:
     octets = torn + SYNC + BODY
     assert find_frame(octets, 0, 65535, False) == (len(torn), 0)
-    assert find_frame(octets, len(torn) + 1, 65535, True) == (len(octets), 16)
+    assert find_frame(octets, len(torn) + len(SYNC) + 1, 65535, True) == (len(octets), 16)
+
+
+@pytest.mark.parametrize("torn", [b"", b"\x01", GOES_ON[1:], b"\x00\x03\x00\x00" * 9])
+@pytest.mark.parametrize("behind", [SYNC, BODY, GOES_ON])
+def test_a_body_that_goes_on_is_found(torn: bytes, behind: bytes) -> None:
+    """In the middle of a large message the next frame is one of its body: reading goes on there, not behind the message."""
+    assert find_frame(torn + GOES_ON + behind, 0, 65535, False) == (len(torn), 0)
 
 
 def test_too_few_octets_to_tell() -> None:
@@ -29,7 +37,7 @@ def test_too_few_octets_to_tell() -> None:
 
 
 def test_a_frame_larger_than_possible_is_none() -> None:
-    octets = SYNC + BODY
+    octets = SYNC + HEARTBEAT + b"xyz"
     assert find_frame(octets, 0, len(SYNC) - 1, True) == (len(octets), 16)
 
 

@@ -1,8 +1,9 @@
 """`make soak`: the long forms of what `make test` runs small, bounded in time, resumable.
 
 Each round takes the next seed and runs the property tests with the profile `soak`, the fuzzer, the pipeline (all combinations
-of how its work can be cut, and a stream that is killed twenty times), and `serve`: killed a hundred times, on a disk that is
-full, with a gigabyte of messages of all sizes and a thousand connections.  The number of rounds done is kept in
+of how its work can be cut, and a stream that is killed twenty times), and `serve`: 200 faults (connections cut, and silent,
+processes killed, disks full: fifty each), a gigabyte of messages of all sizes and a thousand connections; and the live source
+and sink of Spark: a hundred crashes of each and of the broker, twenty kills of the JVM.  The number of rounds done is kept in
 out/soak.json, so that a run that was stopped goes on with the next seed.
 """
 
@@ -47,8 +48,10 @@ def main() -> int:
         fuzz = (sys.executable, "-m", "fuzz", "--seconds", str(int(min(left, 300.0)) + 1), "--seed", str(seed))
         pipeline = (sys.executable, "-m", "pytest", "tests/spark", "-k", "how_the_work_is_cut or killed_and_started_again")
         environment["AMQP_SEED"] = str(seed)
-        serving = (sys.executable, "-m", "pytest", "-v", "tests/cli/test_faults.py", "tests/cli/test_load.py")
-        for command in (properties, fuzz, pipeline, serving):
+        names = [f"tests/cli/test_{each}.py" for each in ("cuts", "faults", "load")]
+        serving = (sys.executable, "-m", "pytest", "-v", "-rP", *names)
+        live = (sys.executable, "-m", "pytest", "-v", "tests/spark/live/test_crashes.py", "tests/spark/live/test_kills.py")
+        for command in (properties, fuzz, pipeline, serving, live):
             failed = failed or subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0
         if not failed:
             STATE.parent.mkdir(exist_ok=True)

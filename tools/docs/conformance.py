@@ -1,8 +1,7 @@
 """Where each named rule and exception of the specification is tested, or why it is not: read from the tests themselves.
 
 A test says so with `@pytest.mark.rule("connection.start-ok.mechanism.validity")`, anywhere under tests/.  What has no test
-stands with one line in `not_ours.toml` (nothing that this library could keep or break) or `not_yet.toml` (a later issue), both
-in tests/conformance/rules/.
+stands with one line in tests/conformance/rules/not_ours.toml: nothing that this library could keep or break.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ class Conformance:
 
     tested: Mapping[str, tuple[Carrier, ...]]
     not_ours: Mapping[str, str]
-    not_yet: Mapping[str, str]
     wrong: tuple[str, ...]
     """Marks that carry nothing: one sentence for each."""
 
@@ -93,32 +91,21 @@ def gather(tests: Path = TESTS) -> Conformance:
             else:
                 for rule in found.paths:
                     tested[rule] = (*tested.get(rule, ()), found)
-    rules = tests / "conformance" / "rules"
-    return Conformance(tested, _reasons(rules / "not_ours.toml"), _reasons(rules / "not_yet.toml"), tuple(wrong))
+    return Conformance(tested, _reasons(tests / "conformance" / "rules" / "not_ours.toml"), tuple(wrong))
 
 
 def problems(known: Conformance, paths: Iterable[str]) -> list[str]:
-    """What is wrong with it: a sentence for each path that has not exactly one of test, reason and issue, or is no rule."""
+    """What is wrong with it: a sentence for each path that has not exactly one of test and reason, or is no rule."""
     every = dict.fromkeys(paths)
     found = list(known.wrong)
     for rule in every:
-        places = [
-            name
-            for name, there in (
-                ("a test", rule in known.tested),
-                ("a line in not_ours.toml", rule in known.not_ours),
-                ("a line in not_yet.toml", rule in known.not_yet),
-            )
-            if there
-        ]
-        if not places:
+        if rule in known.tested and rule in known.not_ours:
+            found.append(f"{rule} has a test and a line in not_ours.toml")
+        elif rule not in known.tested and rule not in known.not_ours:
             found.append(f"{rule} has neither a test nor a line")
-        elif len(places) > 1:
-            found.append(f"{rule} has {' and '.join(places)}")
     for rule, carriers in known.tested.items():
         if rule not in every:
             found += [f"{each.file}:{each.at}: {each.test} carries {rule}, which is no rule" for each in carriers]
-    for name, lines in (("not_ours.toml", known.not_ours), ("not_yet.toml", known.not_yet)):
-        found += [f"{name}: {rule} is no rule" for rule in lines if rule not in every]
-        found += [f"{name}: {rule} has no reason" for rule, reason in lines.items() if not reason.strip()]
+    found += [f"not_ours.toml: {rule} is no rule" for rule in known.not_ours if rule not in every]
+    found += [f"not_ours.toml: {rule} has no reason" for rule, reason in known.not_ours.items() if not reason.strip()]
     return found

@@ -1,13 +1,12 @@
 """Apache Qpid Broker-J with AMQP 0-10, from its Maven artifacts: started on free ports of loopback, stopped by its process id.
 
-with BrokerJ(folder) as broker: broker.url, broker.anonymous_url, broker.tls_url
+with BrokerJ(folder) as broker: broker.url, broker.scram_url, broker.anonymous_url, broker.tls_url
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -18,13 +17,11 @@ from typing import Final, Self
 
 import trustme
 
-POM: Final = Path(__file__).with_name("broker-j.xml")
+from tools.interop.maven import NotAvailable, fetch, java
+
+POM: Final = Path(__file__).with_name("broker_j.xml")
 START_SECONDS: Final = 60.0
 """How long it may take until it is ready."""
-
-
-class NotAvailable(Exception):
-    """What the peer needs cannot be had here: nothing was tested."""
 
 
 class BrokerJ:
@@ -32,14 +29,14 @@ class BrokerJ:
 
     def __init__(self, folder: Path) -> None:
         self.folder: Final = folder
-        self.port, self.anonymous_port, self.tls_port = free_ports(3)
+        self.port, self.anonymous_port, self.tls_port, self.scram_port = free_ports(4)
         self.authority: Final = trustme.CA()
         """Who signed its certificate."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        """Where guest comes in with a password."""
+        """Where guest comes in with a password, by PLAIN, CRAM-MD5 or SCRAM."""
         return f"amqp://guest:guest@127.0.0.1:{self.port}/default"
 
     @property
@@ -53,13 +50,18 @@ class BrokerJ:
         return f"amqps://guest:guest@localhost:{self.tls_port}/default"
 
     @property
+    def scram_url(self) -> str:
+        """Where guest comes in by SCRAM-SHA-256 alone: no password goes over the wire."""
+        return f"amqp://guest:guest@127.0.0.1:{self.scram_port}/default"
+
+    @property
     def pid(self) -> int:
         """Its process."""
         assert self._process is not None
         return self._process.pid
 
     def __enter__(self) -> Self:
-        libraries = fetch(self.folder)
+        libraries = fetch(POM, self.folder)
         work = self.folder / f"run-{os.getpid()}-{self.port}"
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
@@ -121,10 +123,13 @@ class BrokerJ:
             "authenticationproviders": [
                 {"name": "anonymous", "type": "Anonymous"},
                 {"name": "plain", "type": "Plain", "secureOnlyMechanisms": "[]", "users": users},
+                {"name": "scram", "type": "SCRAM-SHA-256", "secureOnlyMechanisms": "[]", "disabledMechanisms": '["PLAIN"]',
+                 "users": users},
             ],
             "ports": [
                 port("amqp", self.port, "plain"),
                 port("anonymous", self.anonymous_port, "anonymous"),
+                port("scram", self.scram_port, "scram"),
                 port("tls", self.tls_port, "plain", transports=["SSL"], keyStore="keys"),
             ],
             "virtualhostnodes": [{
@@ -132,40 +137,6 @@ class BrokerJ:
                 "virtualHostInitialConfiguration": json.dumps({"type": "Memory", "nodes": []}),
             }],
         }  # fmt: skip
-
-
-def java() -> str:
-    """A Java of 17 or later, by JAVA_HOME or on the path."""
-    home = os.environ.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if found is None or not Path(found).is_file():
-        raise NotAvailable("Broker-J needs Java 17 or later: there is no java here")
-    told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr
-    version = re.search(r'version "(\d+)', told)
-    if version is None or int(version[1]) < 17:
-        raise NotAvailable(f"Broker-J needs Java 17 or later, not {told.splitlines()[0] if told else 'this one'}")
-    return found
-
-
-def fetch(folder: Path) -> Path:
-    """The jars of the broker, fetched by Maven once."""
-    libraries = folder / "lib"
-    stamp = folder / "fetched"
-    if stamp.is_file() and stamp.read_text() == POM.read_text():
-        return libraries
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise NotAvailable("Broker-J is fetched by Maven: there is no mvn here")
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(POM, folder / "pom.xml")
-    done = subprocess.run(
-        [maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        raise NotAvailable(f"Maven could not fetch Broker-J: {(done.stdout + done.stderr)[-1500:]}")
-    stamp.write_text(POM.read_text())
-    return libraries
 
 
 def free_ports(many: int) -> list[int]:

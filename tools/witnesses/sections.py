@@ -216,7 +216,8 @@ ALONE: Final = {
     "execution": "any command in any order; an exception is the last one. The engine's streams of commands follow it.",
     "exchange": "any command of the client in any order.",
     "queue": "any command of the client in any order.",
-    "message: subscription": "credit is arithmetic (`engine.credit`); the grammar says only whether there may be any.",
+    "message: subscription": "credit is arithmetic (`engine.credit`), and the grammar says only whether there may be any: it "
+    "is spoken to an observer.",
     "session: life of a command id": "sets of ids are arithmetic (`engine.outbound`, `engine.inbound`).",
     "assembly": "`wire.segments` is no table: a reader is given every frame in every state. It differs in this: that a segment "
     "is the last one, though it does not say so, is told by what comes behind it (a body) or at its last frame (a command "

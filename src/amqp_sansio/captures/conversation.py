@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from amqp_sansio.captures.marks import MOST_MARKS, Marks
 from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.spec.connection import TuneOk
@@ -15,10 +16,6 @@ SERVER: Final = "S"
 
 PRELUDE_OCTETS: Final = 4096
 """Octets of a direction kept until it is known whether the connection speaks AMQP."""
-MARKS: Final = 64
-"""Packets per direction of which the place in the stream is remembered, even if nothing that began in them is under way."""
-MOST_MARKS: Final = 4096
-"""Packets per direction that something under way may have come in; beyond it older ones are thinned out."""
 
 _NAME: Final = b"AMQP"
 _HEADER_OCTETS: Final = 8
@@ -39,6 +36,9 @@ class Witness(Protocol):
         """Where the earliest thing under way ends so far: nothing told later ends before it; None when nothing is."""
 
 
+Many: TypeAlias = Callable[["Conversation", Witness], bool]
+"""Takes many things at once from a witness that has events; False: they are to be taken one by one."""
+
 MakeWitness: TypeAlias = Callable[[bool], Witness]
 """Makes an observer; the argument tells that the conversation is heard from its middle."""
 
@@ -57,56 +57,6 @@ class Heard(NamedTuple):
     end: int
 
 
-class Marks:
-    """Where in a stream each packet's octets end."""
-
-    __slots__ = ("_near", "ends", "packets", "room", "times")
-
-    def __init__(self) -> None:
-        self.ends: list[int] = []
-        self.packets: list[int] = []
-        self.times: list[int] = []
-        self._near = (0, 0, 0, 0)
-        """What was asked for last: from, to, packet, time."""
-        self.room = MARKS
-        """So many marks are kept without looking whether they may still be asked for."""
-
-    def add(self, end: int, packet: int, time: int) -> None:
-        """The next packet's octets end there."""
-        if self.packets and packet < self.packets[-1]:  # it waited for an earlier octet that was captured later
-            packet, time = self.packets[-1], self.times[-1]
-        self.ends.append(end)
-        self.packets.append(packet)
-        self.times.append(time)
-
-    def forget(self) -> None:
-        """Nothing will be asked for before the last octet."""
-        del self.ends[:-1], self.packets[:-1], self.times[:-1]
-        self.room = MARKS
-
-    def thin(self) -> None:
-        """All of them may be asked for: makes room, and when there is none left, of the older half every other mark goes; what
-        it covered counts to the packet after it."""
-        if len(self.ends) < 2 * MOST_MARKS:
-            self.room = min(2 * len(self.ends), 2 * MOST_MARKS - 1)
-            return
-        self._near = (0, 0, 0, 0)
-        for column in (self.ends, self.packets, self.times):
-            del column[0:MOST_MARKS:2]
-
-    def at(self, end: int) -> tuple[int, int]:
-        """The packet that brought the octet before `end`, and its time."""
-        low, high, packet, time = self._near
-        if low < end <= high:
-            return packet, time
-        ends = self.ends
-        index = min(bisect_left(ends, end), len(ends) - 1)
-        if index < 0:
-            return 0, 0
-        self._near = ends[index - 1] if index else 0, ends[index], self.packets[index], self.times[index]
-        return self.packets[index], self.times[index]
-
-
 class Conversation:
     """Listens to a TCP connection as its sink; once it speaks AMQP, an observer hears it and `tell` everything heard.
 
@@ -117,6 +67,7 @@ class Conversation:
     def __init__(self, make: MakeWitness, tell: Callable[[Conversation, Heard], None]) -> None:
         self._make: Final = make
         self._tell: Final = tell
+        self.many: Many | None = None
         self._witness: Witness | None = None
         self.foreign = False
         """It does not speak AMQP; nothing is kept."""
@@ -163,6 +114,10 @@ class Conversation:
     def time_of(self, speaker: Speaker, end: int) -> int:
         """When the octet before `end` of a speaker's stream was captured; of what is long past, a little later."""
         return self._marks[self.client if speaker == CLIENT else 1 - self.client].at(end)[1]
+
+    def marks(self, speaker: Speaker) -> Marks:
+        """Where in a speaker's stream each packet's octets end."""
+        return self._marks[self.client if speaker == CLIENT else 1 - self.client]
 
     def frames(self, speaker: Speaker) -> int:
         """Frames of a speaker so far."""
@@ -261,10 +216,12 @@ class Conversation:
             if not head.startswith(_NAME):
                 continue
             if self.server is None:
-                # Nobody saw the SYN: who sent the header first is the client, unless it goes on as only a server does.
+                # Nobody saw the SYN: who sent the header first is the client, unless it goes on as only a server does, or
+                # comes behind what the other side said: a server waits to be spoken to.
                 if not (final or heads[1 - side] or len(head) >= _START_AT + 2 or self._ended[side]):
                     return
-                self.client = 1 - side if head[_START_AT : _START_AT + 2] == _START else side
+                answers = head[_START_AT : _START_AT + 2] == _START or self._prelude[0][0] != side
+                self.client = 1 - side if answers else side
             self.listen()
             return
         if final:
@@ -319,6 +276,37 @@ class Conversation:
         if len(marks.ends) > marks.room:
             self._tidy(side)
 
+    # Many packets at once.
+
+    def room(self, side: int) -> int:
+        """How many packets of a side may come at once; 0: they have to come one by one."""
+        if self._witness is None or self._over or self._ended[side] or self._silent[0] or self._silent[1]:
+            return 0
+        return 2 * MOST_MARKS - 1 - len(self._marks[side].ends)
+
+    def patience(self) -> tuple[int, int, int]:
+        """Nanoseconds of silence of a side of which something would be said (0: never), and since when each was silent."""
+        return 0 if self._closing else 2 * self._beat, self._last[0], self._last[1]
+
+    def several(self, side: int, octets: bytes, sizes: Sequence[int], packets: list[int], times: list[int]) -> None:
+        """The next octets of a side as `data` would hear them packet by packet: no more than `room`, and none after silence."""
+        witness = self._witness
+        assert witness is not None
+        self.packet, self.time = packets[-1], times[-1]
+        self._last[side] = times[-1]
+        marks = self._marks[side]
+        at = self._offsets[side]
+        marks.ends += [at + size for size in accumulate(sizes)]
+        marks.packets += packets
+        marks.times += times
+        self._offsets[side] = at + len(octets)
+        self.octets[side] += len(octets)
+        witness.receive_data(self._name(side), octets)
+        self._drain()
+        self._last[side] = max(self._last[side], times[-1])
+        if len(marks.ends) > marks.room:
+            self._tidy(side)
+
     def tidy(self) -> None:
         """Drops what nothing will be asked for any more."""
         if self._witness is not None:
@@ -344,7 +332,13 @@ class Conversation:
         """Tell what there is to tell.  `ending`: notes are about the end of the stream, not about its last octet."""
         witness = self._witness
         assert witness is not None
-        while (event := witness.next_event()) is not None:
+        many = self.many
+        while True:
+            if many is not None and many(self, witness):
+                continue
+            event = witness.next_event()
+            if event is None:
+                break
             speaker, start, end, said = event
             packet, time = self._marks[self.client if speaker == CLIENT else 1 - self.client].at(end)
             if not packet or (ending and isinstance(said, Note)):

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from ipaddress import IPv6Address
 from typing import Final, NamedTuple, TypeAlias
 
-from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness
+from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, Many
 from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
 from amqp_sansio.captures.link import LINKS, unknown_link
 from amqp_sansio.captures.packet import Packet, Warn
@@ -95,6 +95,8 @@ class Listener:
         self._tell: Final = tell
         self.hears: Final = self._heard
         """Takes what conversations tell."""
+        self.many: Many | None = None
+        """Takes many things at once from the witness of a conversation, if it can."""
         self.floors = True
         """Whether somebody will ask for `floor`."""
         self._say_ended: Final = ended
@@ -219,6 +221,25 @@ class Listener:
         self._waiting += talk.waiting - before
         self._after(talk)
 
+    @property
+    def talking(self) -> Talk:
+        """The connection that is heard at the moment."""
+        assert self._talking is not None
+        return self._talking
+
+    def steady(self, key: Key) -> Talk | None:
+        """The conversation on these ports, if it simply goes on: nothing waits, nothing ends."""
+        talk = self._talks.get(key)
+        if talk is None or self._reset or not talk.steady:
+            return None
+        self._talking = talk
+        return talk
+
+    def skip(self, count: int, packet: int, time: int) -> None:
+        """So many packets were heard otherwise; that was the last one."""
+        self._packet, self._time = packet, time
+        self._count += count
+
     def linger(self) -> None:
         """Ends connections that were reset some packets ago."""
         while self._reset and self._reset[0][0] < self._count:
@@ -233,6 +254,7 @@ class Listener:
         elif flags & RST:
             return None
         conversation = Conversation(self.make, self.hears)
+        conversation.many = self.many
         begun = self._packet, self._time
         talk = Talk(conversation, key, self._number(key, bool(flags & SYN or past)), begun)
         if not flags & SYN:

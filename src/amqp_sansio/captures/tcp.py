@@ -89,6 +89,11 @@ class Direction:
         return self.position + (away - (1 << 32) if away >> 31 else away)
 
     @property
+    def plain(self) -> bool:
+        """Nothing waits, nothing is missing, it has not ended."""
+        return self.known and not self.pieces and self.fin is None and self.since is None and self.acked <= self.position
+
+    @property
     def at_fin(self) -> bool:
         """Everything was handed out but the FIN."""
         return self.fin == self.position and not self.ended
@@ -163,6 +168,22 @@ class Flow:
     def waiting(self) -> int:
         """What the segments that wait cost, in octets."""
         return self.sides[0].waiting + self.sides[1].waiting
+
+    @property
+    def steady(self) -> bool:
+        """Whether both sides are known and nothing waits: segments that come in their order are handed out at once."""
+        if self.closed or self.reset_by is not None:
+            return False
+        first, second = self.sides
+        return first.plain and second.plain
+
+    def skip(self, count: int, octets: tuple[int, int], packet: int, time: int) -> None:
+        """So many segments came in their order, with so many octets of each side, and were heard otherwise."""
+        self.segments += count
+        self.payload += octets[0] + octets[1]
+        self.packet, self._time = packet, time
+        self.sides[0].position += octets[0]
+        self.sides[1].position += octets[1]
 
     def hear(
         self, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int, packet: int, time: int

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 from amqp_sansio.conversation.address import Address, AddressError, Endpoint, known_hosts
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, cause_of, reason_of
-from amqp_sansio.events import Origin
+from amqp_sansio.conversation.greeting import of_text, when_ended, when_silent
+from amqp_sansio.events import ConnectionClosed, Origin
 
 REDIRECTS: Final = 5
 """Redirects in a row that are followed."""
@@ -55,8 +56,8 @@ class Attempts:
         opened = client.connections > self._seen
         closed = client.closed
         cause = reason_of(error) if error is not None else cause_of(closed) if closed is not None else "it was lost"
-        if not opened and closed is not None and closed.origin == Origin.EOF and error is None:
-            cause = "the other side ended the connection before it was open, and did not say why"
+        if not opened:
+            cause = self._not_opened(cause, closed, error)
         if opened:
             self._failures = []
         self._failures.append((str(self._at), cause))
@@ -75,6 +76,17 @@ class Attempts:
             return None
         self._waiting = self._known()
         return self._try(self._waiting.pop(0), delay)
+
+    def _not_opened(self, cause: str, closed: ConnectionClosed | None, error: Exception | None) -> str:
+        """What the other side said belongs to the sentence about why there is no connection."""
+        said = self.client.said
+        if isinstance(error, TimeoutError):
+            return f"{cause}: {when_silent(said)}"
+        if error is not None or closed is None:
+            return cause
+        if closed.origin == Origin.EOF:
+            return when_ended(said, self._at.tls)
+        return cause + of_text(said)
 
     def _failed(self) -> ConnectFailed:
         """What was tried in a row, and what became of it."""

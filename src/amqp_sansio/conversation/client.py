@@ -12,6 +12,7 @@ from typing import Final
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.errors import ConnectionLost
+from amqp_sansio.conversation.greeting import KEPT
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
@@ -19,12 +20,14 @@ from amqp_sansio.engine.carrier import name_of
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.errors import AmqpError, ConnectionClosedError, LocalProtocolError
 from amqp_sansio.events import (
+    CommandsCompleted,
     ConnectionClosed,
     ConnectionOpened,
     ConnectionRedirected,
     Event,
     SessionAttached,
     SessionDetached,
+    TransferReceived,
 )
 
 
@@ -63,6 +66,8 @@ class Client:
         """What the last open connection told about other hosts."""
         self.connections = 0
         """How many were open so far."""
+        self.said = b""
+        """How the other side began on the present connection, as long as it is not open."""
         self._machine: ClientConnection | None = None
         self._owing: Final[dict[Talk, None]] = {}
         self._numbers = 0
@@ -74,6 +79,7 @@ class Client:
         self._machine = machine = ClientConnection(self.config)
         self.closed = None
         self.redirected = None
+        self.said = b""
         return machine
 
     @property
@@ -85,7 +91,10 @@ class Client:
 
     def receive_data(self, data: bytes) -> None:
         """Octets came: everything that follows from them happens."""
-        self.machine.receive_data(data)
+        machine = self.machine
+        if len(self.said) < KEPT and not machine.is_open:
+            self.said += data[: KEPT - len(self.said)]
+        machine.receive_data(data)
         self._hear()
 
     def receive_eof(self) -> None:
@@ -167,8 +176,13 @@ class Client:
 
     def _hear(self) -> None:
         machine = self.machine
-        for event in machine.events():
-            self._heard(machine, event)
+        while (event := machine.next_event()) is not None:
+            if type(event) is TransferReceived or type(event) is CommandsCompleted:  # nearly all there is
+                talk = self.talks.get(event.session)
+                if talk is not None:
+                    talk.hear(event)
+            else:
+                self._heard(machine, event)
 
     def _heard(self, machine: ClientConnection, event: Event) -> None:
         match event:

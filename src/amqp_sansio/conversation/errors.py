@@ -131,13 +131,15 @@ def reason_of(error: BaseException) -> str:
         return f"its certificate is not accepted: {not_trusted}"
     reason = getattr(error, "reason", None)
     if isinstance(error, OSError) and isinstance(reason, str) and reason:
-        return f"TLS failed: {reason.replace('_', ' ').lower()}"
+        plain = ": the other side does not seem to speak TLS" if reason in _NO_TLS else ""
+        return f"TLS failed: {reason.replace('_', ' ').lower()}{plain}"
     for kind, text in _SYSTEM:
         if isinstance(error, kind):
             return text
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
 
 
+_NO_TLS: Final = frozenset(("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"))
 _SYSTEM: Final = (
     (ConnectionRefusedError, "connection refused: nobody listens there"),
     (ConnectionResetError, "the connection was reset"),

@@ -112,7 +112,8 @@ class Session:
 
     async def publish(self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any) -> None:
         """Publishes a message and waits until the broker has it for certain."""
-        await self.confirmed(await self.send(exchange, routing_key, body, **properties))
+        properties["sync"] = True
+        await self._wait(await self.send(exchange, routing_key, body, **properties))
 
     async def confirmed(self, ticket: Ticket[None]) -> None:
         """Waits for what `send` gave."""

@@ -210,6 +210,8 @@ class Talk:
         reply_to: ReplyTo | None = None,
         content_type: str | None = None,
         content_encoding: str | None = None,
+        user_id: bytes | None = None,
+        app_id: bytes | None = None,
         headers: Mapping[str, Value] | None = None,
         redelivered: bool = False,
         sync: bool = False,
@@ -229,7 +231,7 @@ class Talk:
             exchange, body=body, accept_mode=0 if mandatory or immediate else 1, sync=prompt, immediate=immediate,
             redelivered=redelivered, routing_key=routing_key, delivery_mode=2 if persistent else None, priority=priority,
             ttl=ttl, message_id=message_id, correlation_id=correlation_id, reply_to=reply_to, content_type=content_type,
-            content_encoding=content_encoding, application_headers=headers,
+            content_encoding=content_encoding, user_id=user_id, app_id=app_id, application_headers=headers,
         )  # fmt: skip
         ticket: Ticket[None] = Ticket()
         self._tickets[id] = (ticket, "message.transfer")

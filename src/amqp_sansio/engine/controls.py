@@ -184,9 +184,10 @@ def _confirmed(session: Session, control: Control, offset: int) -> None:
 def _completed(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.Completed)
     ids = control.commands or EMPTY
-    if _beyond(session, control.VERB, ids, session.outbound.beyond(ids), offset):
+    beyond = session.outbound.beyond(ids)
+    if _beyond(session, control.VERB, ids, beyond, offset):
         return
-    news = session.outbound.completed(ids, control.timely_reply)
+    news = session.outbound.completed(ids, control.timely_reply, beyond)
     _check_ranges(session, control.VERB, offset)
     if session.channel is None:
         return
@@ -195,16 +196,19 @@ def _completed(session: Session, control: Control, offset: int) -> None:
     if not news:
         return
     session.replenished.clear()
-    for id in pick(news, session.windows):
-        subscriber, octets = session.windows.pop(id)
-        subscriber.flow.complete(1, octets)
-        session.replenished[subscriber] = None
-    for id in pick(news, session.flushes):
-        session.flushes.pop(id).flow.end_flush(id)
-    for id in pick(news, session.cancels):
-        subscription = session.cancels.pop(id)
-        if session.subscriptions.get(subscription.destination) is subscription:
-            del session.subscriptions[subscription.destination]
+    if session.windows:
+        for id in pick(news, session.windows):
+            subscriber, octets = session.windows.pop(id)
+            subscriber.flow.complete(1, octets)
+            session.replenished[subscriber] = None
+    if session.flushes:
+        for id in pick(news, session.flushes):
+            session.flushes.pop(id).flow.end_flush(id)
+    if session.cancels:
+        for id in pick(news, session.cancels):
+            subscription = session.cancels.pop(id)
+            if session.subscriptions.get(subscription.destination) is subscription:
+                del session.subscriptions[subscription.destination]
     content_completed(session, news)
     session.emit(CommandsCompleted(session.name, news))
     if session.unanswered.commands:

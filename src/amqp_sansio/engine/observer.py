@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, TypeVar
 
 from amqp_sansio.dialects import AMQP_0_10, Dialect
 from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.ear import Ear, Heard
-from amqp_sansio.engine.observer_snapshot import dump, load
-from amqp_sansio.engine.quick import QuickTransfers
+from amqp_sansio.engine.observed import Observed, Speaker
+from amqp_sansio.engine.observer_snapshot import dump, load_state
+from amqp_sansio.engine.quick import QuickTransfers, Transfers
 from amqp_sansio.engine.witness import SPEAKERS, Witness
 from amqp_sansio.engine.wording import carries_of, dialect_of, frame_of, judge_encoding, judge_headers, verb_of, violation_of
 from amqp_sansio.errors import DecodeError, LocalProtocolError
@@ -24,9 +25,11 @@ from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import COMMAND, CONTROL, Assembly, KnownTransfer, Malformed
+from amqp_sansio.wire.transfers import Headers, Sift
 
-Speaker: TypeAlias = Literal["C", "S"]
-"""C: the side that opened the connection, or that sent the protocol header first.  S: the other one."""
+__all__ = ["Observed", "Observer", "Speaker"]
+
+T = TypeVar("T")
 
 _CONCLUDING: Final = (CommandPoint, Detach, Detached, Close, CloseOk)
 """Behind these, nothing more can come of a command under way on the channel, or of any."""
@@ -37,15 +40,6 @@ _QUIET: Final = frozenset((Completed, Confirmed, Expected, Flush, KnownCompleted
 _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 _CONNECTION_CLASS: Final = 1
 _SYNC: Final = 0x01
-
-
-class Observed(NamedTuple):
-    """What was observed, who said it, and in which octets of that speaker's stream (end is the one behind the last)."""
-
-    speaker: Speaker
-    start: int
-    end: int
-    event: Observation
 
 
 class Observer:
@@ -81,7 +75,7 @@ class Observer:
         self._late: set[str] = set()
         """Speakers that were heard from the middle, or of whom something was lost."""
         self._resuming: set[str] = set()
-        """Those of them of whom no frame has been found since: their next one is told later than it was said."""
+        """Those of whom no frame has been found since: their next one is told later than it was said."""
         self._eof = False
         self._client_header: ProtocolHeader | None = None
         self._transfers: dict[bytes, tuple[Command, bool]] = {}
@@ -155,6 +149,26 @@ class Observer:
             else:
                 return None
         return self._events.popleft()
+
+    def next_transfers(self, headers: Headers[T], head: int = 0) -> Transfers[T] | None:
+        """The next transfers, many at once, where they are like others before them: what `next_event` tells one by one.
+
+        None: ask `next_event`.  `headers` (see `read_headers`) reads headers; of each body `head` octets are wanted.
+        """
+        if self._at is None and self._inbox and not self._events:
+            self._take(*self._inbox.popleft())
+        speaker = self._at
+        if speaker is None or self._events:
+            return None
+        ear = self._ears[speaker]
+        run = None if ear.reader is None else self._quick.run(speaker, ear, ear.reader, self._witness, headers, head)
+        if run is not None and self._witness.findings.found:
+            self._flush(speaker, *run.items[-1][4:6])
+        return run
+
+    def read_headers(self, sift: Sift[T]) -> Headers[T]:
+        """What `next_transfers` reads headers with."""
+        return Headers(self._reading, sift)
 
     def events(self) -> Iterator[Observed]:
         """What `next_event` gives, until there is nothing more."""
@@ -415,10 +429,8 @@ class Observer:
             raise LocalProtocolError("snapshot", "events are waiting", ("next_event until it gives None",))
         for ear in self._ears.values():
             ear.forget()
-        name = None if self.dialect is None else self.dialect.name
-        late = (self._late, self._resuming)
-        state = (name, self.strict, late, self._eof, self._client_header, self._ears, self._witness, self.limits)
-        return dump(state)
+        name, late = None if self.dialect is None else self.dialect.name, (self._late, self._resuming)
+        return dump((name, self.strict, late, self._eof, self._client_header, self._ears, self._witness, self.limits))
 
     @classmethod
     def restore(cls, snapshot: tuple[object, ...], dialect: Dialect | None = None) -> Observer:
@@ -426,25 +438,13 @@ class Observer:
 
         DecodeError when it is not a snapshot of an observer.
         """
-        state = load(snapshot, carries_of(dialect or dialect_of(snapshot) or AMQP_0_10))
-        if not isinstance(state, tuple) or len(state) != 8:
-            raise DecodeError("snapshot", 0, "not a snapshot of an observer")
-        name, strict, late, eof, client_header, ears, witness, limits = state
-        good = isinstance(limits, Limits) and isinstance(witness, Witness) and isinstance(ears, dict)
-        if not (
-            good
-            and isinstance(late, tuple)
-            and [type(each) for each in late] == [set, set]
-            and isinstance(client_header, ProtocolHeader | None)
-        ):
-            raise DecodeError("snapshot", 0, "not a snapshot of an observer")
-        made = cls(None, bool(strict), limits)
+        carries = carries_of(dialect or dialect_of(snapshot) or AMQP_0_10)
+        name, strict, late, eof, client_header, ears, witness, limits = load_state(snapshot, carries)
+        made = cls(None, strict, limits)
         made.dialect = dialect or dialect_of(snapshot)
         if name is not None and made.dialect is None:
             raise DecodeError("snapshot", 0, f"it was taken with the dialect {name}: give it")
         made._ears.update(ears)
-        made._witness = witness
+        made._witness, made._eof, made._client_header = witness, eof, client_header
         made._late, made._resuming = late
-        made._eof = bool(eof)
-        made._client_header = client_header
         return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 
 from amqp_sansio.engine.consumers import Consumers
 from amqp_sansio.engine.contents import ContentClass, Contents
@@ -20,6 +20,7 @@ from amqp_sansio.engine.witness_credit import CreditWitness, Grant
 from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
+from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.limits import Limits
@@ -86,3 +87,26 @@ def dump(root: object) -> Plain:
 def load(plain: Plain, callable_: Callable[..., object] | None) -> object:
     """The state again."""
     return Loader(_CLASSES, _TABLES, callable_).load(plain)
+
+
+State = tuple[
+    object, bool, tuple[set[str], set[str]], bool, "ProtocolHeader | None", "dict[Literal['C', 'S'], Ear]", Witness, Limits
+]
+"""Name of the dialect, strict, who was heard late, the end, the client's header, the ears, the witness, the limits."""
+
+
+def load_state(plain: Plain, carries: Callable[[int, int], bool]) -> State:
+    """The parts of an observer.  DecodeError when it is not a snapshot of one."""
+    state = load(plain, carries)
+    if isinstance(state, tuple) and len(state) == 8:
+        name, strict, late, eof, client_header, ears, witness, limits = state
+        if (
+            isinstance(limits, Limits)
+            and isinstance(witness, Witness)
+            and isinstance(ears, dict)
+            and isinstance(late, tuple)
+            and [type(each) for each in late] == [set, set]
+            and isinstance(client_header, ProtocolHeader | None)
+        ):
+            return name, bool(strict), (late[0], late[1]), bool(eof), client_header, ears, witness, limits
+    raise DecodeError("snapshot", 0, "not a snapshot of an observer")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from amqp_sansio.errors import LimitError
-from amqp_sansio.kernel.serials import HALF, MutableRangeSet, RangeSet, pick, serial_add, serial_lt
+from amqp_sansio.kernel.serials import HALF, MutableRangeSet, RangeSet, between, pick, serial_add, serial_lt
 from amqp_sansio.limits import Limits
 
 _WIDEST: Final = 1 << 30
@@ -104,16 +104,18 @@ class Outbound:
         """Those of the ids that we have not sent yet: nobody can know anything about them."""
         if not self.sent:
             return ids
-        return ids & RangeSet([(self.next_id, serial_add(self.next_id, HALF - 1))])
+        return between(ids, self.next_id, serial_add(self.next_id, HALF - 1))
 
-    def completed(self, ids: RangeSet, timely: bool) -> RangeSet:
-        """session.completed: what of it is news.  Ids that were never sent are left out."""
-        news = ids & self.outstanding.freeze()
+    def completed(self, ids: RangeSet, timely: bool, beyond: RangeSet | None = None) -> RangeSet:
+        """session.completed: what of it is news.  Ids that were never sent, `beyond` where that is known, are left out."""
+        if beyond is None:
+            beyond = self.beyond(ids)
+        news = self.outstanding.take(ids)
         if news:
-            self.outstanding.discard(news)
             self.confirmed.discard(news)
-            self._drop(news)
-        self.known.update(ids - self.beyond(ids))
+            if self.kept:
+                self._drop(news)
+        self.known.update(ids - beyond if beyond else ids)
         trim(self.known, self.next_id)
         self.known_due = self.known_due or timely
         return news

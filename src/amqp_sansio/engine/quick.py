@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from amqp_sansio.engine.witness import Witness
+from amqp_sansio.engine.ear import FRAMES, Ear
+from amqp_sansio.engine.witness import SPEAKERS, Witness
 from amqp_sansio.engine.witness_channel import ChannelWitness
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandSeen
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.layouts.layout import Layout
-from amqp_sansio.wire.octets import u32
+from amqp_sansio.wire.octets import frame_header, u32
 from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.segments import KnownTransfer, SegmentReader
+from amqp_sansio.wire.transfers import Headers, cut_run, put_back
+
+T = TypeVar("T")
 
 REPEATING: Final = 256
 """Octets of delivery properties that may come again."""
+
+
+Told: TypeAlias = tuple[KnownTransfer, int, "int | None", bytes, int, int, "int | None", T, "bytes | None"]
+"""One transfer: its command, octets of its header, of its body (None: it has no body segment), the first of them, where it
+begins and ends, its id, what was wanted of its header, its message-id."""
+
+
+class Transfers(NamedTuple, Generic[T]):
+    """Transfers of one speaker on one channel, one behind the other."""
+
+    speaker: Literal["C", "S"]
+    channel: int
+    session: bytes | None
+    items: list[Told[T]]
 
 
 class QuickTransfers:
@@ -73,3 +93,42 @@ class QuickTransfers:
         except DecodeError:
             return False
         return True
+
+    def run(
+        self, speaker: Literal["C", "S"], ear: Ear, reader: SegmentReader, witness: Witness, headers: Headers[T], head: int
+    ) -> Transfers[T] | None:
+        """Hears the next transfers of a channel at once; None where one is to be heard with every check.
+
+        What is found stands behind the last one of them.
+        """
+        if ear.state != FRAMES or ear.doubt or not reader.known or not reader.ready():
+            return None
+        if len(reader.buffer) - reader.position < FRAME_HEADER_SIZE:
+            return None
+        channel = frame_header(reader.buffer, reader.position)[5]
+        quiet = self.of(speaker, channel, witness)
+        if quiet is None:
+            return None
+        run = cut_run(reader, head)
+        if not run or run[0][0].channel != channel:
+            put_back(reader, run)
+            return None
+        findings = witness.findings
+        findings.speaker, findings.channel = speaker, channel
+        found = findings.found
+        who = SPEAKERS[speaker]
+        items: list[Told[T]] = []
+        read_header, hear = headers.read, quiet.transfer
+        for known, header, body, first, start, end in run:
+            read = read_header(header)
+            if read is None:
+                break
+            findings.offset = start
+            octets = len(header)
+            id = hear(who, known.transfer, octets + (body or 0))
+            items.append((known, octets, body, first, start, end, id, read[0], read[1]))
+            if found:
+                break
+        if len(items) < len(run):
+            put_back(reader, run[len(items) :])
+        return Transfers(speaker, channel, quiet.name, items) if items else None

@@ -212,6 +212,8 @@ class Witness:
         rule, legal = "connection.tune-ok.channel-max.available-channels", (f"channels 0 to {agreed - 1}",)
         if channel == agreed:
             self.findings.letter(rule, said, text, legal)
+        elif channel not in self._channels and self._late:  # the other side may have used it first
+            self.findings.note(rule, f"{said}: {text}")
         elif channel not in self._channels:
             self.findings.breach(rule, said, text, legal, _FRAMING)
         return True

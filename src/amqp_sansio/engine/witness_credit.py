@@ -71,6 +71,7 @@ class CreditWitness:
         if isinstance(command, Flow):
             self._flow(found, 1 if command.unit else 0, INFINITE if command.value is None else command.value)
         elif isinstance(command, SetFlowMode):
+            self._mode(found, destination)
             window = command.flow_mode == 1
             if window != found.window and (any(found.used) or found.limits != [0, 0]):
                 found.told = True  # changed under way: when it takes effect is not to be known
@@ -82,6 +83,18 @@ class CreditWitness:
                 self.stop()
             else:
                 self._barriers[id] = destination
+
+    def _mode(self, grant: Grant, destination: str) -> None:
+        """The mode changes while there is credit left of what was granted behind the last command that takes it back."""
+        left = any(amount is None or amount > used for amount, used in zip(grant.since, grant.used, strict=True))
+        if left and not grant.told:
+            self._findings.letter(
+                "message.set-flow-mode.mode-switching",
+                f"message.set-flow-mode of destination {destination[:80]!r}",
+                "the mode changes only while there is no credit",
+                ("message.stop", "message.flush"),
+                about=destination[:80],
+            )
 
     def stop(self) -> None:
         """Gives up the accounting: something is not known any more."""

@@ -30,8 +30,8 @@ def subscription() -> Automaton:
 def credit() -> Automaton:
     """Whether there may be credit: none before both units were granted, none behind the completion of a stop or a flush.
 
-    The mode may be set while one can be sure that both balances are zero: before any flow, and when a stop or flush that came
-    behind the last flow is complete.  One stop or flush is under way at a time.
+    The mode may be set while both balances are zero when the command is carried out: before any flow, and behind a stop or
+    flush that came behind the last flow.  One stop or flush is under way at a time.
     """
     start: _Balance = (frozenset(), "", frozenset())
 
@@ -44,8 +44,8 @@ def credit() -> Automaton:
             found[under_way] = (since, "", frozenset())
         else:
             found.update({zero: (balance, end, frozenset()) for zero, end in zip(_ZEROES, _ENDS, strict=True)})
-            if not balance:
-                found["client:message.set-flow-mode"] = at
+        if not (since if under_way else balance):
+            found["client:message.set-flow-mode"] = at
         if balance == frozenset(_FLOWS):
             found["server:message.transfer"] = at
         return found

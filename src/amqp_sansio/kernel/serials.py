@@ -156,6 +156,13 @@ class RangeSet:
         return RangeSet([(id, id) for id in ids])
 
     @classmethod
+    def span(cls, low: int, high: int) -> RangeSet:
+        """The set of the ids from `low` to `high`, both included; over the top when low is greater."""
+        if 0 <= low <= high <= TOP:
+            return RangeSet._of_line(((low, high),))
+        return RangeSet([(low, high)])
+
+    @classmethod
     def _of_line(cls, line: tuple[Range, ...]) -> RangeSet:
         made: RangeSet = object.__new__(RangeSet)
         _set_line(made, line)
@@ -298,6 +305,23 @@ class MutableRangeSet:
         if ids._line and self._lows:
             self._replace(_subtract(tuple(zip(self._lows, self.highs, strict=True)), ids._line))
 
+    def take(self, ids: RangeSet) -> RangeSet:
+        """Takes away all ids of a set that are in this one, and tells which ones those were."""
+        line, lows, highs = ids._line, self._lows, self.highs
+        if len(line) == len(lows) == 1:  # nearly always: the lowest ones
+            (low, high), mine = line[0], lows[0]
+            if low <= mine <= high:
+                if high >= highs[0]:
+                    high = highs[0]
+                    self.clear()
+                else:
+                    lows[0] = high + 1
+                return RangeSet._of_line(((mine, high),))
+        taken = ids & self.freeze()
+        if taken._line:
+            self.discard(taken)
+        return taken
+
     def discard_id(self, id: int) -> None:
         """Takes one id away when it is there."""
         at = bisect_right(self._lows, id) - 1
@@ -381,6 +405,15 @@ class MutableRangeSet:
             high = max(high, highs[stop - 1])
         lows[start:stop] = [low]
         highs[start:stop] = [high]
+
+
+def between(ids: RangeSet, low: int, high: int) -> RangeSet:
+    """Those of the ids that lie from `low` to `high`, both included, over the top when low is greater."""
+    if len(ids._line) == 1 and low <= high:
+        first, last = ids._line[0]
+        if last < low or first > high:
+            return EMPTY
+    return ids & RangeSet.span(low, high)
 
 
 def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:

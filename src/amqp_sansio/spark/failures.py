@@ -11,7 +11,7 @@ from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.spark.errors import PipelineError
 
 _RAISED: Final = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Damage|Interrupt)): (.+)$", re.MULTILINE)
-_OURS: Final = ("CaptureError", "PipelineError")
+_OURS: Final = ("CaptureError", "PipelineError", "LiveError", "LiveSetupError", "LiveLossError")
 _LOST: Final = re.compile(
     r"ExecutorLostFailure|Python worker exited unexpectedly|executor (?:lost|exited|disconnected)", re.IGNORECASE
 )

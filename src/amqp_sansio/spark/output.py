@@ -26,6 +26,8 @@ class Output:
         self.place: Final = place
         self.batches = 0
         """Batches done since the start."""
+        self.last = -1
+        """The number of the latest of them; -1 before the first."""
         self._closed = False
         self._busy: Final = threading.Lock()
 
@@ -51,3 +53,4 @@ class Output:
                 self.place.drop(lambda name: name.startswith(f"{OPEN}-") or self.number(name) >= batch)
             self.place.adopt(write_tables(records, self.place.work, "batch"), f"b{batch:08d}")
             self.batches += 1
+            self.last = batch

@@ -38,6 +38,8 @@ TRIGGER: Final = "10 seconds"
 """How often a stream looks for files.  A batch costs a second whatever is in it, so more often is dear."""
 RESTARTS: Final = 4
 """Failures in a row, without a batch done between them, after which a stream is given up."""
+COMMIT_PAUSE: Final = 0.05
+"""Seconds between two looks whether the batch that was written last has been noted, when the stream is stopped."""
 FIRST_PAUSE: Final = 1.0
 """Seconds before the first restart; each further one waits twice as long."""
 
@@ -116,6 +118,9 @@ class Watch:
                     query.awaitTermination(1)
                 if self._stop.is_set():
                     output.close()
+                    # A batch that was written counts when Spark has noted it: stopped before, it would be done again.
+                    while query.isActive and self._committed() < output.last:
+                        time.sleep(COMMIT_PAUSE)
                     query.stop()
                 query.awaitTermination()
             except Exception as error:
@@ -128,12 +133,16 @@ class Watch:
                 continue
             return
 
+    def _committed(self) -> int:
+        """The number of the latest batch that Spark has noted as done; -1 when there is none."""
+        return Place(self._checkpoint).last_number("commits")
+
     def _settle(self) -> None:
         """Publishes: what was settled in the stream, and what is open in its state."""
         place = self._place
         place.forget(MANIFEST)
         place.drop(lambda name: name.startswith(f"{OPEN}-"))
-        last = Place(self._checkpoint).last_number("commits")
+        last = self._committed()
         # A batch that was written and not committed will be done again.
         place.drop(lambda name: Output.number(name) > last)
         if last >= 0:

@@ -45,9 +45,9 @@ class Ear:
         try:
             if thing.kind == COMMAND:
                 command, sync = layout.decode_command(payload, 0, len(payload))
-                shown = f"{_fields(command)}{' sync' if sync else ''}"
+                shown = f"{fields_of(command)}{' sync' if sync else ''}"
             else:
-                shown = _fields(layout.decode_control(payload, 0, len(payload)))
+                shown = fields_of(layout.decode_control(payload, 0, len(payload)))
         except DecodeError as error:
             shown = f" that cannot be read: {error}"
         content = "" if thing.header is None else f", header of {len(thing.header)} octets"
@@ -55,8 +55,8 @@ class Ear:
         return f"[{thing.channel}] {verb}{shown}{content}"
 
 
-def _fields(said: Value) -> str:
-    """The fields of a control or command that were said; secrets as their length."""
+def fields_of(said: Value) -> str:
+    """The fields of a control, command or struct that were said, in parentheses; secrets as their length."""
     given = [name for name in said.FIELDS if getattr(said, name) is not None and getattr(said, name) is not False]
     shown = [f"{name}={_shown(said, name)}" for name in given]
     return f"({', '.join(shown)})"

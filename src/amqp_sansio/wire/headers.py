@@ -9,7 +9,12 @@ from amqp_sansio.errors import DecodeError, HeaderError
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
-from amqp_sansio.wire.layouts.structs import DECODERS, WRITERS
+from amqp_sansio.wire.layouts.structs import (
+    DECODERS,
+    WRITERS,
+    read_message_delivery_properties,
+    read_message_message_properties,
+)
 from amqp_sansio.wire.octets import struct_head, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import BAD, decode_struct32, encode_struct32
@@ -72,6 +77,47 @@ def _slowly(b: bytes, start: int, end: int, reading: Reading) -> tuple[Struct, .
         return tuple(structs)
     except DecodeError as why:
         raise HeaderError(why.what, why.octet, why.rule, 503) from None
+
+
+_DELIVERY: Final = next(key for key, decode in DECODERS.items() if decode is read_message_delivery_properties)
+_MESSAGE: Final = next(key for key, decode in DECODERS.items() if decode is read_message_message_properties)
+# The fields that differ from message to message have fixed widths and stand before those that have none.
+_PRIORITY, _MODE, _TTL, _TIMESTAMP, _EXPIRATION = 0x0800, 0x1000, 0x2000, 0x4000, 0x8000
+_LENGTH, _ID = 0x0100, 0x0200
+
+
+def masked(header: bytes) -> tuple[bytes, bytes | None]:
+    """A walked header segment without what differs between messages that are alike, and its message-id.
+
+    The message-id is None where it is not left out.  Left out are timestamp and expiration of delivery properties that come
+    first, content-length and message-id of message properties that come first or second.  Of two headers that are the same
+    without them, both can be read, or neither.
+    """
+    size, key, flags = struct_head(header, 0)
+    at = 4 + size
+    start, rest = b"", 0
+    if key == _DELIVERY and at <= len(header):
+        if flags & (_TIMESTAMP | _EXPIRATION):
+            low = 8 + (flags & _PRIORITY and 1) + (flags & _MODE and 1) + (flags & _TTL and 8)
+            high = low + (flags & _TIMESTAMP and 8) + (flags & _EXPIRATION and 8)
+            if high > at:
+                return header, None
+            start, rest = header[:low], high
+        if at + 8 > len(header):
+            return (start + header[rest:], None) if rest else (header, None)
+        size, key, flags = struct_head(header, at)
+    elif at < len(header) and struct_head(header, at)[1] != _DELIVERY:
+        return header, None
+    else:
+        at = 0
+    if key != _MESSAGE or not flags & _ID:
+        return (start + header[rest:], None) if rest else (header, None)
+    low = at + (16 if flags & _LENGTH else 8)
+    high = low + 16
+    if high > at + 4 + size:
+        return header, None
+    id = header[low:high]
+    return start + header[rest : at + 8] + header[high:], id
 
 
 def encode_headers(structs: Iterable[Struct]) -> bytes:

@@ -9,7 +9,8 @@ from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 
 _FIRST: Final = re.compile(
     rb"[\x0e\x0f]\x00..\x00\x00..\x00{4}[\x01\x02][\x01-\x10]"  # a control: class connection or session
-    rb"|[\x0a\x0b\x0e\x0f]\x01..\x00\x01..\x00{4}[\x03-\x0a][\x01-\x20]\x01[\x00\x01]",  # a command and its session.header
+    rb"|[\x0a\x0b\x0e\x0f]\x01..\x00\x01..\x00{4}[\x03-\x0a][\x01-\x20]\x01[\x00\x01]"  # a command and its session.header
+    rb"|[\x00-\x0f][\x02\x03]..\x00\x01..\x00{4}",  # a frame of a header or body
     re.DOTALL,
 )
 _LONGEST: Final = 16
@@ -17,7 +18,8 @@ _LONGEST: Final = 16
 
 
 def find_frame(octets: bytes, start: int, max_frame_size: int, ended: bool) -> tuple[int, int]:
-    """The first place from `start` on where a control or command begins and another frame follows.
+    """The first place from `start` on where a control or command begins, or a header or body is or goes on, and another frame
+    follows.
 
     Gives (index, 0), or (index, octets needed from there on) when there are too few to tell.  When the stream has `ended`, a
     frame up to its very last octet will do.  Linear: no octet before the index is looked at again.

@@ -231,6 +231,16 @@ class SegmentReader:
             self.known.clear()
         self.known[frame_begun(channel, payload)] = KnownTransfer(channel, transfer, sync, payload)
 
+    def ready(self) -> bool:
+        """Whether as many octets are at hand as were found to be needed."""
+        return len(self.buffer) - self.position >= self._needed or self._refill()
+
+    def skip(self, position: int, frames: int, needed: int) -> None:
+        """Somebody else has read so many frames of the buffer: goes on at `position`, once so many octets are there."""
+        self.position = position
+        self.frames += frames
+        self._needed = needed
+
     def cut_transfer(self) -> tuple[KnownTransfer, bytes, bytes, int] | None:
         """The fast path for content: a command frame that is known, one header frame and at most one body frame.
 

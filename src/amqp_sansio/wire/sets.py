@@ -24,7 +24,7 @@ def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
         low, high = get_pair32(b, start)
         if not serial_le(low, high):
             raise DecodeError("sequence-set", start, f"the range {low} to {high} is turned round", 531)
-        return RangeSet(((low, high),)), stop
+        return RangeSet.span(low, high), stop
     if size % 8:
         raise DecodeError("sequence-set", p, f"a range takes 8 octets; {size} is no multiple")
     if size == 0:

@@ -109,3 +109,39 @@ def test_a_wait_may_have_an_end() -> None:
         session.say(queue.Declare("q"))
         with session.subscribe("q") as subscription, pytest.raises(TimeoutError, match=r"no answer within 0.01"):
             subscription.receive(0.01)
+
+
+def test_who_waits_hears_what_another_thread_settles() -> None:
+    """A thread that listens to the socket itself is told when what it waits for is there without a word of the broker."""
+    with Served() as served, connect(served.url) as connection, connection.session() as session:
+        session.say(queue.Declare("q"))
+        subscription = session.subscribe("q")
+        found: list[Message | None] = []
+        waiting = [threading.Thread(target=lambda: found.append(subscription.receive())) for _ in range(3)]
+        for each in waiting:
+            each.start()
+        with session._lock:
+            subscription.inbox.close(None)
+        for each in waiting:
+            each.join(30)
+        assert found == [None, None, None]
+
+
+def test_an_answer_needs_no_second_thread() -> None:
+    """What one thread says and waits for, it reads itself: the thread in the background is not woken for it."""
+    with Served() as served, connect(served.url) as connection, connection.session() as session:
+        session.say(queue.Declare("q"))
+        pokes = [0]
+        driver = connection._driver
+        poke = driver.poke
+
+        def counted() -> None:
+            pokes[0] += 1
+            poke()
+
+        driver._turns.ended = counted
+        for _ in range(50):
+            session.publish("", "q", b"x")
+        assert pokes == [0]
+        session.send("", "q", b"x")
+        assert pokes == [1]

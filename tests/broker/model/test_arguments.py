@@ -33,7 +33,7 @@ def test_without_arguments_there_are_ten_levels_and_the_limits_of_the_host() -> 
     ],
 )
 def test_what_is_understood(name: str, value: Value, expected: tuple[int, int, int]) -> None:
-    assert attrs.astuple(read_queue_arguments(Map({name: value}), LIMITS)) == expected
+    assert attrs.astuple(read_queue_arguments(Map({name: value}), LIMITS)) == (*expected, False)
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,17 @@ def test_what_is_understood(name: str, value: Value, expected: tuple[int, int, i
         ("qpid.max_count", -1),
         ("qpid.max_size", "big"),
         ("qpid.policy_type", "ring"),
+        ("no-local", "yes"),
+        ("no-local", 1),
     ],
 )
 def test_a_value_that_cannot_be(name: str, value: Value) -> None:
     assert refusal(read_queue_arguments, Map({name: value}), LIMITS).condition is conditions.QUEUE_DECLARE_VALUE
+
+
+def test_no_local() -> None:
+    assert read_queue_arguments(Map({"no-local": True}), LIMITS) == QueueArguments(10, 100, 1000, True)
+    assert read_queue_arguments(Map({"no-local": False}), LIMITS) == QueueArguments(10, 100, 1000)
 
 
 def test_what_is_not_understood() -> None:

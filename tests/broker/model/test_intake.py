@@ -97,6 +97,14 @@ def test_with_an_epoch_the_expiration_is_written() -> None:
         assert first.ttl == 1500
 
 
+def test_an_expiration_that_came_in_milliseconds_is_written_in_milliseconds() -> None:
+    intake = Intake(epoch=1_000_000_000)
+    for came, unit in ((10**11 - 1, 1), (10**11, 1000)):
+        (first,) = structs_of(read(intake, DeliveryProperties(ttl=1500, expiration=came), now=10.0))
+        assert isinstance(first, DeliveryProperties)
+        assert first.expiration == int(1_000_000_011.5 * unit)
+
+
 @pytest.mark.rule("message.message-properties.user-id.authentication")
 def test_a_user_id_is_that_of_the_connection_or_is_refused() -> None:
     intake = Intake()

@@ -147,3 +147,28 @@ def test_a_redelivered_mark_of_the_publisher_stays(world: World) -> None:
     assert event.delivery_properties is not None
     assert event.delivery_properties.redelivered
     assert not held(session)
+
+
+@pytest.mark.parametrize("transacted", [False, True])
+def test_a_queue_that_is_not_local_gets_nothing_of_its_owners_connection(world: World, transacted: bool) -> None:
+    client, owner = world.session()
+    own = client.session(b"own")
+    other = world.connect()
+    foreign = other.session(b"foreign")
+    done(client, owner, queue.Declare("q", exclusive=True, auto_delete=True, arguments={"no-local": True}))
+    done(client, owner, queue.Declare("all", exclusive=True, arguments={"no-local": False}))
+    for name in ("q", "all"):
+        done(client, owner, exchange.Bind(name, "amq.fanout", ""))
+    for who, session in ((client, own), (client, owner), (other, foreign)):
+        tx = session.select_tx() if transacted else None
+        session.publish("amq.fanout", body=b"1", accept_mode=0)
+        if tx is not None:
+            tx.commit()
+        world.run()
+        assert rejects(who) == []
+    host = world.broker.host("")
+    assert (host.queues["q"].available, host.queues["all"].available) == (1, 3)
+    owner.detach()
+    world.run()
+    assert host.no_local == 0
+    assert "q" not in host.queues

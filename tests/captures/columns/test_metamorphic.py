@@ -99,64 +99,6 @@ def test_the_tables_are_the_same(name: str, change: Callable[[list[Row], random.
         assert said(timed(change(rows, chance))) == said(timed(rows))
 
 
-def latest(row: Row) -> int:
-    return max(int(str(row[key])) for key in row if key.endswith("_ns") and "latency" not in key and row[key])
-
-
-def lossy(rows: list[Row], at: int) -> list[Row]:
-    return rows[:at] + rows[at + 1 :]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_one_lost_packet_is_one_gap_and_nobody_is_accused(name: str) -> None:
-    """A packet with data that is missing is one gap; what stood before it is as it was, what depends on it is unknown."""
-    for rows in connections(name)[:3]:
-        rows = timed(rows)
-        whole = gathered(replayed(rows, ALL))
-        accused = {(row["rule"], row["said"]) for row in whole.get("violations", []) if row["level"] == "violation"}
-        carrying = [at for at, row in enumerate(rows) if data(row)]
-        for at in carrying[:: max(1, len(carrying) // 12)]:
-            if at == carrying[-1]:
-                continue
-            found = gathered(replayed(lossy(rows, at), ALL))
-            gaps = [row for row in found.get("violations", []) if row["rule"] == "gap"]
-            assert len(gaps) == 1, at
-            assert found["connections"][0]["gaps"] == 1
-            lost = found["connections"][0]
-            assert (lost["lost_by_client"], lost["lost_by_server"]).count(len(data(rows[at]))) == 1
-            assert {(row["rule"], row["said"]) for row in found.get("violations", []) if row["level"] == "violation"} <= accused
-            before = int(str(rows[at]["ts_ns"]))
-            for table in ("commands", "messages"):
-                settled = {
-                    repr(row)
-                    for row in whole.get(table, [])
-                    if latest(row) < before and row["outcome"] not in ("open", "unknown", "refused")
-                }
-                same = {repr({**row, "connection": whole["connections"][0]["connection"]}) for row in found.get(table, [])}
-                assert {text for text in settled if text not in same} == set(), (table, at)
-                for row in found.get(table, []):
-                    if row["outcome"] == "open":
-                        assert row["command_id" if table == "commands" else "transfer_id"] is not None
-            behind = [row for row in found.get("frames", []) if int(str(row["ts_ns"])) > before]
-            after = [row for row in whole.get("frames", []) if int(str(row["ts_ns"])) > before + 10_000]
-            assert behind or len(after) < 8
-
-
-@pytest.mark.parametrize("name", ["hello", "tx", "dtx", "credit"])
-def test_a_capture_that_starts_or_ends_anywhere_accuses_nobody(name: str) -> None:
-    """Whatever part of a recording there is, nobody is accused, and what cannot be known is null or unknown."""
-    ports = ReplayOptions(ports=(15673,), tables=tuple(TABLES))
-    for rows in connections(name):
-        for at in range(1, len(rows), max(1, len(rows) // 12)):
-            for part in (rows[at:], rows[:at]):
-                found = gathered(replayed(part, ports))
-                assert [row for row in found.get("violations", []) if row["level"] == "violation"] == []
-            late = gathered(replayed(rows[at:], ports))
-            for row in late.get("sessions", []):
-                if row["session"] is None:
-                    assert row["in_doubt"] is row["in_doubt_by_client"] is None
-
-
 def test_ports_that_are_used_again_are_another_connection() -> None:
     (rows,) = connections("hello")
     later = [row | {"ts_ns": int(str(row["ts_ns"])) + 10**12, "seq": (int(str(row["seq"])) + 99999) & 0xFFFFFFFF,

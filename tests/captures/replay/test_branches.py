@@ -57,6 +57,43 @@ def test_outcomes(rest: list[tuple[Command, int | None]], outcome: str, in_doubt
     assert (found["ts_ns"], found["start_ns"], found["end_ns"]) == (10, 10, 20)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "outcome", "in_doubt"),
+    [
+        ([Start(XID)], [], "unknown", False),
+        ([Start(XID), End(XID), Prepare(XID)], [], "unknown", False),
+        ([Start(XID), Commit(XID)], [], "unknown", False),
+        ([Start(XID), End(XID)], [Prepare(XID)], "unknown", True),
+        ([], [Start(XID)], "active", False),
+    ],
+)
+def test_behind_a_loss_only_what_is_said_then_counts(
+    before: list[Command], after: list[Command], outcome: str, in_doubt: bool
+) -> None:
+    rows = Rows()
+    one = Branches(rows)
+    for command in before:
+        one.said(command, 10, 1)
+        if not isinstance(command, Commit):
+            one.result(command.VERB, NAME, XaResult(0), 11)
+    one.lost()
+    for command in after:
+        one.said(command, 20, 2)
+    one.finish()
+    (found,) = named(rows, "dtx")
+    assert (found["outcome"], found["in_doubt"]) == (outcome, in_doubt)
+
+
+def test_what_is_said_under_an_unknown_id_may_have_been_answered() -> None:
+    rows = Rows()
+    one = Branches(rows)
+    for command in (Start(XID), End(XID), Prepare(XID)):
+        one.said(command, 10, None)
+    one.finish()
+    (found,) = named(rows, "dtx")
+    assert (found["outcome"], found["in_doubt"]) == ("unknown", False)
+
+
 def test_a_refused_decision_leaves_the_branch_where_it_was() -> None:
     rows = Rows()
     one = Branches(rows)

@@ -7,7 +7,7 @@ from amqp_sansio.captures.replay.rows import Rows
 
 def test_completion_sends_the_row_of_the_command() -> None:
     rows, one = Rows(), message()
-    one.completed(130, rows)
+    one.complete(130, rows)
     (command,) = named(rows, "commands")
     assert (command["verb"], command["completed_ns"], command["complete_latency_ns"]) == ("message.transfer", 130, 30)
     assert (command["outcome"], command["octets"], command["arguments"]) == ("completed", 12, None)

@@ -7,14 +7,22 @@ as our client does, and as an observer holds it against who breaks it.
 from __future__ import annotations
 
 import pytest
-from tests.conformance.rules.peers import Said, overheard, violation_of, with_client_session, with_server_session
+from tests.conformance.rules.peers import (
+    Said,
+    of_open_client,
+    overheard,
+    violation_of,
+    with_client_session,
+    with_server_session,
+)
 
 from amqp_sansio.config import Profile, ServerConfig
 from amqp_sansio.errors import LocalProtocolError
-from amqp_sansio.events import CommandReceived
+from amqp_sansio.events import CommandReceived, TransferReceived
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, message, tx
 from amqp_sansio.spec import session as c
-from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.base import Command, Control
 
 X, Y = dtx.Xid(0, b"x", b""), dtx.Xid(0, b"y", b"")
 SPEC, QPID = (ServerConfig(profile=Profile(error_codes=codes)) for codes in ("spec", "qpid"))
@@ -41,6 +49,30 @@ def broken(rule: str, spec: int, qpid: int | None, *said: Command) -> None:
     assert raised.value.rule == rule
     attached: list[Said] = [("C", c.Attach(b"s")), ("S", c.Attached(b"s")), ("C", c.CommandPoint(0, 0))]
     assert overheard(*attached, *[("C", command) for command in said], strict=True) == [f"C {rule}"]
+
+
+@pytest.mark.rule("tx.duplicate-tracking")
+@pytest.mark.parametrize("heard", [0, 1, 2])
+def test_what_a_client_has_had_is_kept_from_the_application_when_it_comes_again(heard: int) -> None:
+    """In a local transaction, as everywhere: the server has lost what the client said about messages, and sends all again.
+
+    What comes in another session has another id, and the same `redelivered` mark for what was worked on and what was not: only
+    the application could tell, by a message-id if the publisher gave one.
+    """
+    sent = [message.Transfer("d"), message.Transfer("d")]
+    speaking, session = with_client_session(timeout=None)
+    session.select_tx()
+    assert speaking.say(c.CommandPoint(0, 0), c.Completed(RangeSet.of(0)))
+    first = speaking.say(*sent[:heard])
+    assert [each.id for each in first if isinstance(each, TransferReceived)] == list(range(heard))
+    speaking.peer.end()
+    again = of_open_client()
+    again.connection.resume(session)
+    assert session.channel is not None
+    replayed: list[Control | Command] = [c.Attached(b"s"), c.Expected(RangeSet.of(1)), c.CommandPoint(0, 0)]
+    replayed += [*sent, message.Transfer("d")]
+    events = again.say(*replayed, channel=session.channel.number)
+    assert [each.id for each in events if isinstance(each, TransferReceived)] == list(range(heard, 3))
 
 
 @pytest.mark.rule("tx.select.exactly-once")

@@ -24,8 +24,11 @@ async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
 
         ticket.on_done(settled)
         try:
-            async with asyncio.timeout(timeout):
+            if timeout is None:
                 await future
+            else:
+                async with asyncio.timeout(timeout):
+                    await future
         finally:
             ticket.forget(settled)
     return ticket.result()

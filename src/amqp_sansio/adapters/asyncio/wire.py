@@ -23,6 +23,7 @@ class Wire(asyncio.Protocol):
         self._loop: Final = loop
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0  # when the timer goes off
         self._scheduled = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -68,7 +69,7 @@ class Wire(asyncio.Protocol):
             self._loop.call_soon(self.transmit)
 
     def transmit(self) -> None:
-        """Tells the time, writes what is to be written, and sets the timer anew.
+        """Tells the time, writes what is to be written, and sees to it that the timer does not go off too late.
 
         What a slow socket does not take stays in the machine, where what is owed is told in as few words as it takes.
         """
@@ -79,15 +80,23 @@ class Wire(asyncio.Protocol):
         due = self._client.tick(self._loop.time())
         if self.writable.is_set() and (octets := self._client.machine.data_to_send()):
             transport.write(octets)
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         if self._client.closed is not None and not self.writable.is_set():
             transport.abort()  # it is over, and nobody takes what is left
         elif self._client.machine.finished:
             transport.close()
-        elif due is not None:
-            self._timer = self._loop.call_at(due, self.transmit)
+        elif due is not None and (self._timer is None or due < self._due):
+            self._set_timer(due)
+
+    def _set_timer(self, due: float) -> None:
+        """One that goes off too early costs less than one that is set with every word."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = due
+        self._timer = self._loop.call_at(due, self._timed)
+
+    def _timed(self) -> None:
+        self._timer = None
+        self.transmit()
 
     def abort(self) -> None:
         """Nobody waits for the other side any more."""

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.session import Session
+from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.client import Client
@@ -27,14 +28,19 @@ class Connection:
     """
 
     def __init__(
-        self, address: Address, client: Client, tls: ssl.SSLContext | None, lock: threading.RLock, close_timeout: float
+        self,
+        address: Address,
+        client: Client,
+        tls: ssl.SSLContext | None,
+        lock: threading.RLock,
+        turn: Turn,
+        close_timeout: float,
     ) -> None:
         self.address: Final = address
         self.client: Final = client
-        self._lock: Final = lock
-        self._driver: Final = Driver(client, address, tls, lock)
+        self._lock: Final = turn
+        self._driver: Final = Driver(client, address, tls, lock, turn)
         self._close_timeout: Final = close_timeout
-        client.wake = self._driver.wake
 
     def __enter__(self) -> Self:
         self._driver.start()
@@ -83,5 +89,6 @@ def connect(
     """
     address = Address.parse(url) if isinstance(url, str) else url
     lock = threading.RLock()
-    client = Client(address.config(config), prefix=f"amqp-sansio-{uuid4()}", retry=retry, guard=lock)
-    return Connection(address, client, tls, lock, close_timeout)
+    turn = Turn(lock)
+    client = Client(address.config(config), prefix=f"amqp-sansio-{uuid4()}", retry=retry, wake=turn.want, guard=turn)
+    return Connection(address, client, tls, lock, turn, close_timeout)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from amqp_sansio.adapters.sync.driver import Driver
+from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.message import Message
@@ -21,6 +21,8 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 
+Value = TypeVar("Value")
+
 
 class Session:
     """A session, to be used as `with connection.session() as session`.
@@ -28,10 +30,10 @@ class Session:
     While the connection is being made again, what is said here waits for that; never longer than the retry policy lets it.
     """
 
-    def __init__(self, talk: Talk, driver: Driver, lock: threading.RLock, close_timeout: float) -> None:
+    def __init__(self, talk: Talk, driver: Driver, turn: Turn, close_timeout: float) -> None:
         self.talk: Final = talk
         self._driver: Final = driver
-        self._lock: Final = lock
+        self._lock: Final = turn
         self._close_timeout: Final = close_timeout
 
     def __enter__(self) -> Self:
@@ -86,6 +88,12 @@ class Session:
             self._attached()
             return self._driver.wait(self.talk.ask(command))
 
+    def wait(self, what: Callable[[], Ticket[Value]], timeout: float | None = None) -> Value:
+        """What comes of something that is asked of the `talk`; TimeoutError when that is not there within `timeout` seconds."""
+        with self._lock:
+            self._attached()
+            return self._driver.wait(what(), timeout)
+
     def sync(self) -> None:
         """Waits until everything said so far is executed."""
         with self._lock:
@@ -98,15 +106,21 @@ class Session:
         `properties` are those of `Talk.publish`.
         """
         with self._lock:
-            self._driver.wait_writable()
-            while not self.talk.has_room:
-                self._driver.wait(self.talk.room)
-                self._driver.wait_writable()
-            return self.talk.publish(exchange, routing_key, body, **properties)
+            return self._send(exchange, routing_key, body, properties)
+
+    def _send(self, exchange: str, routing_key: str | None, body: bytes, properties: dict[str, Any]) -> Ticket[None]:
+        driver, talk = self._driver, self.talk
+        driver.wait_writable()
+        while not talk.has_room:
+            driver.wait(talk.room)
+            driver.wait_writable()
+        return talk.publish(exchange, routing_key, body, **properties)
 
     def publish(self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any) -> None:
         """Publishes a message and waits until the broker has it for certain."""
-        self.confirmed(self.send(exchange, routing_key, body, **properties))
+        properties["sync"] = True
+        with self._lock:
+            self._driver.wait(self._send(exchange, routing_key, body, properties))
 
     def confirmed(self, ticket: Ticket[None]) -> None:
         """Waits for what `send` gave."""
@@ -214,10 +228,10 @@ class Session:
 class Subscription:
     """Messages as they come: `for message in subscription`; as `with` it is cancelled at the end."""
 
-    def __init__(self, inbox: Inbox, driver: Driver, lock: threading.RLock, close_timeout: float) -> None:
+    def __init__(self, inbox: Inbox, driver: Driver, turn: Turn, close_timeout: float) -> None:
         self.inbox: Final = inbox
         self._driver: Final = driver
-        self._lock: Final = lock
+        self._lock: Final = turn
         self._close_timeout: Final = close_timeout
 
     def __enter__(self) -> Self:

@@ -21,7 +21,9 @@ MAX_SIZE: Final = "qpid.max_size"
 """Octets of this queue, likewise."""
 POLICY: Final = "qpid.policy_type"
 """What happens beyond them: "reject" is all there is."""
-KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY)
+NO_LOCAL: Final = "no-local"
+"""Whether it gets nothing that its owner's own connection publishes; Qpid JMS says one or the other of every queue."""
+KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL)
 
 
 @attrs.frozen
@@ -31,11 +33,13 @@ class QueueArguments:
     levels: int
     most_messages: int
     most_octets: int
+    no_local: bool = False
 
 
 def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments:
     """Refused for an argument that is not known, and for a value that an argument cannot have."""
     levels, most_messages, most_octets = MOST_LEVELS, limits.queue_messages, limits.queue_octets
+    no_local = False
     for name, value in arguments.items():
         if name in PRIORITIES:
             levels = _number(name, value, 1, MOST_LEVELS)
@@ -46,9 +50,13 @@ def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments
         elif name == POLICY:
             if (value.decode("latin-1") if isinstance(value, bytes) else value) != "reject":
                 raise Refused(conditions.QUEUE_DECLARE_VALUE, f'{name} is "reject" here, not {value!r}')
+        elif name == NO_LOCAL:
+            if not isinstance(value, bool):
+                raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{name} is true or false, not {value!r}")
+            no_local = value
         else:
             raise Refused(conditions.QUEUE_DECLARE_ARGUMENT, f"{name!r}; known are {', '.join(KNOWN)}")
-    return QueueArguments(levels, most_messages, most_octets)
+    return QueueArguments(levels, most_messages, most_octets, no_local)
 
 
 def octets_of(arguments: Map) -> int:

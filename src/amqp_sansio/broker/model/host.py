@@ -256,8 +256,10 @@ class VirtualHost(Topology):
             asked.most_messages,
             asked.most_octets,
             self.stirred,
+            asked.no_local,
         )
         self.queues[queue] = made
+        self.no_local += asked.no_local
         self.argument_octets += octets
         if alternate is not None:
             alternate.alternates += 1

@@ -20,6 +20,8 @@ CACHED: Final = 1024
 """Envelopes that are remembered by what they were made of; all are forgotten when there are more."""
 CACHED_OCTETS: Final = 512
 """Octets of a header that is worth remembering."""
+MILLISECONDS: Final = 10**11
+"""An expiration from here on is in milliseconds, as Java's clients write it and want it back; others are in seconds."""
 
 EMPTY: Final = DeliveryProperties()
 
@@ -28,7 +30,7 @@ class Intake:
     """Makes messages of transfers, and numbers them: one for each broker.
 
     `epoch` is POSIX time at moment 0 of the broker's clock, in seconds; with it the expiration of a message with a ttl is
-    written into its header.  `last` is the number that was given last.
+    written into its header, in the unit in which its publisher wrote one.  `last` is the number that was given last.
     """
 
     __slots__ = ("_cache", "epoch", "last")
@@ -96,7 +98,8 @@ class Intake:
             # ttl: what the broker adds is the moment; a publisher who says one without a ttl is believed by the consumer alone
             expiration = None
             if delivery.ttl is not None and self.epoch is not None:
-                expiration = int(self.epoch + now + delivery.ttl / 1000)
+                moment = self.epoch + now + delivery.ttl / 1000
+                expiration = int(moment * 1000 if (delivery.expiration or 0) >= MILLISECONDS else moment)
             made = encode_headers([rebuilt(delivery, exchange=exchange, expiration=expiration)]) + rest
         except (DecodeError, EncodeError) as why:
             raise Refused(conditions.TRANSFER_HEADER, str(why)) from None

@@ -41,8 +41,8 @@ class Queue:
 
     __slots__ = (
         "_acquired", "_lines", "_mask", "_next", "_stirred", "acquired", "alternate", "arguments", "auto_delete", "available",
-        "bindings", "deleted", "durable", "held", "level", "levels", "most_messages", "most_octets", "name", "octets", "owner",
-        "ring",
+        "bindings", "deleted", "durable", "held", "level", "levels", "most_messages", "most_octets", "name", "no_local",
+        "octets", "owner", "ring",
     )  # fmt: skip
 
     def __init__(
@@ -57,6 +57,7 @@ class Queue:
         most_messages: int = DEFAULT_BROKER_LIMITS.queue_messages,
         most_octets: int = DEFAULT_BROKER_LIMITS.queue_octets,
         stirred: dict[Queue, None] | None = None,
+        no_local: bool = False,
     ) -> None:
         self.name: Final = name
         self.durable: Final = durable
@@ -68,6 +69,8 @@ class Queue:
         self.levels: Final = levels
         self.most_messages: Final = most_messages
         self.most_octets: Final = most_octets
+        self.no_local: Final = no_local
+        """Whether it gets nothing that the connection of its owner publishes."""
         self.level: Final = _LEVELS[levels]
         """The level of each priority."""
         self.bindings: Final[dict[tuple[Exchange, str], Binding]] = {}

@@ -82,6 +82,8 @@ class Topology(Traffic):
         """Words in the keys, and headers in the arguments, by which exchanges find them."""
         self.argument_octets = 0
         """Octets of the arguments of all exchanges, queues and bindings."""
+        self.no_local = 0
+        """How many queues get nothing that their owner's connection publishes."""
 
     def exchange(self, name: str | None) -> Exchange | None:
         """The exchange of that name; the default one for "" and None."""
@@ -163,6 +165,7 @@ class Topology(Traffic):
             return 0
         operations: list[Operation] = []
         del self.queues[queue.name]
+        self.no_local -= queue.no_local
         self.stirred.pop(queue, None)
         if queue.durable:
             operations.append(QueueDeleted(self.name, queue.name))

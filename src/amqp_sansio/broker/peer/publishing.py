@@ -8,6 +8,7 @@ from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.events import TransferReceived
 
 if TYPE_CHECKING:
+    from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.peer.holder import Holder
 
 AHEAD: Final = 256
@@ -30,6 +31,8 @@ def publish(holder: Holder, event: TransferReceived) -> None:
             site.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
         routed = host.route(exchange, message, explicit)
         queues = routed.queues
+        if host.no_local:
+            queues = [queue for queue in queues if not (queue.no_local and _own(holder, queue))]
         number = 0
         if queues:
             work = holder.work
@@ -51,3 +54,8 @@ def publish(holder: Holder, event: TransferReceived) -> None:
         broker.journals.after(number, lambda: holder.accept(id))
     else:
         holder.accept(id)
+
+
+def _own(holder: Holder, queue: Queue) -> bool:
+    """Whether the queue belongs to a session of the connection that publishes."""
+    return queue.owner is not None and getattr(queue.owner, "peer", None) is holder.peer

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from amqp_sansio.captures.columns.messages import message_batch, transfer_batch
+from amqp_sansio.captures.columns.runs import Packets, take_runs
 from amqp_sansio.captures.columns.tables import table_batch
-from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.conversation import Conversation, Heard, Witness
 from amqp_sansio.captures.flows import Listener, Talk
+from amqp_sansio.captures.replay.headers import properties_of
+from amqp_sansio.captures.replay.message import Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder, packet_number
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.state import read, write
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.engine.observer import Observer
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
+from amqp_sansio.wire.transfers import Headers
 
 BATCH_ROWS: Final = 8192
 """Rows of one batch at most."""
+LOOK_PACKETS: Final = 256
+"""Packets after which it is looked whether there are rows for a batch."""
 
 DEFAULT_OPTIONS: Final = ReplayOptions()
 
@@ -47,6 +58,9 @@ class ConnectionReplay:
         make = observers(options.strict, "frames" in options.tables)
         self._listener: Final = Listener(make, self._heard, self._ended, options.ports)
         self._listener.floors = False
+        self.hears_many: Final = self._many
+        self._listener.many = self.hears_many
+        self._headers: Headers[Properties] | None = None
         self._recorders: dict[Talk, Recorder] = {}
         self._last: tuple[Talk, Recorder] | None = None
         self._made: list[Records] = []
@@ -73,47 +87,98 @@ class ConnectionReplay:
         count = packets.num_rows
         if not count:
             return []
-        numbers = [
-            column(names[name]).to_numpy(zero_copy_only=False).tolist()
-            for name in ("file_id", "offset", "ts_ns", "sport", "dport", "seq", "ack", "flags", "cut")
-        ]
-        payloads = column(names["payload"]).to_pylist()
-        notes = column(names["note"])
-        captures = column(names["capture"])
-        sources = column(names["src"])
         self._key = column(names["connection"])[0].as_py()
-        listener = self._listener
-        segment, at = listener.segment, listener.at
-        order = self._order
+        notes, captures = column(names["note"]), column(names["capture"])
         noted = notes.to_pylist() if notes.null_count < count else None
         same = pc.all(pc.equal(captures, captures[0])).as_py()
         paths = None if same else captures.to_pylist()
         self._capture = captures[0].as_py()
+        if self._ends is None and not self._begin_at(packets, names, noted):
+            self._only_notes(packets, names, noted or [], paths)
+            self._order += count
+            return self._take()
         ends = self._ends
-        by_port: bool | None = None
-        addresses: list[str] | None = None
-        rows = self._rows
-        for index, (file, offset, ts, sport, dport, seq, ack, flags, cut) in enumerate(zip(*numbers, strict=True)):
+        assert ends is not None
+        rows = self._listed(packets, names, ends)
+        files, places, times, sides, sequences, acknowledged, flags, cuts, offsets, octets = rows
+        listener = self._listener
+        segment, at = listener.segment, listener.at
+        together = paths is None and noted is None
+        order, index, flushed = self._order, 0, 0
+        while index < count:
+            if together:
+                behind = take_runs(listener, ends, rows, index, order)
+                order += behind - index
+                index = behind
+                if index == count:
+                    break
             order += 1
             if paths is not None:
                 self._capture = paths[index]
             if noted is not None and noted[index] is not None:
-                self._damage(ts, noted[index], file, offset)
-                continue
-            if ends is None:
-                ends = self._begin(sources[index].as_py(), sport, column(names["dst"])[index].as_py(), dport)
-            if by_port is None:
-                by_port = ends[1] != ends[3]
-                addresses = None if by_port else sources.to_pylist()
-            side = int(sport == ends[3]) if addresses is None else int(addresses[index] != self._first)
-            at(packet_number(order, file, offset), ts)
-            segment(ends, side, seq, ack, flags, payloads[index], cut)
-            listener.linger()
-            if not index & 255 and (len(rows.messages) >= BATCH_ROWS or len(rows.commands) >= BATCH_ROWS):
-                self._flush()
+                self._damage(times[index], noted[index], files[index], places[index])
+            else:
+                at(packet_number(order, files[index], places[index]), times[index])
+                payload = bytes(octets[offsets[index] : offsets[index + 1]])
+                segment(ends, sides[index], sequences[index], acknowledged[index], flags[index], payload, cuts[index])
+                listener.linger()
+            index += 1
+            if index - flushed > LOOK_PACKETS:
+                flushed = index
+                if self._rows.full(BATCH_ROWS):
+                    self._flush()
         self._order = order
         self._flush()
         return self._take()
+
+    def _only_notes(
+        self, packets: pa.RecordBatch, names: dict[str, int], notes: Sequence[str | None], paths: Sequence[str] | None
+    ) -> None:
+        columns = [packets.column(names[name]).to_pylist() for name in ("ts_ns", "file_id", "offset")]
+        for index, (note, time, file, place) in enumerate(zip(notes, *columns, strict=True)):
+            if paths is not None:
+                self._capture = paths[index]
+            self._damage(time, note or "", file, place)
+
+    def _begin_at(self, packets: pa.RecordBatch, names: dict[str, int], noted: list[str | None] | None) -> bool:
+        """Takes the ends of the connection from the first packet that is no note; False when there is none."""
+        first = 0
+        if noted is not None:
+            first = next((at for at, note in enumerate(noted) if note is None), -1)
+        if first < 0:
+            return False
+        source, sport, target, dport = [packets.column(names[name])[first].as_py() for name in ("src", "sport", "dst", "dport")]
+        here, there = (ip_address(source).packed, sport), (ip_address(target).packed, dport)
+        self._ends = (*here, *there) if here <= there else (*there, *here)
+        self._first = source if here <= there else target
+        return True
+
+    def _listed(self, packets: pa.RecordBatch, names: dict[str, int], ends: tuple[bytes, int, bytes, int]) -> Packets:
+        """The columns as lists."""
+
+        def numbers(name: str) -> NDArray[np.int64]:
+            found: NDArray[np.int64] = packets.column(names[name]).to_numpy(zero_copy_only=False)
+            return found
+
+        if ends[1] != ends[3]:
+            sides = (numbers("sport") == ends[3]).astype(np.int8).tolist()
+        else:
+            sides = [int(each != self._first) for each in packets.column(names["src"]).to_pylist()]
+        payload = packets.column(names["payload"])
+        _, places, octets = payload.buffers()
+        offsets = np.frombuffer(places, np.int32)[payload.offset : payload.offset + len(payload) + 1].tolist()
+        return Packets(
+            numbers("file_id").tolist(),
+            numbers("offset").tolist(),
+            numbers("ts_ns").tolist(),
+            sides,
+            numbers("seq").tolist(),
+            numbers("ack").tolist(),
+            numbers("flags").tolist(),
+            numbers("cut").tolist(),
+            offsets,
+            memoryview(b"" if octets is None else octets),
+        )
 
     def finish(self) -> list[Records]:
         """Nothing more will come: the rows of what is open."""
@@ -121,25 +186,36 @@ class ConnectionReplay:
         self._flush()
         return self._take()
 
-    def _begin(self, source: str, sport: int, target: str, dport: int) -> tuple[bytes, int, bytes, int]:
-        here, there = (ip_address(source).packed, sport), (ip_address(target).packed, dport)
-        ends = (*here, *there) if here <= there else (*there, *here)
-        self._ends = ends
-        self._first = source if here <= there else target
-        return ends
-
     def _heard(self, talk: Talk, heard: Heard) -> None:
         last = self._last
-        if last is None or last[0] is not talk:
-            recorder = self._recorders.get(talk)
-            if recorder is None:
-                recorder = self._recorders[talk] = Recorder(talk, self._rows, self.options, self._capture)
-            last = self._last = talk, recorder
+        recorder = last[1] if last is not None and last[0] is talk else self._recorder(talk)
         said = heard.said
         if type(said) is CommandSeen:
-            last[1].command(heard, said)
+            recorder.command(heard, said)
         else:
-            last[1].hear(heard)
+            recorder.hear(heard)
+
+    def _recorder(self, talk: Talk) -> Recorder:
+        recorder = self._recorders.get(talk)
+        if recorder is None:
+            recorder = self._recorders[talk] = Recorder(talk, self._rows, self.options, self._capture)
+        self._last = talk, recorder
+        return recorder
+
+    def _many(self, conversation: Conversation, witness: Witness) -> bool:
+        """Hears transfers of a conversation at once, as many as are alike."""
+        assert isinstance(witness, Observer)
+        headers = self._headers
+        if headers is None:
+            headers = self._headers = witness.read_headers(properties_of)
+        run = witness.next_transfers(headers, self.options.body_head)
+        if run is None:
+            return False
+        talk = self._listener.talking
+        last = self._last
+        recorder = last[1] if last is not None and last[0] is talk else self._recorder(talk)
+        recorder.transfers(run)
+        return True
 
     def _ended(self, talk: Talk) -> None:
         recorder = self._recorders.pop(talk, None)
@@ -161,13 +237,22 @@ class ConnectionReplay:
             if self._last is None and len(self._recorders) != 1:
                 return
             recorder = self._last[1] if self._last is not None else next(iter(self._recorders.values()))
+        common, tables, made = recorder.common, self.options.tables, self._made
         for name, rows in self._rows.by_table.items():
             if rows:
-                if name in self.options.tables:
+                if name in tables:
                     for start in range(0, len(rows), BATCH_ROWS):
-                        batch = table_batch(TABLES[name], recorder.common, rows[start : start + BATCH_ROWS])
-                        self._made.append(Records(name, batch))
+                        made.append(Records(name, table_batch(TABLES[name], common, rows[start : start + BATCH_ROWS])))
                 rows.clear()
+        for name, found, batch in (
+            ("commands", self._rows.transfers, transfer_batch),
+            ("messages", self._rows.messages, message_batch),
+        ):
+            if found:
+                if name in tables:
+                    for start in range(0, len(found), BATCH_ROWS):
+                        made.append(Records(name, batch(common, found[start : start + BATCH_ROWS])))
+                found.clear()
 
     def _take(self) -> list[Records]:
         made, self._made = self._made, []
@@ -177,13 +262,13 @@ class ConnectionReplay:
 
     def _given(self) -> dict[str, object]:
         listener = self._listener
-        return {"rows": self._rows, "options": self.options, "make": listener.make, "hears": listener.hears}
+        heard = {"make": listener.make, "hears": listener.hears, "many": self.hears_many}
+        return {"rows": self._rows, "options": self.options, **heard}
 
     def snapshot(self) -> bytes:
         """What it remembers, as octets that `restore` takes in any process with the same version of the encoding."""
-        for talk, recorder in self._recorders.items():
+        for talk in self._recorders:
             talk.conversation.tidy()
-            recorder.forget_read()
         own = self._recorders, self._order, self._capture, self._ends, self._first, self._key
         return write((self._listener.state(), own), self._given())
 

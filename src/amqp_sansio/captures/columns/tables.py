@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Final
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ KIND: Final = "table"
 """The column of wide batches that names the table of a row."""
 
 
+@cache
 def table_schema(table: Table) -> pa.Schema:
     """The Arrow schema of a table."""
     return pa.schema([pa.field(column.name, _TYPES[column.type], column.nullable) for column in table.columns])
@@ -39,23 +41,26 @@ def table_batch(table: Table, common: tuple[str, str, int], rows: Sequence[Seque
     Ranges of ids are pairs, maps lists of pairs.
     """
     schema = table_schema(table)
-    count = len(rows)
-    capture, broker, connection = common
     columns = list(zip(*rows, strict=True)) if rows else [()] * (len(table.columns) - len(COMMON))
-    times = pa.array(columns[0], pa.int64())
-    days = pc.cast(pc.divide(times, _DAY_NS), pa.int32()).view(pa.date32())
-    arrays = [
-        pa.repeat(pa.scalar(capture, pa.string()), count),
-        pa.repeat(pa.scalar(broker, pa.string()), count),
-        days,
-        pa.repeat(pa.scalar(connection, pa.int64()), count),
-        times,
-    ]
+    arrays = common_arrays(common, pa.array(columns[0], pa.int64()))
     for field, values in zip(list(schema)[len(arrays) :], columns[1:], strict=True):
         if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
             values = tuple([None if each is None else [{"first": low, "last": high} for low, high in each] for each in values])
         arrays.append(pa.array(values, field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def common_arrays(common: tuple[str, str, int], times: pa.Array) -> list[pa.Array]:
+    """The columns that every table begins with, the times included."""
+    capture, broker, connection = common
+    count = len(times)
+    return [
+        pa.repeat(pa.scalar(capture, pa.string()), count),
+        pa.repeat(pa.scalar(broker, pa.string()), count),
+        pc.cast(pc.divide(times, _DAY_NS), pa.int32()).view(pa.date32()),
+        pa.repeat(pa.scalar(connection, pa.int64()), count),
+        times,
+    ]
 
 
 def wide_schema(names: Iterable[str]) -> pa.Schema:

@@ -25,7 +25,7 @@ class Branch:
     """One branch."""
 
     __slots__ = ("accepts", "decide", "decided", "end", "error", "first", "one_phase", "outcome", "prepare", "prepared",
-                 "start", "starts", "status", "timeout", "transfers", "xid")  # fmt: skip
+                 "shaky", "start", "starts", "status", "timeout", "transfers", "xid")  # fmt: skip
 
     def __init__(self, xid: str, time: int) -> None:
         self.xid: Final = xid
@@ -40,17 +40,28 @@ class Branch:
         self.timeout: int | None = None
         self.status: str | None = None
         self.outcome = "unknown"
+        self.shaky = False
+        """Octets were lost in which more may have been said of it: its outcome and doubts are nobody's to tell."""
         self.starts = 0
         self.transfers = 0
         self.accepts = 0
         self.error: int | None = None
 
+    def doubt(self) -> None:
+        """More may have been said of it than was heard."""
+        self.shaky = True
+        if self.outcome in ("active", "prepared", "failed"):
+            self.outcome = "unknown"
+
     @property
     def in_doubt(self) -> bool:
         """Whether it is prepared and undecided, or decided and nobody heard what came of it."""
+        if self.shaky:
+            return False
         if self.decide is not None:
             return self.decided is None and self.error is None
-        return self.outcome == "prepared" or (self.prepare is not None and self.outcome == "active" and self.error is None)
+        unanswered = self.prepare is not None and self.outcome in ("active", "unknown") and self.error is None
+        return unanswered or self.outcome == "prepared"
 
 
 class Branches:
@@ -71,15 +82,22 @@ class Branches:
             branch = self._branches[xid] = Branch(xid, time)
         return branch
 
-    def said(self, command: Command, time: int) -> str | None:
-        """The client says something about a branch: the name of the branch, None when it is about none."""
+    def said(self, command: Command, time: int, id: int | None = 0) -> str | None:
+        """The client says something about a branch: the name of the branch, None when it is about none.
+
+        `id` is that of the command; None while it is unknown, so that nobody can tell the broker's answer.
+        """
         if not isinstance(command, Start | End | Prepare | Commit | Rollback | Forget | SetTimeout) or command.xid is None:
             return None
         branch = self.of(name_of(command.xid), time)
+        if id is None:
+            branch.doubt()
+        elif not isinstance(command, End | SetTimeout | Forget):
+            branch.shaky = False
         if isinstance(command, Start):
             branch.starts += 1
             branch.start = time if branch.start is None else branch.start
-            if branch.outcome == "unknown":
+            if branch.outcome == "unknown" and not branch.shaky:
                 branch.outcome = "active"
         elif isinstance(command, End):
             branch.end = time
@@ -97,6 +115,7 @@ class Branches:
         branch = self._branches.get(xid)
         if branch is None or not isinstance(value, XaResult):
             return
+        branch.shaky = False
         status = value.status or 0
         word = branch.status = _WORDS.get(status, str(status))
         deciding = verb in ("dtx.commit", "dtx.rollback")
@@ -142,8 +161,7 @@ class Branches:
     def lost(self) -> None:
         """Something was lost: what became of branches that are not decided is unknown."""
         for branch in self._branches.values():
-            if branch.outcome == "active":
-                branch.outcome = "unknown"
+            branch.doubt()
 
     def finish(self) -> None:
         """Nothing more is heard of any."""

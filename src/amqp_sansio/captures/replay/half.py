@@ -6,22 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from amqp_sansio.captures.replay.message import (
-    ACCEPTED,
-    CODE,
-    COMPLETED,
-    DONE,
-    OPEN,
-    OUTCOME,
-    REFUSED,
-    SECTIONS,
-    SETTLED_TX,
-    SETTLED_XID,
-    TEXT,
-    TRANSFER_ID,
-    UNKNOWN,
-    Message,
-)
+from amqp_sansio.captures.replay.message import COMPLETE, DONE, OPEN, REFUSED, UNKNOWN, Message
 from amqp_sansio.captures.replay.rows import Rows, place
 from amqp_sansio.captures.tables import COMMANDS
 from amqp_sansio.kernel.serials import TOP, MutableRangeSet, RangeSet, pick
@@ -91,13 +76,13 @@ class Half:
     def send(self, id: int | None, message: Message) -> None:
         """A transfer."""
         if id is None:
-            message.completed(None, self.rows, UNKNOWN)
-            message.row[OUTCOME] = UNKNOWN
+            message.complete(None, self.rows, (UNKNOWN, None, None))
+            message.outcome = UNKNOWN
             message.leave(self.rows)
             return
         self.take(id)
         self.incomplete[id] = message
-        if not message.settled:
+        if message.kind.explicit:
             self.unsettled[id] = message
         if len(self.incomplete) > OPEN_MESSAGES or len(self.unsettled) > OPEN_MESSAGES:
             self._evict()
@@ -126,15 +111,23 @@ class Half:
             self.complete.update(ids)
             if self.complete.range_count > RANGES:
                 self.complete = None
-        if self.incomplete:
-            for id in pick(ids, self.incomplete):
-                message = self.incomplete.pop(id)
-                message.completed(time, self.rows)
-                if message.settled:
-                    if message.row[OUTCOME] is None:  # nobody asked for an accept
-                        message.settle(DONE, time)
-                    message.leave(self.rows)
-                elif message.fleeting:
+        incomplete = self.incomplete
+        if incomplete:
+            commands, messages = self.rows.transfers, self.rows.messages
+            for id in pick(ids, incomplete):
+                message = incomplete.pop(id)
+                message.completed = time
+                message.done = COMPLETE
+                commands.append(message)
+                kind = message.kind
+                if not kind.explicit or message.settled is not None:
+                    if message.outcome is None:  # nobody asked for an accept
+                        message.settled = time
+                        message.outcome = DONE
+                    if not message.out:
+                        message.out = True
+                        messages.append(message)
+                elif kind.direction == "C" or not kind.acquires:
                     self.grace.append(id)
             while len(self.grace) > GRACE_MESSAGES:
                 late = self.unsettled.pop(self.grace.popleft(), None)
@@ -175,47 +168,74 @@ class Half:
         message = self.incomplete.pop(id, None)
         if message is not None:
             self.unsettled.pop(id, None)
-            message.completed(None, self.rows, REFUSED, code, text)
-            message.row[OUTCOME] = REFUSED
+            message.complete(None, self.rows, (REFUSED, code, text))
+            message.outcome = REFUSED
             message.leave(self.rows)
 
     def settle(
-        self, ids: RangeSet, how: str, time: int, transaction: int | None, xid: str | None, code: int | None, text: str | None
-    ) -> list[Message]:
+        self, ids: RangeSet, how: str, time: int, transaction: int | None, xid: str | None, code: int | None, text: str | None,
+        maybe: bool = False,
+    ) -> list[Message]:  # fmt: skip
         """The other side accepts, rejects or releases messages: those that it concerns.
 
-        In a local transaction an accept is provisional: see `sealed` and `reopened`.
+        In a local transaction an accept is provisional, and so is one that is `maybe` in one: see `sealed` and `reopened`.
         """
-        found = [self.unsettled.pop(id) for id in pick(ids, self.unsettled)]
+        unsettled = self.unsettled
+        found = [unsettled.pop(id) for id in pick(ids, unsettled)]
+        messages = self.rows.messages
+        plain = how == "accepted" and transaction is None and xid is None and not maybe
         for message in found:
-            row = message.row
-            row[SECTIONS[how]] = time
-            if how == "rejected":
-                row[CODE], row[TEXT] = code, text
-            if xid is not None and how == "accepted":
-                row[SETTLED_XID] = xid
-            if transaction is not None and how == "accepted":
-                row[SETTLED_TX] = transaction
+            if plain:
+                message.accepted = message.settled = time
+                message.outcome = how
             else:
-                message.settle(how, time)
-                if message.complete:
-                    message.leave(self.rows)
+                self._mark(message, how, time, transaction, xid, code, text, maybe)
+                if message.settled is None:
+                    continue
+            if message.done is not None and not message.out:
+                message.out = True
+                messages.append(message)
         return found
 
-    def sealed(self, messages: Iterable[Message], time: int) -> None:
-        """The transaction in which they were accepted is committed."""
+    @staticmethod
+    def _mark(
+        message: Message, how: str, time: int, transaction: int | None, xid: str | None, code: int | None, text: str | None,
+        maybe: bool,
+    ) -> None:  # fmt: skip
+        if how == "accepted":
+            message.accepted = time
+            if xid is not None:
+                message.fated().xid = xid
+            if transaction is not None:
+                message.fated().transaction = transaction
+            if maybe or transaction is not None:
+                return
+        else:
+            fate = message.fated()
+            if how == "rejected":
+                fate.rejected, fate.code, fate.text = time, code, text
+            else:
+                fate.released = time
+        message.settle(how, time)
+
+    def sealed(self, messages: Iterable[Message], time: int | None = None) -> None:
+        """The transaction in which they were accepted is committed; `time` None: there was none."""
         for message in messages:
             if message.out:
                 continue
-            message.settle("accepted", time)
-            if message.complete:
+            when = message.accepted if time is None else time
+            assert when is not None
+            message.settle("accepted", when)
+            if message.done is not None:
                 message.leave(self.rows)
 
     def reopened(self, messages: Iterable[Message]) -> None:
         """The transaction in which they were accepted is rolled back: their recipient still holds them."""
         for message in messages:
             if not message.out:
-                message.row[ACCEPTED] = message.row[SETTLED_TX] = None
+                message.accepted = None
+                if message.fate is not None:
+                    message.fate.transaction = None
                 self._reopen(message)
 
     def doubted(self, messages: Iterable[Message]) -> None:
@@ -225,22 +245,20 @@ class Half:
                 self._reopen(message)
 
     def _reopen(self, message: Message) -> None:
-        id = message.row[TRANSFER_ID]
-        assert isinstance(id, int)
-        self.unsettled[id] = message
+        assert message.id is not None
+        self.unsettled[message.id] = message
 
     # The end.
 
     def _end(self, message: Message, outcome: str) -> None:
         """Nothing more is heard of a message."""
-        row = message.row
-        if row[OUTCOME] is None:
-            done = message.complete and message.fleeting and row[ACCEPTED] is None
-            row[OUTCOME] = DONE if done else outcome
-            if done and row[COMPLETED] is not None:
-                message.settle(DONE, row[COMPLETED])  # type: ignore[arg-type]
-        if not message.complete:
-            message.completed(None, self.rows, outcome)
+        if message.outcome is None:
+            done = message.done is not None and message.kind.fleeting and message.accepted is None
+            message.outcome = DONE if done else outcome
+            if done and message.completed is not None:
+                message.settle(DONE, message.completed)
+        if message.done is None:
+            message.complete(None, self.rows, (outcome, None, None))
         message.leave(self.rows)
 
     def flush(self, outcome: str) -> None:

@@ -1,82 +1,155 @@
-"""One transfer while it is open: its row of `messages`, what is still awaited of it, and its row of `commands`."""
+"""One transfer while it is open: what is known of it, and what is still awaited."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from amqp_sansio.captures.replay.rows import Rows, place
-from amqp_sansio.captures.tables import MESSAGES
-
-DIRECTION: Final = place(MESSAGES, "direction")
-TRANSFER_ID: Final = place(MESSAGES, "transfer_id")
-LAST: Final = place(MESSAGES, "last_octet_ns")
-ACQUIRED: Final = place(MESSAGES, "acquired_ns")
-ACCEPTED: Final = place(MESSAGES, "accepted_ns")
-REJECTED: Final = place(MESSAGES, "rejected_ns")
-RELEASED: Final = place(MESSAGES, "released_ns")
-COMPLETED: Final = place(MESSAGES, "completed_ns")
-SETTLED: Final = place(MESSAGES, "settled_ns")
-LATENCY: Final = place(MESSAGES, "settle_latency_ns")
-OUTCOME: Final = place(MESSAGES, "outcome")
-CODE: Final = place(MESSAGES, "reject_code")
-TEXT: Final = place(MESSAGES, "reject_text")
-SETTLED_TX: Final = place(MESSAGES, "settled_transaction")
-SETTLED_XID: Final = place(MESSAGES, "settled_xid")
-
-SECTIONS: Final = {"accepted": ACCEPTED, "rejected": REJECTED, "released": RELEASED}
+from amqp_sansio.captures.replay.rows import Rows
 
 OPEN: Final = "open"
 UNKNOWN: Final = "unknown"
 DONE: Final = "completed"
 REFUSED: Final = "refused"
 
+Done = tuple[str, int | None, str | None]
+COMPLETE: Final[Done] = (DONE, None, None)
+"""How a transfer is complete: outcome of its command, error code and text."""
+
+
+class Kind(NamedTuple):
+    """What the transfers of one subscription, or of one publisher to one exchange, have in common."""
+
+    direction: str
+    session: str | None
+    channel: int
+    destination: str | None
+    queue: str | None
+    explicit: bool
+    """An accept is asked for."""
+    acquires: bool
+    sync: bool
+    whole: bool
+    octets: int
+    """Size of the command segment."""
+
+    @property
+    def fleeting(self) -> bool:
+        """Nothing need ever settle it: published (some brokers accept, some do not), or looked at without acquiring it."""
+        return self.direction == "C" or not self.acquires
+
+
+class Properties(NamedTuple):
+    """What headers say, without the message-id: within a subscription it repeats."""
+
+    exchange: str | None = None
+    routing_key: str | None = None
+    correlation: str | None = None
+    content_type: str | None = None
+    priority: int | None = None
+    durable: bool | None = None
+    redelivered: bool | None = None
+    ttl: int | None = None
+
+
+NOTHING: Final = Properties()
+Demarcation = tuple[int | None, str | None]
+"""The local transaction and the branch in which something was said."""
+OUTSIDE: Final[Demarcation] = (None, None)
+
+
+class Fate:
+    """What happens to few messages: rejection, release, accepts that are provisional."""
+
+    __slots__ = ("code", "rejected", "released", "text", "transaction", "xid")
+
+    def __init__(self) -> None:
+        self.rejected: int | None = None
+        self.released: int | None = None
+        self.code: int | None = None
+        self.text: str | None = None
+        self.transaction: int | None = None
+        self.xid: str | None = None
+
 
 class Message:
-    """`row` is its row, in which times are filled in as they are heard; it goes out when nothing more is awaited.
+    """A transfer: times in ns since 1970 UTC, filled in as they are heard; it leaves when nothing more is awaited.
 
-    `complete` and `settled` tell what has been heard; `fleeting` that nothing need ever settle it: a message published (some
-    brokers accept, some do not), or looked at without acquiring it.
+    `first` is its first octet, `content` the first of its header or body, `last` the last; `id_octets` the message-id;
+    `packet` the number of its last packet and `start` its offset in the stream.
     """
 
-    __slots__ = ("command", "complete", "fleeting", "out", "row", "settled")
+    __slots__ = (
+        "accepted", "acquired", "body", "completed", "content", "demarcation", "done", "fate", "first", "head", "header", "id",
+        "id_octets", "kind", "last", "out", "outcome", "packet", "properties", "settled", "start",
+    )  # fmt: skip
 
-    def __init__(self, row: list[object], command: tuple[bool, bool, int], fleeting: bool, settled: bool) -> None:
-        self.row: Final = row
-        self.command: Final = command
-        """sync, whole, octets: what the row of `commands` has beside."""
-        self.complete = False
-        self.settled = settled
-        self.fleeting: Final = fleeting
-        self.out = False
-        """Its row has gone out, or both have."""
-
-    def completed(
-        self, time: int | None, rows: Rows, outcome: str = DONE, code: int | None = None, text: str | None = None
+    def __init__(
+        self,
+        kind: Kind,
+        properties: Properties,
+        id_octets: bytes | None,
+        id: int | None,
+        header: int,
+        body: int,
+        first: int,
+        content: int | None,
+        last: int,
+        acquired: int | None,
+        start: int,
+        packet: int,
+        demarcation: Demarcation = OUTSIDE,
+        head: bytes | None = None,
     ) -> None:
-        """Its recipient says that it is complete (`time` None: that is not known); the row of `commands` goes out."""
-        row = self.row
-        self.complete = True
-        latency = None
-        if outcome == DONE and time is not None:
-            row[COMPLETED] = time
-            latency = max(0, time - row[LAST])  # type: ignore[operator]
-        (ts, speaker, session, channel, id) = row[:5]
-        sync, whole, octets = self.command
-        rows.commands.append(
-            (ts, speaker, session, channel, id, "message.transfer", sync, whole, None, octets, row[LAST],
-             row[COMPLETED], latency, None, None, outcome, code, text, row[-3], row[-2], row[-1])
-        )  # fmt: skip
+        self.kind: Final = kind
+        self.properties: Final = properties
+        self.id_octets: Final = id_octets
+        self.id: Final = id
+        self.header: Final = header
+        self.body: Final = body
+        self.first: Final = first
+        self.content: Final = content
+        self.last: Final = last
+        self.acquired = acquired
+        self.start: Final = start
+        self.packet: Final = packet
+        self.demarcation: Final = demarcation
+        self.head: Final = head
+        self.accepted: int | None = None
+        self.completed: int | None = None
+        """When its recipient said that it is complete; None also where that is not known."""
+        self.settled: int | None = None
+        self.outcome: str | None = None
+        self.fate: Fate | None = None
+        self.done: Done | None = None
+        """How it was complete; None: not yet."""
+        self.out = False
+        """It has left."""
+
+    @property
+    def sealed(self) -> bool:
+        """Nobody need settle it any more."""
+        return self.settled is not None or not self.kind.explicit
+
+    def complete(self, time: int | None, rows: Rows, done: Done = COMPLETE) -> None:
+        """Its recipient says that it is complete (`time` None: that is not known); the row of its command goes out."""
+        self.done = done
+        if done[0] == DONE and time is not None:
+            self.completed = time
+        rows.transfers.append(self)
 
     def settle(self, how: str, time: int) -> None:
         """Its fate is sealed."""
-        row = self.row
-        self.settled = True
-        row[SETTLED] = time
-        row[LATENCY] = max(0, time - row[LAST])  # type: ignore[operator]
-        row[OUTCOME] = how
+        self.settled = time
+        self.outcome = how
+
+    def fated(self) -> Fate:
+        """Its fate, where something is to be noted."""
+        if self.fate is None:
+            self.fate = Fate()
+        return self.fate
 
     def leave(self, rows: Rows) -> None:
-        """The row goes out as it stands."""
+        """It goes out as it stands."""
         if not self.out:
             self.out = True
-            rows.messages.append(self.row)
+            rows.messages.append(self)

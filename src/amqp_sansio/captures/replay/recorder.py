@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from hashlib import blake2b
 from typing import Final
 
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.flows import Talk, address
 from amqp_sansio.captures.replay.branches import Branches
+from amqp_sansio.captures.replay.headers import properties_of
+from amqp_sansio.captures.replay.message import NOTHING, Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Rows
-from amqp_sansio.captures.replay.session import Properties, Session, When, text_of
+from amqp_sansio.captures.replay.session import Session, When
 from amqp_sansio.captures.verdicts import VIOLATION, finding_of
+from amqp_sansio.engine.quick import Transfers
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, Note, OpaqueSeen
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.spec.base import Control, Struct
 from amqp_sansio.spec.connection import Close, Open, OpenOk, StartOk, TuneOk
-from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, Transfer
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detached, Timeout
 from amqp_sansio.wire.breaches import KINDS
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT
 
 INFINITE: Final = 0xFFFFFFFF
-NOTHING: Final[Properties] = (None, None, None, None, None, None, None, None, None)
-NO_DELIVERY: Final[tuple[object, ...]] = (None,) * 6
-NO_MESSAGE: Final[tuple[object, ...]] = (None,) * 3
-PROPERTIES: Final = 256
-"""Header segments remembered with what was read in them: within a subscription they repeat."""
-PROPERTY_OCTETS: Final = 256
-
+UNREAD: Final = NOTHING, None
 _PLACE_BITS: Final = 48
 _FILE_BITS: Final = 32
 _PLACE: Final = (1 << _PLACE_BITS) - 1
@@ -55,9 +53,9 @@ def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) ->
 class Recorder:
     """The rows of one connection go to `rows`; `common` are capture, broker and connection id of each."""
 
-    __slots__ = ("_branches", "_close", "_delivery", "_late", "_mechanism", "_names", "_notes", "_opaque", "_opened",
-                 "_options", "_props", "_rows", "_sessions", "_talk", "_tuned", "_verbs", "_vhost", "_violations",
-                 "commands", "common", "transfers")  # fmt: skip
+    __slots__ = ("_branches", "_close", "_late", "_mechanism", "_names", "_notes", "_opaque", "_opened",
+                 "_options", "_rows", "_sessions", "_talk", "_tuned", "_verbs", "_vhost", "_violations",
+                 "commands", "common", "transferred")  # fmt: skip
 
     def __init__(self, talk: Talk, rows: Rows, options: ReplayOptions, capture: str) -> None:
         self._talk: Final = talk
@@ -75,11 +73,9 @@ class Recorder:
         self._late = {"C": talk.conversation.middle, "S": talk.conversation.middle}
         self._sessions: dict[int, Session] = {}
         self._branches = Branches(rows)
-        self._props: dict[bytes, Properties] = {}
-        self._delivery: tuple[DeliveryProperties | None, tuple[object, ...]] = None, NO_DELIVERY
         self._verbs: dict[str, dict[str, int]] = {"C": {}, "S": {}}
         self.commands = {"C": 0, "S": 0}
-        self.transfers = {"C": 0, "S": 0}
+        self.transferred = {"C": 0, "S": 0}
         self._opened: int | None = None
         self._close: tuple[str, int | None, str | None] | None = None
         self._mechanism: str | None = None
@@ -101,11 +97,6 @@ class Recorder:
             self._frame(heard, said)  # type: ignore[arg-type]
         elif kind is not HeaderSeen:
             self._found(heard)
-
-    def forget_read(self) -> None:
-        """Drops what can be read again."""
-        self._props.clear()
-        self._delivery = None, NO_DELIVERY
 
     def _frame(self, heard: Heard, said: FrameSeen) -> None:
         flags = said.flags
@@ -138,43 +129,51 @@ class Recorder:
         if not isinstance(command, Transfer):
             session.command(speaker, said, When(first, last, start, file, offset))
             return
-        self.transfers[speaker] += 1
+        self.transferred[speaker] += 1
         header, body = said.header, said.body
         content = None
         if header is not None or body is not None:
             content = last
             if first != last:
                 content = conversation.time_of(speaker, start + 2 * FRAME_HEADER_SIZE + len(said.payload) + 1)
-        properties = NOTHING
-        if header:
-            found = self._props.get(header)
-            properties = self._read(said, header) if found is None else found
+        properties = properties_of(structs_of(said)) if header else UNREAD
         kept = self._options.body_head
         head = (body or b"")[:kept] if kept else None
-        session.transfer(speaker, said, command, (first, content, last), (start, file, offset), properties, head)
+        session.transfer(speaker, said, command, (first, content, last), (start, heard.packet), properties, head)
 
-    def _read(self, said: CommandSeen, header: bytes) -> Properties:
-        """What the header of a message says."""
-        delivery: tuple[object, ...] = NO_DELIVERY
-        message: tuple[object, ...] = NO_MESSAGE
-        for each in structs_of(said):
-            if isinstance(each, DeliveryProperties):
-                if each is self._delivery[0]:  # the same octets give the same object
-                    delivery = self._delivery[1]
-                else:
-                    kept = each.delivery_mode == 2
-                    delivery = each.exchange, each.routing_key, each.priority, kept, each.redelivered, each.ttl
-                    self._delivery = each, delivery
-            elif isinstance(each, MessageProperties):
-                id, correlation = each.message_id, each.correlation_id
-                message = None if id is None else str(id), text_of(correlation), each.content_type
-        exchange, key, priority, durable, redelivered, ttl = delivery
-        found = (exchange, key, *message, priority, durable, redelivered, ttl)
-        if len(header) <= PROPERTY_OCTETS and message[0] is None:
-            if len(self._props) >= PROPERTIES:
-                self._props.clear()
-            self._props[header] = found
-        return found
+    def transfers(self, run: Transfers[Properties]) -> None:
+        """Many transfers heard, one behind the other: as `command` does it one by one."""
+        speaker, channel, name, items = run
+        verbs = self._verbs[speaker]
+        count = len(items)
+        verbs["message.transfer"] = verbs.get("message.transfer", 0) + count
+        self.commands[speaker] += count
+        self.transferred[speaker] += count
+        marks = self._talk.conversation.marks(speaker)
+        ends, packets, times = marks.ends, marks.packets, marks.times
+        at = bisect_left(ends, items[0][4] + 1)
+        session = self._sessions.get(channel)
+        if session is None:
+            session = self._begin(channel, name, times[at], False)
+        kept = self._options.body_head
+        hear = session.hearing(speaker, times[at], count)
+        for known, header, body, head, start, end, id, properties, id_octets in items:
+            while ends[at] <= start:
+                at += 1
+            first = content = times[at]
+            within = start + 2 * FRAME_HEADER_SIZE + len(known.payload)
+            here = at
+            while ends[here] <= within:
+                here += 1
+            content = times[here]
+            while ends[here] < end:
+                here += 1
+            at = here
+            last = times[here]
+            hear(
+                known, properties, id_octets, id, header, body or 0, first, last if first == last else content, last, start,
+                packets[here], head if kept else None,
+            )  # fmt: skip
 
     def _begin(self, channel: int, name: bytes | None, time: int, known: bool) -> Session:
         whole = not self._late["C"], not self._late["S"]
@@ -294,7 +293,7 @@ class Recorder:
             (talk.begun[1], talk.name, *self._names, conversation.dialect, not conversation.middle, time, self._opened, end,
              *(self._close or (None, None, None)), self._mechanism, self._vhost, *self._tuned, talk.segments, octets[first],
              octets[second], max(0, talk.payload - sum(octets)), conversation.gaps, lost[first], lost[second], self._opaque,
-             frames("C"), frames("S"), self.commands["C"], self.commands["S"], self.transfers["C"], self.transfers["S"],
+             frames("C"), frames("S"), self.commands["C"], self.commands["S"], self.transferred["C"], self.transferred["S"],
              sorted(self._verbs["C"].items()), sorted(self._verbs["S"].items()), self._violations, self._notes)
         )  # fmt: skip
 

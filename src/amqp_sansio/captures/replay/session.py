@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from builtins import id as identity
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from amqp_sansio.captures.plain import compact, fields, struct
 from amqp_sansio.captures.replay.branches import Branches
 from amqp_sansio.captures.replay.credit import CreditLine
 from amqp_sansio.captures.replay.half import Half
-from amqp_sansio.captures.replay.message import ACQUIRED, Message
+from amqp_sansio.captures.replay.message import OUTSIDE, Demarcation, Kind, Message, Properties
 from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.text import text_of
 from amqp_sansio.captures.replay.transactions import Transactions
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.kernel.serials import RangeSet, pick
@@ -19,12 +22,21 @@ from amqp_sansio.spec.dtx import Select as DtxSelect
 from amqp_sansio.spec.execution import Exception_, Result
 from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Subscribe, Transfer
 from amqp_sansio.spec.tx import Commit, Rollback, Select
+from amqp_sansio.wire.segments import KnownTransfer
+
+Hear = Callable[
+    [KnownTransfer, Properties, "bytes | None", "int | None", int, int, int, int, int, int, int, "bytes | None"], None
+]
 
 ABOUT: Final = 4096
 """Commands about branches whose results are awaited; beyond it the oldest is forgotten."""
 
-Properties = tuple[object, ...]
-"""exchange, routing key, message-id, correlation-id, content-type, priority, durable, redelivered, ttl"""
+KINDS: Final = 256
+"""Kinds of transfers of a session that are remembered, so that those of one subscription share one."""
+
+DOUBTED: Final = 256
+"""Accepts that wait for a first commit to tell whether they are in a transaction, where octets in which that was said may be
+missing; beyond it they count as they were said: nobody works so long without a commit."""
 
 
 class When(NamedTuple):
@@ -40,8 +52,9 @@ class When(NamedTuple):
 class Session:
     """`known`: it was heard from its attach on; otherwise what is not known of it is null."""
 
-    __slots__ = ("_about", "_branches", "_rows", "_xid", "attached", "channel", "client", "credit", "demarcation", "detach",
-                 "detach_by", "detach_code", "error", "name", "raw", "server", "timeout", "ts", "tx")  # fmt: skip
+    __slots__ = ("_about", "_branches", "_kinds", "_maybe", "_rows", "_xid", "attached", "channel", "client", "credit",
+                 "demarcation", "detach", "detach_by", "detach_code", "error", "name", "raw", "server", "timeout", "ts",
+                 "tx")  # fmt: skip
 
     def __init__(
         self, rows: Rows, branches: Branches, channel: int, raw: bytes | None, ts: int, known: bool, whole: tuple[bool, bool]
@@ -65,49 +78,99 @@ class Session:
         self.error: tuple[int | None, str | None] | None = None
         self._xid: str | None = None
         self._about: dict[int, tuple[str, str]] = {}
+        self._kinds: dict[Kind, Kind] = {}
+        self._maybe: list[Message] = []
 
     # Commands.
 
+    def kind(self, kind: Kind) -> Kind:
+        """The same kind as it was remembered."""
+        found = self._kinds.get(kind)
+        if found is None:
+            if len(self._kinds) >= KINDS:
+                self._kinds.clear()
+            found = self._kinds[kind] = kind
+        return found
+
+    def within(self, time: int, count: int = 1) -> Demarcation:
+        """The client publishes so many messages, the first of them then: the transaction that they are in."""
+        if self.tx is not None:
+            current = self.tx.touch(time)
+            current.transfers += count
+            return current.number, None
+        if self._xid is not None:
+            self._branches.of(self._xid, time).transfers += count
+            return None, self._xid
+        return OUTSIDE
+
     def transfer(
         self, speaker: str, said: CommandSeen, command: Transfer, when: tuple[int, int | None, int],
-        place: tuple[int, int, int], properties: Properties, head: bytes | None,
+        place: tuple[int, int], properties: tuple[Properties, bytes | None], head: bytes | None,
     ) -> None:  # fmt: skip
         """A transfer.  `when` are the times of its first octet, the first of its header or body, and the last; `place` are
-        its offset in the stream, the file and the offset of its packet."""
+        its offset in the stream and its packet; `properties` what its header says, and the message-id."""
         first, content, last = when
-        header, body = said.header, said.body
-        header_octets = len(header) if header is not None else 0
-        body_octets = len(body) if body is not None else 0
+        header_octets = len(said.header) if said.header is not None else 0
+        body_octets = len(said.body) if said.body is not None else 0
         explicit, acquires = not command.accept_mode, not command.acquire_mode
         published = speaker == "C"
-        queue = transaction = xid = acquired = None
         destination = command.destination
-        octets = header_octets + body_octets
+        demarcation, queue, acquired = OUTSIDE, None, None
         if published:
-            if self.tx is not None:
-                current = self.tx.touch(first)
-                current.transfers += 1
-                transaction = current.number
-            elif self._xid is not None:
-                xid = self._xid
-                self._branches.of(xid, first).transfers += 1
+            demarcation = self.within(first)
         else:
-            queue = self.credit.delivered(last, said.id, destination or "", octets)
-            if acquires:
-                acquired = last
-        exchange, key, message_id, correlation, kind, priority, durable, redelivered, ttl = properties
-        row: list[object] = [
-            first, speaker, self.name, self.channel, said.id, destination, destination if published else exchange, key,
-            queue, message_id, correlation, kind, priority, durable, redelivered, ttl,
-            "explicit" if explicit else "none", "pre-acquired" if acquires else "not-acquired", header_octets, body_octets,
-            head, content, last, acquired, None, None, None, None, None, None, None, None, None, transaction, xid, None,
-            None, *place,
-        ]  # fmt: skip
+            queue = self.credit.delivered(last, said.id, destination or "", header_octets + body_octets)
+            acquired = last if acquires else None
+        kind = self.kind(
+            Kind(
+                speaker, self.name, self.channel, destination, queue, explicit, acquires, bool(said.sync), said.complete,
+                len(said.payload),
+            )
+        )  # fmt: skip
         half = self.client if published else self.server
         half.count += 1
         half.transfers += 1
-        message = Message(row, (said.sync, said.complete, len(said.payload) + octets), published or not acquires, not explicit)
+        message = Message(
+            kind, *properties, said.id, header_octets, body_octets, first, content, last, acquired, *place, demarcation, head
+        )
         half.send(said.id, message)
+
+    def hearing(self, speaker: str, time: int, count: int) -> Hear:
+        """What hears the next `count` transfers of a speaker, the first of which began at `time`: as `transfer`, one by one."""
+        published = speaker == "C"
+        half = self.client if published else self.server
+        half.count += count
+        half.transfers += count
+        demarcation = self.within(time, count) if published else OUTSIDE
+        kinds: dict[tuple[int, str | None], Kind] = {}
+        delivered, name, channel, send = self.credit.delivered, self.name, self.channel, half.send
+        queue: str | None = None
+
+        def hear(
+            known: KnownTransfer, properties: Properties, id_octets: bytes | None, id: int | None, header: int, body: int,
+            first: int, content: int, last: int, start: int, packet: int, head: bytes | None,
+        ) -> None:  # fmt: skip
+            nonlocal queue
+            acquired = None
+            if not published:
+                queue = delivered(last, id, known.transfer.destination or "", header + body)
+                acquired = None if known.transfer.acquire_mode else last
+            kind = kinds.get((known_id := identity(known), queue))
+            if kind is None:
+                transfer = known.transfer
+                explicit, acquires = not transfer.accept_mode, not transfer.acquire_mode
+                kind = kinds[known_id, queue] = self.kind(
+                    Kind(
+                        speaker, name, channel, transfer.destination, queue, explicit, acquires, bool(known.sync), True,
+                        len(known.payload),
+                    )
+                )  # fmt: skip
+            message = Message(
+                kind, properties, id_octets, id, header, body, first, content, last, acquired, start, packet, demarcation, head
+            )
+            send(id, message)
+
+        return hear
 
     def command(self, speaker: str, said: CommandSeen, when: When) -> None:
         """Any other command, or a transfer that did not come whole."""
@@ -143,8 +206,13 @@ class Session:
                 transaction = self.tx.touch(time).number
             elif speaker == "C":
                 xid = self._xid
-            found = other.settle(ids, "accepted", time, transaction, xid, None, None)
-            if transaction is not None and self.tx is not None:
+            maybe = speaker == "C" and transaction is None and self.demarcation is None
+            found = other.settle(ids, "accepted", time, transaction, xid, None, None, maybe)
+            if maybe:
+                self._maybe += found
+                if len(self._maybe) > DOUBTED:
+                    self._let_go(True)
+            elif transaction is not None and self.tx is not None:
                 current = self.tx.current
                 current.accepts += len(found)
                 current.accepted += found
@@ -171,7 +239,7 @@ class Session:
         elif isinstance(command, Subscribe) or command.VERB.startswith("message."):
             self.credit.hear(time, id, command)
         elif command.VERB.startswith("dtx."):
-            xid = self._branches.said(command, time)
+            xid = self._branches.said(command, time, id)
             if xid is None:
                 return
             if isinstance(command, Start):
@@ -184,7 +252,21 @@ class Session:
                 self._about[id] = command.VERB, xid
 
     def _begin_tx(self) -> None:
+        """From here on accepts wait for a commit; so do those of which it was not known."""
         self.tx = Transactions(self._rows, (self.name, self.channel), self.server)
+        for message in self._maybe:
+            message.fated().transaction = self.tx.current.number
+        self.tx.current.accepts += len(self._maybe)
+        self.tx.current.accepted += self._maybe
+        self._maybe = []
+
+    def _let_go(self, count: bool) -> None:
+        """The accepts of which nobody knows whether they wait for a commit do `count`, or it stays unknown."""
+        waiting, self._maybe = self._maybe, []
+        if count:
+            self.server.sealed(waiting)
+        else:
+            self.server.doubted(waiting)
 
     def _result(self, other: Half, command: Result, time: int) -> None:
         id, value = command.command_id, command.value
@@ -201,8 +283,8 @@ class Session:
             unsettled = self.server.unsettled
             for each in pick(value.transfers, unsettled):
                 message = unsettled[each]
-                if message.row[ACQUIRED] is None:
-                    message.row[ACQUIRED] = time
+                if message.acquired is None:
+                    message.acquired = time
 
     def _exception(self, other: Half, command: Exception_) -> None:
         code, text = command.error_code, command.description
@@ -243,7 +325,6 @@ class Session:
         self.client.flush("unknown")
         self.client.known = self.server.known = False
         self.credit.forget()
-        self._about.clear()
         if self.tx is not None:
             self.tx.finish("unknown")
 
@@ -252,7 +333,9 @@ class Session:
         known = end != "unknown"
         if self.tx is not None:
             self.tx.finish("open" if end == "open" else "abandoned" if known else "unknown")
-        self.credit.end(time)
+        if known:
+            self.credit.end(time)
+        self._let_go(False)
         doubts = [self.client.doubtful(), self.server.doubtful()] if known else [None, None]
         for half in (self.client, self.server):
             half.flush(half.outcome if known else "unknown")
@@ -269,14 +352,3 @@ def arguments_of(command: Command) -> str:
     if type(command) is Accept and command.transfers:  # by far the most frequent one
         return f'{{"transfers":[{",".join([f"[{low},{high}]" for low, high in command.transfers.ranges])}]}}'
     return compact(fields(command, False))
-
-
-def text_of(octets: bytes | None) -> str | None:
-    """Octets that are text nearly always: as text; otherwise as hex digits behind 0x."""
-    if octets is None:
-        return None
-    try:
-        text = octets.decode()
-    except UnicodeDecodeError:
-        return "0x" + octets.hex()
-    return text if text.isprintable() and not text.startswith("0x") else "0x" + octets.hex()

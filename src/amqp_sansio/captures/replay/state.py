@@ -6,12 +6,13 @@ import zlib
 from collections.abc import Mapping
 from typing import Final
 
-from amqp_sansio.captures.conversation import Conversation, Marks
+from amqp_sansio.captures.conversation import Conversation
 from amqp_sansio.captures.flows import Past, Talk
+from amqp_sansio.captures.marks import Marks
 from amqp_sansio.captures.replay.branches import Branch, Branches
 from amqp_sansio.captures.replay.credit import CreditLine, Subscription
 from amqp_sansio.captures.replay.half import Half
-from amqp_sansio.captures.replay.message import Message
+from amqp_sansio.captures.replay.message import Fate, Kind, Message, Properties
 from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.session import Session
 from amqp_sansio.captures.replay.transactions import Transaction, Transactions
@@ -23,7 +24,7 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.octets import pack, unpack
 from amqp_sansio.kernel.serials import MutableRangeSet
 
-VERSION: Final = 1
+VERSION: Final = 3
 """Grows whenever older octets cannot be read any more."""
 
 MOST_OCTETS: Final = 1 << 30
@@ -32,8 +33,8 @@ MOST_OCTETS: Final = 1 << 30
 _CLASSES: Final[dict[str, type]] = {
     kind.__name__: kind
     for kind in (
-        Branch, Branches, Conversation, Credit, CreditLine, Direction, Flow, Half, Marks, Message, MutableRangeSet, Past, Piece,
-        Recorder, Session, Subscription, Talk, Transaction, Transactions,
+        Branch, Branches, Conversation, Credit, CreditLine, Direction, Fate, Flow, Half, Kind, Marks, Message, MutableRangeSet,
+        Past, Piece, Properties, Recorder, Session, Subscription, Talk, Transaction, Transactions,
     )
 }  # fmt: skip
 

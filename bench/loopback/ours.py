@@ -1,0 +1,68 @@
+"""Our clients: the sync and the asyncio adapter."""
+
+from __future__ import annotations
+
+import asyncio
+
+from amqp_sansio.adapters import asyncio as awaiting
+from amqp_sansio.adapters import sync as blocking
+from amqp_sansio.spec import queue
+from bench.loopback.measure import AHEAD, BODY, PREFETCH, Meter
+
+
+def sync(url: str, case: str, count: int, meter: Meter) -> None:
+    """Blocking code."""
+    with blocking.connect(url) as connection, connection.session() as session:
+        session.say(queue.Declare("bench"))
+        with meter:
+            if case == "publish":
+                for _ in range(count):
+                    session.send("", "bench", BODY)
+                session.sync()
+            elif case == "confirmed":
+                for _ in range(count):
+                    session.publish("", "bench", BODY)
+            elif case == "window":
+                session.talk.most_in_flight = AHEAD
+                for _ in range(count):
+                    session.send("", "bench", BODY)
+                session.sync()
+            elif case == "consume":
+                with session.subscribe("bench", prefetch=PREFETCH) as messages:
+                    for got, message in enumerate(messages, 1):
+                        assert len(message.body) == len(BODY)
+                        message.accept()
+                        if got == count:
+                            break
+
+
+def asyncio_(url: str, case: str, count: int, meter: Meter) -> None:
+    """Code that awaits."""
+    asyncio.run(_asyncio(url, case, count, meter))
+
+
+async def _asyncio(url: str, case: str, count: int, meter: Meter) -> None:
+    async with awaiting.connect(url) as connection, connection.session() as session:
+        await session.say(queue.Declare("bench"))
+        with meter:
+            if case == "publish":
+                for _ in range(count):
+                    await session.send("", "bench", BODY)
+                await session.sync()
+            elif case == "confirmed":
+                for _ in range(count):
+                    await session.publish("", "bench", BODY)
+            elif case == "window":
+                session.talk.most_in_flight = AHEAD
+                for _ in range(count):
+                    await session.send("", "bench", BODY)
+                await session.sync()
+            elif case == "consume":
+                got = 0
+                async with session.subscribe("bench", prefetch=PREFETCH) as messages:
+                    async for message in messages:
+                        assert len(message.body) == len(BODY)
+                        message.accept()
+                        got += 1
+                        if got == count:
+                            break

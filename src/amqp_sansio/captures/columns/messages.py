@@ -1,0 +1,192 @@
+"""Transfers as Arrow: rows of `messages` and of `commands` made column by column, what they have in common only once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from amqp_sansio.captures.columns.tables import common_arrays, table_schema
+from amqp_sansio.captures.replay.message import Message
+from amqp_sansio.captures.tables import COMMANDS, MESSAGES
+
+_PLACE_BITS: Final = 48
+_PLACE: Final = (1 << _PLACE_BITS) - 1
+_FILE: Final = (1 << 32) - 1
+_MESSAGES: Final = table_schema(MESSAGES)
+_COMMANDS: Final = table_schema(COMMANDS)
+
+Columns: TypeAlias = dict[str, pa.Array]
+
+_HEX: Final = np.array([[ord(digit) for digit in f"{octet:02x}"] for octet in range(256)], np.uint8)
+_UUID_OCTETS: Final = 36
+_DASHES: Final = (8, 13, 18, 23)
+_DIGITS: Final = np.array([at for at in range(_UUID_OCTETS) if at not in _DASHES])
+
+
+def uuids(ids: Sequence[bytes | None]) -> pa.Array:
+    """UUIDs as people write them, None as null."""
+    there = [each for each in ids if each is not None]
+    octets = np.frombuffer(b"".join(there), np.uint8)
+    text = np.full((len(there), _UUID_OCTETS), ord("-"), np.uint8)
+    text[:, _DIGITS] = _HEX[octets].reshape(len(there), 32)
+    sizes = np.full(len(ids) + 1, _UUID_OCTETS, np.int32)
+    sizes[0] = 0
+    validity = None
+    if len(there) < len(ids):
+        known = np.array([each is not None for each in ids])
+        sizes[1:] *= known
+        validity = pa.py_buffer(np.packbits(known, bitorder="little"))
+    offsets = np.cumsum(sizes, dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), len(ids), [validity, pa.py_buffer(offsets), pa.py_buffer(text)])
+
+
+class Shared:
+    """What many messages point to: columns are made of the different ones and spread over the rows."""
+
+    def __init__(self, things: Sequence[Any]) -> None:
+        marks = np.fromiter(map(id, things), np.int64, len(things))
+        _, first, self._where = np.unique(marks, return_index=True, return_inverse=True)
+        self._things: Final = [things[at] for at in first.tolist()]
+        self._rows: NDArray[np.int64] = self._where
+
+    def column(self, of: Callable[[Any], object], kind: pa.DataType) -> pa.Array:
+        """A column of what `of` says of each thing."""
+        values = list(map(of, self._things))
+        if len(values) == 1:
+            return pa.repeat(pa.scalar(values[0], kind), len(self._rows))
+        return pa.array(values, kind).take(pa.array(self._rows))
+
+
+def _numbers(values: Sequence[int | None]) -> pa.Array:
+    return pa.array(values, pa.int64())
+
+
+def _latency(end: pa.Array, last: pa.Array) -> pa.Array:
+    """From the last octet on, not below 0: captures may be out of order."""
+    return pc.max_element_wise(pc.subtract(end, last), 0, skip_nulls=False)
+
+
+def _places(transfers: Sequence[Message]) -> Columns:
+    packets = [each.packet for each in transfers]
+    return {
+        "stream_offset": _numbers([each.start for each in transfers]),
+        "file_id": pa.array([packet >> _PLACE_BITS & _FILE for packet in packets], pa.int32()),
+        "offset": _numbers([packet & _PLACE for packet in packets]),
+    }
+
+
+def _of_kind(kinds: Shared) -> Columns:
+    text = pa.string()
+    return {
+        "direction": kinds.column(attrgetter("direction"), text),
+        "session": kinds.column(attrgetter("session"), text),
+        "channel": kinds.column(attrgetter("channel"), pa.int32()),
+    }
+
+
+def _batch(schema: pa.Schema, common: tuple[str, str, int], times: pa.Array, columns: Columns) -> pa.RecordBatch:
+    arrays = common_arrays(common, times)
+    return pa.RecordBatch.from_arrays([*arrays, *[columns[name] for name in schema.names[len(arrays) :]]], schema=schema)
+
+
+def message_batch(common: tuple[str, str, int], messages: Sequence[Message]) -> pa.RecordBatch:
+    """The rows of `messages`; `common` is capture, broker, connection, the same for all of them."""
+    text, boolean = pa.string(), pa.bool_()
+    count = len(messages)
+    kinds = Shared([each.kind for each in messages])
+    read = Shared([each.properties for each in messages])
+    within = Shared([each.demarcation for each in messages])
+    published = kinds.column(lambda kind: kind.direction == "C", boolean)
+    destination = kinds.column(attrgetter("destination"), text)
+    last = _numbers([each.last for each in messages])
+    settled = _numbers([each.settled for each in messages])
+    columns: Columns = {
+        **_of_kind(kinds),
+        "transfer_id": _numbers([each.id for each in messages]),
+        "destination": destination,
+        "exchange": pc.if_else(published, destination, read.column(attrgetter("exchange"), text)),
+        "routing_key": read.column(attrgetter("routing_key"), text),
+        "queue": kinds.column(attrgetter("queue"), text),
+        "message_id": uuids([each.id_octets for each in messages]),
+        "correlation_id": read.column(attrgetter("correlation"), text),
+        "content_type": read.column(attrgetter("content_type"), text),
+        "priority": read.column(attrgetter("priority"), pa.int32()),
+        "durable": read.column(attrgetter("durable"), boolean),
+        "redelivered": read.column(attrgetter("redelivered"), boolean),
+        "ttl_ms": read.column(attrgetter("ttl"), pa.int64()),
+        "accept_mode": kinds.column(lambda kind: "explicit" if kind.explicit else "none", text),
+        "acquire_mode": kinds.column(lambda kind: "pre-acquired" if kind.acquires else "not-acquired", text),
+        "header_octets": pa.array([each.header for each in messages], pa.int32()),
+        "body_octets": pa.array([each.body for each in messages], pa.int32()),
+        "body_head": pa.array([each.head for each in messages], pa.binary()),
+        "first_octet_ns": _numbers([each.content for each in messages]),
+        "last_octet_ns": last,
+        "acquired_ns": _numbers([each.acquired for each in messages]),
+        "accepted_ns": _numbers([each.accepted for each in messages]),
+        "completed_ns": _numbers([each.completed for each in messages]),
+        "settled_ns": settled,
+        "settle_latency_ns": _latency(settled, last),
+        "outcome": pa.array([each.outcome for each in messages], text),
+        "transaction": within.column(lambda said: said[0], pa.int64()),
+        "xid": within.column(lambda said: said[1], text),
+        **_fates(messages, count),
+        **_places(messages),
+    }
+    return _batch(_MESSAGES, common, _numbers([each.first for each in messages]), columns)
+
+
+_FATES: Final = {
+    "rejected_ns": "rejected",
+    "released_ns": "released",
+    "reject_code": "code",
+    "reject_text": "text",
+    "settled_transaction": "transaction",
+    "settled_xid": "xid",
+}
+
+
+def _fates(messages: Sequence[Message], count: int) -> Columns:
+    fates = [each.fate for each in messages]
+    kinds = {name: _MESSAGES.field(name).type for name in _FATES}
+    if fates.count(None) == count:
+        return {name: pa.nulls(count, kind) for name, kind in kinds.items()}
+    return {
+        name: pa.array([None if fate is None else getattr(fate, field) for fate in fates], kinds[name])
+        for name, field in _FATES.items()
+    }
+
+
+def transfer_batch(common: tuple[str, str, int], transfers: Sequence[Message]) -> pa.RecordBatch:
+    """The rows of `commands` of transfers that are complete, as far as anybody knows."""
+    text = pa.string()
+    count = len(transfers)
+    kinds = Shared([each.kind for each in transfers])
+    done = Shared([each.done for each in transfers])
+    last = _numbers([each.last for each in transfers])
+    completed = _numbers([each.completed for each in transfers])
+    content = pa.array([each.header + each.body for each in transfers], pa.int32())
+    columns: Columns = {
+        **_of_kind(kinds),
+        "command_id": _numbers([each.id for each in transfers]),
+        "verb": pa.repeat(pa.scalar("message.transfer", text), count),
+        "sync": kinds.column(attrgetter("sync"), pa.bool_()),
+        "whole": kinds.column(attrgetter("whole"), pa.bool_()),
+        "arguments": pa.nulls(count, text),
+        "octets": pc.add(content, kinds.column(attrgetter("octets"), pa.int32())),
+        "last_octet_ns": last,
+        "completed_ns": completed,
+        "complete_latency_ns": _latency(completed, last),
+        "result_ns": pa.nulls(count, pa.int64()),
+        "result": pa.nulls(count, text),
+        "outcome": done.column(lambda how: how[0], text),
+        "error_code": done.column(lambda how: how[1], pa.int32()),
+        "error_text": done.column(lambda how: how[2], text),
+        **_places(transfers),
+    }
+    return _batch(_COMMANDS, common, _numbers([each.first for each in transfers]), columns)

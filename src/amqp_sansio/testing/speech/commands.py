@@ -1,0 +1,315 @@
+"""The voices of the classes whose words are commands: execution, message, tx, dtx, exchange and queue."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.grammar import branch, demarcation, subscription
+from amqp_sansio.grammar import tx as tx_grammar
+from amqp_sansio.grammar.automaton import Word
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import dtx, exchange, message, queue, tx
+from amqp_sansio.spec import session as s
+from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.dtx import XaResult, Xid
+from amqp_sansio.spec.execution import Exception_, Result, Sync
+from amqp_sansio.spec.message import Acquired, DeliveryProperties
+from amqp_sansio.testing.speech.step import Step
+from amqp_sansio.testing.speech.voice import NONE, Setting, Voice
+
+BODY: Final = b"a message"
+
+
+class ExecutionVoice(Voice):
+    """Class execution, as the client says it."""
+
+    def say(self, word: Word) -> list[Step]:
+        said = {
+            "client:execution.sync": Sync(),
+            "client:command": queue.Query(self.setting.named("q")),
+            "client:execution.exception": Exception_(541, description="the client gives up"),
+        }[word]
+        return [self.step("client", said, word, sync=isinstance(said, Sync))]
+
+
+class Client(Voice):
+    """A voice of the client alone that declares a queue first."""
+
+    def prepare(self) -> list[Step]:
+        return [self.queue()]
+
+    def publish(self, word: Word = "") -> Step:
+        """A message to that queue."""
+        key = self.setting.named("q")
+        said = message.Transfer("", 1, 0)
+        return self.step("client", said, word, header=[DeliveryProperties(routing_key=key)], body=BODY)
+
+
+class TransferVoice(Client):
+    """The life of one transfer; the client is its recipient."""
+
+    accept_mode = 0
+    acquire_mode = 0
+
+    def __init__(self, setting: Setting | None = None) -> None:
+        super().__init__(setting)
+        self.transfer: int | None = None
+        """Its id."""
+        self._acquiring: list[int] = []
+
+    def prepare(self) -> list[Step]:
+        name = self.setting.named("q")
+        return [
+            *super().prepare(),
+            self.step("client", message.Subscribe(name, "d", self.accept_mode, self.acquire_mode)),
+            self.step("client", message.Flow("d", 0, 1)),
+            self.step("client", message.Flow("d", 1, 0xFFFFFFFF)),
+            self.publish(),
+        ]
+
+    def told(self, step: Step) -> None:
+        if isinstance(step.said, message.Transfer) and step.speaker == "server" and self.transfer is None:
+            self.transfer = self.count["server"]
+        if isinstance(step.said, message.Acquire):
+            self._acquiring.append(self.count["client"])
+        super().told(step)
+
+    def say(self, word: Word) -> list[Step]:
+        speaker, _, verb = word.partition(":")
+        ids = NONE if self.transfer is None else RangeSet.of(self.transfer)
+        if speaker == "recipient":
+            recipient = {
+                "message.acquire": message.Acquire(ids),
+                "message.accept": message.Accept(ids),
+                "message.reject": message.Reject(ids, 0, ""),
+                "message.release": message.Release(ids),
+            }
+            return [self.step("client", recipient[verb] if verb in recipient else s.Completed(ids), word)]
+        if verb.startswith("message.transfer"):
+            header = [DeliveryProperties(exchange="", routing_key=self.setting.named("q"))]
+            said = message.Transfer("d", self.accept_mode, self.acquire_mode)
+            return [self.step("server", said, word, header=header, body=BODY)]
+        asked = next(iter(self.unanswered["client"]), (0, ""))[0]
+        return [self.step("server", Result(asked, Acquired(ids if verb == "message.acquired" else NONE)), word)]
+
+    def hear(self, step: Step) -> Word | None:
+        said = step.said
+        if isinstance(said, message.Transfer):
+            return f"sender:message.transfer {'not-acquired' if said.acquire_mode else 'pre-acquired'}"
+        if isinstance(said, Result) and isinstance(said.value, Acquired) and said.command_id in self._acquiring:
+            return "sender:message.acquired" + ("" if said.value.transfers else " without it")
+        return None
+
+
+class SubscriptionVoice(Client):
+    """One subscription and its credit."""
+
+    def __init__(self, setting: Setting | None = None) -> None:
+        super().__init__(setting)
+        self._waiting: dict[int, Word] = {}
+
+    def prepare(self) -> list[Step]:
+        return [*super().prepare(), *[self.publish() for _ in range(3)]]
+
+    def told(self, step: Step) -> None:
+        if isinstance(step.said, message.Stop | message.Flush | message.Cancel) and step.speaker == "client":
+            self._waiting[self.count["client"]] = f"server:{step.verb} completed"
+        if isinstance(step.said, s.Completed) and step.speaker == "server" and step.said.commands:
+            for id in [id for id in self._waiting if id in step.said.commands]:
+                del self._waiting[id]
+        super().told(step)
+
+    def say(self, word: Word) -> list[Step]:
+        if word.startswith("server:") and word.endswith(" completed"):
+            ids = [id for id, wanted in self._waiting.items() if wanted == word]
+            return [self.step("server", s.Completed(RangeSet.of(*ids[:1])), word)]
+        if word.startswith("server:"):
+            header = [DeliveryProperties(exchange="", routing_key=self.setting.named("q"))]
+            return [self.step("server", message.Transfer("d", 1, 0), word, header=header, body=BODY)]
+        said: dict[Word, Command] = {
+            "client:message.subscribe": message.Subscribe(self.setting.named("q"), "d", 1, 0),
+            "client:message.flow message": message.Flow("d", 0, 100),
+            "client:message.flow byte": message.Flow("d", 1, 0xFFFFFFFF),
+            "client:message.stop": message.Stop("d"),
+            "client:message.flush": message.Flush("d"),
+            "client:message.set-flow-mode": message.SetFlowMode("d", 0),
+            "client:message.cancel": message.Cancel("d"),
+        }
+        return [self.step("client", said[word], word)]
+
+    def hear(self, step: Step) -> Word | None:
+        if isinstance(step.said, message.Transfer):
+            return "server:message.transfer"
+        if isinstance(step.said, s.Completed) and step.said.commands:
+            for id, word in self._waiting.items():
+                if id in step.said.commands:
+                    return word
+        return None
+
+
+class TxVoice(Client):
+    """Class tx."""
+
+    def say(self, word: Word) -> list[Step]:
+        said: dict[Word, Command] = {
+            "client:tx.select": tx.Select(),
+            "client:tx.commit": tx.Commit(),
+            "client:tx.rollback": tx.Rollback(),
+            tx_grammar.SUBSCRIBE: message.Subscribe(self.setting.named("q"), "d", 1, 0),
+            tx_grammar.CANCEL: message.Cancel("d"),
+        }
+        return [self.step("client", said[word], word)]
+
+
+class DtxVoice(TxVoice):
+    """Class dtx: which branch the work of the session belongs to."""
+
+    def __init__(self, setting: Setting | None = None) -> None:
+        super().__init__(setting)
+        self._active: int | None = None
+        self._suspended: list[int] = []
+        self._begun = 0
+        self._subscribed = 0
+
+    def xid(self, number: int) -> Xid:
+        """A branch of its own for each number."""
+        return Xid(1, self.setting.prefix.encode() + self.setting.session, b"%d" % number)
+
+    def told(self, step: Step) -> None:
+        super().told(step)
+        said = step.said
+        if isinstance(said, message.Subscribe):
+            self._subscribed += 1
+        elif isinstance(said, dtx.Start):
+            if said.resume:
+                self._active = self._suspended.pop(0) if self._suspended else None
+            else:
+                self._active = self._begun
+                self._begun += 1
+        elif isinstance(said, dtx.End):
+            if step.word == demarcation.END_SUSPENDED:
+                del self._suspended[:1]
+            else:
+                if said.suspend and self._active is not None:
+                    self._suspended.append(self._active)
+                self._active = None
+
+    def say(self, word: Word) -> list[Step]:
+        active = self.xid(-1 if self._active is None else self._active)
+        suspended = self.xid(self._suspended[0]) if self._suspended else self.xid(-1)
+        said: dict[Word, Command] = {
+            demarcation.SELECT: dtx.Select(),
+            demarcation.START: dtx.Start(self.xid(self._begun)),
+            demarcation.RESUME: dtx.Start(suspended, resume=True),
+            demarcation.END: dtx.End(active),
+            demarcation.SUSPEND: dtx.End(active, suspend=True),
+            demarcation.END_SUSPENDED: dtx.End(suspended),
+        }
+        if word == tx_grammar.SUBSCRIBE:
+            return [self.step("client", message.Subscribe(self.setting.named("q"), f"d{self._subscribed}", 1, 0), word)]
+        return [self.step("client", said[word], word)] if word in said else super().say(word)
+
+
+class BranchVoice(Client):
+    """Class dtx: the life of one branch.  With `work`, a message is published in it, so that prepare has something to keep."""
+
+    work = True
+
+    @property
+    def xid(self) -> Xid:
+        """The branch."""
+        return Xid(1, self.setting.prefix.encode() + self.setting.session, b"b")
+
+    def prepare(self) -> list[Step]:
+        return [*super().prepare(), self.step("client", dtx.Select())]
+
+    def say(self, word: Word) -> list[Step]:
+        said: dict[Word, Command] = {
+            "start": dtx.Start(self.xid),
+            "start(join)": dtx.Start(self.xid, join=True),
+            "start(resume)": dtx.Start(self.xid, resume=True),
+            "end": dtx.End(self.xid),
+            "end(suspend)": dtx.End(self.xid, suspend=True),
+            "end(fail)": dtx.End(self.xid, fail=True),
+            "prepare": dtx.Prepare(self.xid),
+            "prepare(read-only)": dtx.Prepare(self.xid),
+            "commit": dtx.Commit(self.xid),
+            "commit(one-phase)": dtx.Commit(self.xid, True),
+            "rollback": dtx.Rollback(self.xid),
+            "forget": dtx.Forget(self.xid),
+            "get-timeout": dtx.GetTimeout(self.xid),
+            "set-timeout": dtx.SetTimeout(self.xid, 100),
+        }
+        verb = word.partition(":")[2]
+        return [self.step("client", said[verb], word)]
+
+    def result(self, name: str, id: int) -> Struct:
+        return XaResult(0) if name == "dtx.xa-result" else super().result(name, id)
+
+
+NOT_SAID: Final = ("ended", *[word.partition(":")[2] for word in (branch.TIMEOUT, "administrator:complete")])
+"""Words of a branch that nobody says: the end of a session, its timeout, the decision of an administrator."""
+
+
+class ModelVoice(Voice):
+    """Classes exchange and queue: what is named is there, for it is declared before where it must be."""
+
+    def __init__(self, setting: Setting | None = None) -> None:
+        super().__init__(setting)
+        self._queue = self._exchange = self._bound = False
+
+    def told(self, step: Step) -> None:
+        super().told(step)
+        said = step.said
+        if isinstance(said, queue.Declare):
+            self._queue = True
+        elif isinstance(said, queue.Delete):
+            self._queue = self._bound = False
+        elif isinstance(said, exchange.Declare):
+            self._exchange = True
+        elif isinstance(said, exchange.Delete):
+            self._exchange = self._bound = False
+        elif isinstance(said, exchange.Bind):
+            self._bound = True
+        elif isinstance(said, exchange.Unbind):
+            self._bound = False
+
+    def say(self, word: Word) -> list[Step]:
+        q, x, key = self.setting.named("q"), self.setting.named("x"), "k"
+        verb = word.partition(":")[2]
+        said: dict[str, Command] = {
+            "queue.declare": queue.Declare(q, exclusive=True, auto_delete=True),
+            "queue.delete": queue.Delete(q),
+            "queue.purge": queue.Purge(q),
+            "queue.query": queue.Query(q),
+            "exchange.declare": exchange.Declare(x, "direct", auto_delete=True),
+            "exchange.delete": exchange.Delete(x),
+            "exchange.query": exchange.Query(x),
+            "exchange.bind": exchange.Bind(q, x, key),
+            "exchange.unbind": exchange.Unbind(q, x, key),
+            "exchange.bound": exchange.Bound(x, q, key),
+        }
+        needed: list[str] = []
+        if verb in ("exchange.bind", "exchange.unbind"):
+            needed += [] if self._queue else ["queue.declare"]
+            needed += [] if self._exchange else ["exchange.declare"]
+            needed += ["exchange.bind"] if verb == "exchange.unbind" and not self._bound else []
+        elif verb == "exchange.delete" and not self._exchange:
+            needed.append("exchange.declare")
+        elif verb in ("queue.delete", "queue.purge") and not self._queue:
+            needed.append("queue.declare")
+        return [*[self.step("client", said[each]) for each in needed], self.step("client", said[verb], word)]
+
+
+TRANSFERS: Final = {
+    (accept, acquire): type(
+        f"{'None' if accept else 'Explicit'}{'Browsing' if acquire else 'Acquired'}Voice",
+        (TransferVoice,),
+        {"accept_mode": accept, "acquire_mode": acquire, "__doc__": TransferVoice.__doc__},
+    )
+    for accept in (0, 1)
+    for acquire in (0, 1)
+}
+"""The voices of transfers by accept-mode and acquire-mode."""
+
+CREDIT_ENDS: Final = tuple([word for word in subscription.subscription().alphabet if word.endswith(" completed")])

@@ -1,0 +1,59 @@
+"""Files that are there whole or not at all, and a lock."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from amqp_sansio.spark.live import disk
+from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
+
+
+def test_what_is_put_is_got(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    assert disk.get_json(path) is None
+    disk.put_json(path, {"a": 1})
+    disk.put_json(path, {"a": 2})
+    assert disk.get_json(path) == {"a": 2}
+    assert list(tmp_path.iterdir()) == [path]
+    path.write_text("[]")
+    with pytest.raises(LiveSetupError, match="is not ours"):
+        disk.get_json(path)
+    path.write_text("{")
+    with pytest.raises(LiveSetupError, match="cannot be read"):
+        disk.get_json(path)
+
+
+@pytest.mark.parametrize(("code", "text"), [(errno.ENOSPC, "the disk is full"), (errno.EIO, "Input/output error")])
+def test_a_disk_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, text: str) -> None:
+    path = tmp_path / "a.json"
+    disk.put_json(path, {"a": 1})
+
+    def fail(file: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(disk, "sync", fail)
+    with pytest.raises(LiveError, match=text):
+        disk.put_json(path, {"a": 2})
+    assert disk.get_json(path) == {"a": 1}
+
+
+def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
+    assert disk.folder(tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LiveSetupError, match="cannot be made a folder"):
+        disk.folder(tmp_path / "file" / "b")
+
+
+def test_a_lock_is_for_one_at_a_time(tmp_path: Path) -> None:
+    one, two = disk.Lock(tmp_path), disk.Lock(tmp_path)
+    one.take()
+    one.take()
+    with pytest.raises(LiveError, match="used by another query"):
+        two.take(0.0)
+    two.take(60.0, sleep=lambda seconds: one.release())
+    two.release()
+    two.release()
