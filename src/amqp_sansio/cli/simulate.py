@@ -22,12 +22,12 @@ Simulate clients, brokers with their disks, a transaction manager and the networ
 decides everything: what clients do, when octets arrive and in which pieces, what is cut, stalls and half-closes, whose clock is
 wrong, when a broker crashes and what of its journal was on the disk. In the end the network heals and everything must drain.
 
-Nothing may be lost, nothing doubled unmarked, credit is never exceeded, order holds, a transaction is whole or nothing, in-doubt
-branches are resolved, nobody breaks the protocol. A seed that fails is shrunk, and what happened is printed."""
+Nothing may be lost, nothing doubled unmarked, credit is never exceeded, order holds, a transaction is whole or nothing,
+in-doubt branches are resolved, nobody breaks the protocol. A seed that fails is shrunk, and what happened is printed."""
 
 _SIMULATE_MORE: Final = """\
-JSON (--json): one object on each line, ASCII, with seed, ok, counts, digest (a checksum of all octets that were said) and, where
-a seed failed, rule, text, story (lines) and plan, which `--plan FILE` runs again.
+JSON (--json): one object on each line, ASCII, with seed, ok, counts, digest (a checksum of all octets that were said) and,
+where a seed failed, rule, text, story (lines) and plan, which `--plan FILE` runs again.
 
 exit status: 0 all invariants held; 1 one did not; 2 nothing was run"""
 
@@ -122,4 +122,3 @@ def _show(outcome: Outcome, given: argparse.Namespace) -> int:
             print(line)
     sys.stdout.flush()
     return 0 if failure is None else 1
-

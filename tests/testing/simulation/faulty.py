@@ -144,4 +144,3 @@ def drops_releases() -> Iterator[None]:
     """What is released never comes back."""
     with patch.object(Traffic, "release", lambda self, entries, set_redelivered=False: None):
         yield
-

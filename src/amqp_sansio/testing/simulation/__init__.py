@@ -36,7 +36,7 @@ def simulate(
     """Runs the simulation of a seed.
 
     `steps`: what clients, network, time and disks do, one after the other, before everything heals and drains.  `clients` (1 to
-    64) and `brokers` (1 or 2; with 2 there is a transaction manager): what is None the seed decides.  `broker` makes the brokers
+    64) and `brokers` (1 or 2; with 2 there is a transaction manager): what is None the seed decides. `broker` makes the brokers
     and `client` the connections of clients: give your own to have them tested.  ValueError for numbers out of range.
     """
     return replay(make(seed, steps, clients, brokers), broker=broker, client=client)

@@ -45,7 +45,7 @@ class Allowance:
             demand(
                 self.used[unit] + cost <= limit,
                 CREDIT,
-                f"{self.destination!r} was sent {cost} of {_NAMES[unit]}; {max(0, limit - self.used[unit])} of {limit} were left",
+                f"{self.destination!r} was sent {cost} of {_NAMES[unit]}; {max(0, limit - self.used[unit])} of {limit} left",
             )
             if self.window:
                 self.used[unit] += cost
@@ -68,7 +68,9 @@ class Allowance:
         if limits is not None:
             if id in self.replayed:
                 self.replayed.discard(id)
-                self.grace = [had + max(0, now - used) for had, now, used in zip(self.grace, self.limits, self.used, strict=True)]
+                self.grace = [
+                    had + max(0, now - used) for had, now, used in zip(self.grace, self.limits, self.used, strict=True)
+                ]
             self.limits = [min(now, since) for now, since in zip(self.limits, limits, strict=True)]
 
     def resumed(self) -> None:

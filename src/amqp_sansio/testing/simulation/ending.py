@@ -32,6 +32,8 @@ class Ending:
     def __init__(self, world: World) -> None:
         self.world: Final = world
         self.found: Final[set[bytes]] = set()
+        self.there: Final[list[Line]] = []
+        """The clients that ever came."""
 
     # --- the beginning ------------------------------------------------------------------------------------------------------
 
@@ -55,14 +57,15 @@ class Ending:
         """Everything heals and drains.  Fault when it does not, or when something is wrong then."""
         world = self.world
         world.tell("the network heals")
+        self.there.extend([line for line in world.every_client if line.rounds or line.wire is not None])
         self._heal()
         seconds = 0.0
         while seconds < 1.3 * KEPT:  # sessions that nobody will ask for are given up
             world.tick(_STEP)
             seconds += _STEP
-            self._rest(world.every_client)
+            self._rest(self.there)
         self._heal()
-        for line in world.every_client:
+        for line in self.there:
             line.check_rest()
         world.tell("everybody leaves")
         self._finish()
@@ -84,9 +87,9 @@ class Ending:
             for line in world.every:
                 if line.wire is not None:
                     line.wire.up.until = line.wire.down.until = 0
-            for line in world.every_client:
+            for line in self.there:
                 line.come()
-            self._rest(world.every_client)
+            self._rest(self.there)
 
     def _rest(self, lines: list[Line]) -> None:
         """Until nobody has anything more to say."""
@@ -98,7 +101,7 @@ class Ending:
             for site in world.sites:
                 happened |= site.sync()
                 happened |= site.tell()
-            if world.manager is not None and not world.manager.closing:
+            if world.manager is not None and world.manager.life and not world.manager.closing:
                 world.manager.advance()
             if not happened and not world.flow():
                 return
@@ -107,7 +110,7 @@ class Ending:
     def _finish(self) -> None:
         world = self.world
         manager = world.manager
-        if manager is not None:
+        if manager is not None and manager.life:
             manager.closing = True
             for _ in range(ROUNDS):
                 more = manager.advance()
@@ -121,20 +124,20 @@ class Ending:
                 line.drop()
                 if line.tenure is not None:
                     line.over(line.tenure)
-        for line in world.every_client:
+        for line in self.there:
             assert line.tenure is not None
             line.leaving = True
             line.harm()
             session = line.tenure.session
             if session.state == "attached":
                 session.request_timeout(0)
-        self._rest(world.every_client)
-        for line in world.every_client:
+        self._rest(self.there)
+        for line in self.there:
             assert line.tenure is not None
             if line.tenure.session.state == "attached":
                 line.tenure.session.detach()
-        self._rest(world.every_client)
-        for line in world.every_client:
+        self._rest(self.there)
+        for line in self.there:
             self._leave(line)
 
     def _settle(self) -> None:
@@ -149,7 +152,7 @@ class Ending:
                 return
         demand(False, DEADLOCK, f"it does not come to rest in {ROUNDS} rounds")
 
-    # --- visitors ---------------------------------------------------------------------------------------------------------------
+    # --- visitors -------------------------------------------------------------------------------------------------------------
 
     def _visitor(self, name: str, site: Site) -> Line:
         line = Line(self.world, name, site, Persona("plain", site.number, 0, 1.0))
@@ -172,7 +175,6 @@ class Ending:
 
     def _drain(self, site: Site, name: str, again: bool) -> None:
         """Takes everything off the queues of a broker; when that was done before, nothing may be there."""
-        world = self.world
         line = self._visitor(name, site)
         line.heard = []
         self._settle()
@@ -189,11 +191,11 @@ class Ending:
         demand(not self._recover(line, session), DOUBT, f"{site.name} has branches in doubt that were rolled back")
         tenure = line.tenure
         assert tenure is not None
-        for each in QUEUES:
-            session.send(queue.Declare(each, durable=each in DURABLE))
-            tenure.queues[each] = each, True
-            allowance = tenure.allowances[each] = Allowance(each, True)
-            session.subscribe(each, each).grant(ENDLESS)
+        for queued in QUEUES:
+            session.send(queue.Declare(queued, durable=queued in DURABLE))
+            tenure.queues[queued] = queued, True
+            allowance = tenure.allowances[queued] = Allowance(queued, True)
+            session.subscribe(queued, queued).grant(ENDLESS)
             allowance.grant(ENDLESS)
         self._settle()
         items = list(tenure.held.values())

@@ -43,14 +43,18 @@ class Ledger:
         item = self.items.get(body)
         demand(item is not None, LOST, f"{site} delivers {body[:40]!r}, which nobody ever sent")
         assert item is not None
-        demand(item.site == site and item.queue == queue, LOST, f"{item.words} came from {queue} of {site}, not from {item.queue}")
+        demand(
+            item.site == site and item.queue == queue, LOST, f"{item.words} came from {queue} of {site}, not from {item.queue}"
+        )
         return item
 
     def _born(self, item: Item) -> None:
         group = item.publish
         if group is not None and item.born != "yes":
             demand(group.outcome != "rolled back", ATOMICITY, f"{item.words} came, but {group.name} was rolled back")
-            demand(group.outcome != "open", ATOMICITY, f"{item.words} came, but nobody has asked for the commit of {group.name}")
+            demand(
+                group.outcome != "open", ATOMICITY, f"{item.words} came, but nobody has asked for the commit of {group.name}"
+            )
             group.committed()
         item.born = "yes"
 
@@ -71,12 +75,12 @@ class Ledger:
             if tenure.loose(now):
                 return  # it flew while the broker had ended the session, and given the message to somebody else
             raise
-        if destination is not None and not redelivered and not item.receipts:  # what nobody had comes in order
-            if item.publish is None:
-                key = destination, item.publisher, item.priority
-                before = tenure.last.get(key, 0)
-                demand(before < item.number, ORDER, f"{item.words} came to {tenure.client} behind #{before}")
-                tenure.last[key] = item.number
+        fresh = not redelivered and not item.receipts and item.publish is None
+        if destination is not None and fresh:  # what nobody had comes in order
+            key = destination, item.publisher, item.priority
+            before = tenure.last.get(key, 0)
+            demand(before < item.number, ORDER, f"{item.words} came to {tenure.client} behind #{before}")
+            tenure.last[key] = item.number
         item.receipts += 1
         item.unmarked = False
         item.gone = "no"
@@ -94,16 +98,18 @@ class Ledger:
 
     def _undone(self, item: Item, group: Group, now: float) -> None:
         """A message that was accepted in a transaction comes again: it is rolled back, if it may be."""
-        demand(group.outcome != "committed", DOUBLED, f"{item.words} came, but it was accepted in {group.name}, which is committed")
+        demand(
+            group.outcome != "committed", DOUBLED, f"{item.words} came, but it was accepted in {group.name}, which is committed"
+        )
         if group.outcome != "rolled back":
             demand(
-                item.site not in group.promised, ATOMICITY, f"{item.words} came, but {item.site} had prepared {group.name} with it"
+                item.site not in group.promised,
+                ATOMICITY,
+                f"{item.words} came, but {item.site} had prepared {group.name} with it",
             )
             gives_up = group.due is not None and now >= group.due
             loose = group.outcome == "unknown" or (group.owner is not None and group.owner.loose(now))
-            demand(
-                gives_up or loose, DOUBLED, f"{item.words} came, but it is accepted in {group.name}, which is open"
-            )
+            demand(gives_up or loose, DOUBLED, f"{item.words} came, but it is accepted in {group.name}, which is open")
         group.rolled_back()
         item.accept = None
 
@@ -155,6 +161,6 @@ class Ledger:
         else:
             demand(not group.decided, ATOMICITY, f"its manager decided to commit {group.name}, and nothing of it is there")
             demand(
-                not (group.promised and here | kept), ATOMICITY, f"{group.name} was prepared, and nobody rolled it back; it is gone"
+                not (group.promised and (here or kept)), ATOMICITY, f"{group.name} was prepared, and is gone"
             )  # fmt: skip
             group.rolled_back()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.events import (
     BranchAnswered,
     CommandsCompleted,
@@ -219,7 +218,9 @@ class Line:
         redelivered = properties is not None and bool(properties.redelivered)
         octets = len(event.header) + len(event.body)
         allowance = tenure.allowances.get(destination)
-        demand(allowance is not None, LEGALITY, f"{self.name} was sent a message to {destination!r}, which it never subscribed to")
+        demand(
+            allowance is not None, LEGALITY, f"{self.name} was sent a message to {destination!r}, which it never subscribed to"
+        )
         assert allowance is not None
         allowance.transfer(octets)
         queue, acquired = tenure.queues[destination]
@@ -295,9 +296,13 @@ class Line:
         tenure.late = True
         late = group.due is not None and self.world.now >= group.due
         demand(
-            late and status is XaStatus.XA_RBTIMEOUT, ATOMICITY, f"{self.site.name} answers {verb} of {group.name} with {status.name}"
+            late and status is XaStatus.XA_RBTIMEOUT,
+            ATOMICITY,
+            f"{self.site.name} answers {verb} of {group.name} with {status.name}",
         )
-        demand(self.site.name not in group.promised, ATOMICITY, f"{self.site.name} gives up {group.name}, which it had prepared")
+        demand(
+            self.site.name not in group.promised, ATOMICITY, f"{self.site.name} gives up {group.name}, which it had prepared"
+        )
         group.rolled_back()
         if tenure.branch is branch:
             tenure.branch = None

@@ -157,6 +157,7 @@ class Manager:
 
         line = self.target
         session = yield from self._open(line)
+        assert line.tenure is not None
         tenure = line.tenure
         branch = begin(self.world, line, tenure, branches[line.site.name], group)
         yield from self._well(line, session, next(reversed(tenure.asked)))
@@ -253,7 +254,7 @@ class Manager:
                 if machine.hear(name, event) and group is not None and prepared and machine.states[name] == "prepared":
                     group.promised.add(name)
 
-    # --- after its death --------------------------------------------------------------------------------------------------------
+    # --- after its death ------------------------------------------------------------------------------------------------------
 
     def _recover(self) -> Waiting[None]:
         """Decisions that are stored are carried out, the rest is rolled back."""

@@ -90,7 +90,9 @@ def make(seed: int, steps: int, clients: int | None = None, brokers: int | None 
         ("brokers", brokers, 1, MOST_BROKERS),
     ):
         if value is not None and (value < low or (high is not None and value > high)):
-            raise ValueError(f"{name} is {low} to {high}, not {value}" if high is not None else f"{name} is {low} or more")
+            raise ValueError(
+                f"{name} is {low} to {high}, not {value}" if high is not None else f"{name} is {low} or more, not {value}"
+            )
     random = Random(seed)
     drawn = random.randint(3, 6), random.choice((1, 1, 2))
     many, sites = clients or drawn[0], brokers or drawn[1]

@@ -72,8 +72,10 @@ class Shrinking:
         """Numbers."""
         at = 0
         while at < len(self.best.plan.steps):
-            for field in ("a", "b", "c"):
+            for field in range(2, 5):
                 steps = self.best.plan.steps
-                if at < len(steps) and getattr(steps[at], field):
-                    self._try((*steps[:at], steps[at]._replace(**{field: 0}), *steps[at + 1 :]))
+                if at < len(steps) and steps[at][field]:
+                    verb, who, *numbers = steps[at]
+                    numbers[field - 2] = 0
+                    self._try((*steps[:at], Step(verb, who, *numbers), *steps[at + 1 :]))
             at += 1

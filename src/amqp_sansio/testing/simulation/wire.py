@@ -25,7 +25,7 @@ class Pipe:
     def put(self, octets: bytes) -> None:
         """Octets begin to fly; behind the end they are lost."""
         if not self.ended:
-            self.flying += octets
+            self.flying.extend(octets)
 
     def take(self, most: int) -> bytes:
         """The next octets to arrive."""

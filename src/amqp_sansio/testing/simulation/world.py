@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from amqp_sansio.config import ClientConfig
@@ -11,8 +12,8 @@ from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.errors import ConnectionClosedError, NoCredit, SessionDetachedError
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.doings import ABLE, DOINGS
-from amqp_sansio.testing.simulation.fault import RAISED, Fault
 from amqp_sansio.testing.simulation.ending import Ending
+from amqp_sansio.testing.simulation.fault import RAISED, Fault
 from amqp_sansio.testing.simulation.ledger import Ledger
 from amqp_sansio.testing.simulation.line import Line
 from amqp_sansio.testing.simulation.manager import Manager
@@ -100,13 +101,11 @@ class World:
             able = [line for line in able if line.tenure is not None and line.ready and may(line.tenure)] or able
         line = able[step.who % len(able)]
         if does is None:
-            _OWN[step.verb](self, line, step)
+            OWN[step.verb](self, line, step)
         elif line.ready:
             assert line.tenure is not None
-            try:
+            with suppress(ConnectionClosedError, SessionDetachedError, NoCredit):  # it lost a race with the other side
                 does(self, line, line.tenure, step)
-            except (ConnectionClosedError, SessionDetachedError, NoCredit):
-                pass  # it lost a race with the other side
         else:
             self.approach(line)
         self.flow()
@@ -184,14 +183,16 @@ class World:
 
     def crash(self, site: Site, torn: bool) -> None:
         """A broker crashes and goes on with what is on its disk."""
+        site.gather()
         lost = len(site.taken)
-        self.tell(f"{site.name} crashes and is restored; {lost} entries were not on its disk{', one was torn' if torn and lost else ''}")
+        self.tell(
+            f"{site.name} crashes and is restored; {lost} entries were not on its disk{', one torn' if torn and lost else ''}"
+        )
         self.count["crashes"] += 1
         for line in self.every:
             if line.site is site and line.tenure is not None:
                 line.tenure.crashed = True
         self.ledger.crashed(site.name, self.now)
-        site.gather()
         site.crash(torn)
         site.tick(self.now)
 
@@ -216,7 +217,7 @@ def _where(error: Exception) -> str:
     return f"{type(error).__name__}: {error} ({place})"
 
 
-# --- verbs of the network, of time and of brokers -------------------------------------------------------------------------------
+# --- verbs of the network, of time and of brokers --------------------------------------------------------------------------
 
 
 def _arrive(world: World, line: Line, step: Step) -> None:
@@ -299,7 +300,7 @@ def _kill(world: World, line: Line, step: Step) -> None:
         world.manager.kill()
 
 
-_OWN: Final[dict[str, Callable[[World, Line, Step], None]]] = {
-    "arrive": _arrive, "breathe": _breathe, "come": _come, "cut": _cut, "half-close": _half_close, "stall": _stall, "tick": _tick,
-    "store": _store, "snapshot": _snapshot, "crash": _crash, "manage": _manage, "kill": _kill,
+OWN: Final[dict[str, Callable[[World, Line, Step], None]]] = {
+    "arrive": _arrive, "breathe": _breathe, "come": _come, "cut": _cut, "half-close": _half_close, "stall": _stall,
+    "tick": _tick, "store": _store, "snapshot": _snapshot, "crash": _crash, "manage": _manage, "kill": _kill,
 }  # fmt: skip
