@@ -4,7 +4,7 @@
 #   make test       set up, then all tests that need no other server
 #   make check      style, strict types, import contracts, freshness of generated code, docs build
 #   make interop    real brokers, started and stopped on loopback      (as root it installs what is missing)
-#   make bench      ours against pamqp and pika, in one run            (ROUNDS=9)
+#   make bench      ours against pamqp, pika, aiormq, in one run       (ROUNDS=9)
 #   make bench-spark  the data pipeline on generated captures, and a live broker  (ARGS="--octets 20000000 --sizes 1,4")
 #   make fuzz       mutated captures and random frames                 (COUNT=1000000 or TIME=seconds, SEED=1)
 #   make mutations  faults put into the machines one at a time: do the tests notice?  (SEED=1, TIME=seconds)
@@ -58,7 +58,12 @@ bench: $(VENV)/.bench
 bench-spark: $(STAMP)
 	@$(BIN)/python -m bench.pipeline $(ARGS)
 
-fuzz: $(STAMP)
+$(VENV)/.fuzz: $(STAMP)
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" tools/chores/set-up -e '.[fuzz]' || echo "fuzz: atheris is not to be had here: nothing is guided"
+	@rm -f .not-run
+	@touch $@
+
+fuzz: $(VENV)/.fuzz
 	@$(BIN)/python -m fuzz $(if $(COUNT),--count $(COUNT)) $(if $(TIME),--seconds $(TIME)) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 mutations: $(STAMP)

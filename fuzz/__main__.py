@@ -1,4 +1,7 @@
-"""`python -m fuzz`: the same seed and number give the same input on every machine; two processes share the work."""
+"""`python -m fuzz`: the same seed and number give the same input on every machine; two processes share the work.
+
+With atheris (extra `fuzz`) and a time to stop, half of the time goes to what is guided by coverage (`fuzz.guided`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from fuzz import corpus
+from fuzz import corpus, guided
 from fuzz.corpus import Said
 from fuzz.report import regression, shrink
 from fuzz.targets import MEASURED, TARGETS, breach, draw
@@ -69,7 +72,13 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--target", choices=sorted(TARGETS), action="append", help="only this one (repeatable)")
     parser.add_argument("--failures", type=int, default=5, help="stop after so many")
+    parser.add_argument("--guided", action=argparse.BooleanOptionalAction, default=None, help="half of the seconds are guided")
     arguments = parser.parse_args()
+    guide = arguments.guided
+    if guide is None:
+        guide = guided.installed() and arguments.seconds is not None and arguments.count is None and not arguments.target
+    if guide and arguments.seconds:
+        arguments.seconds /= 2
     count = arguments.count or (1_000_000 if arguments.seconds is None else sys.maxsize)
     started = time.monotonic()
     end = started + (arguments.seconds or float("inf"))
@@ -108,6 +117,10 @@ def main() -> int:
     passed = time.monotonic() - started
     verdict = f"{failed} FAILED" if failed else "nothing but events"
     print(f"\nfuzz: {done} inputs in {passed:.0f} s, seed {arguments.seed}: {verdict}")
+    if guide and not failed:
+        rounds = -(-len(guided.NAMES) // arguments.workers)
+        each = max(1, int((arguments.seconds or 60.0 * rounds) / rounds))
+        failed = guided.main(["--seconds", str(each), "--seed", str(arguments.seed), "--workers", str(arguments.workers)])
     return 1 if failed else 0
 
 

@@ -15,7 +15,9 @@ from types import FrameType
 from typing import Final, NamedTuple
 
 from fuzz import corpus, frames, words
+from fuzz.brokers import broker
 from fuzz.corpus import Said
+from fuzz.decoding import decoder
 from fuzz.mutate import mutated
 from fuzz.subjects import capture, client, fresh_client, fresh_server, observer, reader, server, tolerant_reader
 
@@ -109,7 +111,23 @@ def _file(dice: random.Random) -> Said:
     return (("file", mutated(dice, octets)),)
 
 
+def _payload(dice: random.Random) -> Said:
+    kind = dice.randrange(4)
+    make = (frames.control, frames.command, frames.header, frames.header)[kind]
+    return (("client", bytes([kind | dice.randrange(8) // 7 * 4]) + make(dice)),)
+
+
+def _two_clients(dice: random.Random) -> Said:
+    pieces: list[tuple[str, bytes]] = []
+    for _ in range(dice.randint(1, 4)):
+        ((_, octets),) = _stream(dice, "client")
+        pieces.append((dice.choice(("client", "server")), octets))
+    return tuple(pieces)
+
+
 TARGETS: Final[dict[str, Target]] = {
+    "decoder": Target(_payload, decoder),
+    "broker": Target(_two_clients, broker),
     "reader": Target(_from_either, reader),
     "tolerant_reader": Target(_from_either, tolerant_reader),
     "observer": Target(_conversation, observer),
@@ -142,6 +160,15 @@ def _ways(name: str, said: Said) -> Iterator[tuple[str, Said]]:
         yield "octet by octet", cut(said, 1)
     else:
         yield "in 7s", cut(said, 7)
+
+
+def breaks(name: str, said: Said) -> str:
+    """How it breaks when this input is fed whole, with nothing that would ring if it hung; "" when it does not."""
+    try:
+        TARGETS[name].feed(said)
+    except Exception:
+        return traceback.format_exc()
+    return ""
 
 
 def _alarm(_number: int, _frame: FrameType | None) -> None:

@@ -24,7 +24,8 @@ from typing import Final, NamedTuple
 from bench.harness import progress
 from bench.loopback.broker import Served
 from bench.loopback.rabbit import RabbitMq
-from tools.interop.broker_j import BrokerJ, NotAvailable
+from tools.interop.broker_j import BrokerJ
+from tools.interop.maven import NotAvailable
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TARGET: Final = 0.5
@@ -39,7 +40,7 @@ SLOW: Final = 5
 """So many times fewer messages where each waits for the one before."""
 SECONDS: Final = 300.0
 """How long one client may take."""
-OURS: Final = ("sync", "asyncio")
+OURS: Final = ("sync", "asyncio", "trio")
 THEIRS: Final = ("pika", "aiormq")
 
 
@@ -96,7 +97,7 @@ def started(stack: ExitStack) -> list[Broker]:
     """The brokers that can be had here; of each other one line tells why not."""
     found = [Broker("serve", stack.enter_context(Served()).url, OURS)]
     peers: list[tuple[str, tuple[str, ...], Callable[[], RabbitMq | BrokerJ]]] = [
-        ("Broker-J", OURS, lambda: stack.enter_context(BrokerJ(ROOT / ".cache" / "broker-j"))),
+        ("Broker-J", OURS, lambda: stack.enter_context(BrokerJ(ROOT / ".cache" / "broker_j"))),
         ("RabbitMQ", THEIRS, lambda: stack.enter_context(RabbitMq())),
     ]
     for name, clients, start in peers:

@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from tools.interop.broker_j import NotAvailable, free_ports
+from tools.interop.broker_j import free_ports
+from tools.interop.maven import NotAvailable
 
 SERVER: Final = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 """The server itself; what lies on the path before it wants to be root, and the machine's own node."""

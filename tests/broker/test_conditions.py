@@ -230,6 +230,12 @@ def test_a_row(name: str, error_codes: ErrorCodes) -> None:
     assert before in (None, seen(host))
 
 
+def test_a_rule_that_is_carried_is_that_of_a_row_which_is_caused() -> None:
+    """One test carries many paths: each is the rule of a condition that a command really brings about."""
+    carried = {path for mark in test_a_row.pytestmark if mark.name == "rule" for path in mark.args}  # type: ignore[attr-defined]
+    assert carried <= {CONDITIONS[name].rule for name, row in ROWS.items() if row.cause is not None}
+
+
 def test_every_row_is_here() -> None:
     assert set(ROWS) == set(CONDITIONS)
 

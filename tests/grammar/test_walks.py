@@ -6,7 +6,8 @@ from collections import Counter
 from random import Random
 
 from hypothesis import given
-from tests.grammar.naive import LONGEST, Expression, automaton, expressions, said
+from hypothesis import strategies as st
+from tests.grammar.naive import LONGEST, Expression, all_words, automaton, expressions, said
 
 from amqp_sansio.grammar import walks
 from amqp_sansio.grammar.algebra import NOTHING, one_of, optional, repeated, sequence
@@ -18,6 +19,41 @@ def test_shortest_way_to_each_state() -> None:
     ways = walks.shortest_to_each(TALK)
     assert sorted(ways.values()) == [(), ("open",), ("open", "ask"), ("open", "close")]
     assert all(TALK.run(way) == state for state, way in ways.items())
+
+
+# The way to a state is the shortest of all conversations that lead there, and only states that cannot be reached have none.
+@given(expressions)
+def test_no_way_to_a_state_is_shorter(expression: Expression) -> None:
+    language = automaton(expression)
+    ways = walks.shortest_to_each(language)
+    found: dict[int, tuple[str, ...]] = {}
+    for words in sorted(all_words(4), key=lambda words: (len(words), words)):
+        state = language.run(words)
+        if state is not None:
+            found.setdefault(state, words)
+    assert {state: way for state, way in ways.items() if len(way) <= 4} == found
+
+
+# What a number of conversations covers are the states and moves that each goes through before the first word that is refused.
+@given(expressions, st.lists(st.sampled_from(all_words(4)), max_size=6))
+def test_coverage_is_what_was_gone_through(expression: Expression, said_: list[tuple[str, ...]]) -> None:
+    language = automaton(expression)
+    moves: set[tuple[int, str]] = set()
+    states = {0}
+    for words in said_:
+        for end in range(1, len(words) + 1):
+            before, behind = language.run(words[: end - 1]), language.run(words[:end])
+            if before is not None and behind is not None:
+                moves.add((before, words[end - 1]))
+                states.add(behind)
+    coverage = walks.Coverage(language, said_)
+    assert (coverage.moves, coverage.states) == (moves, states)
+    assert coverage.refused == sum(language.run(words) is None for words in said_)
+    assert (
+        set(coverage.missing)
+        == {(state, word) for state, word, _ in language.transitions if state in language.reachable()} - moves
+    )
+    assert coverage.complete == (not coverage.missing)
 
 
 # No conversation of a language is shorter than the shortest.

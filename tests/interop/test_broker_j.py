@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import socket
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +19,14 @@ from tests.adapters.scenarios import Loop
 from tests.adapters.trio.test_connection import TrioLoop
 from tests.examples.test_examples import ADAPTERS, PRINTED, run
 
+from amqp_sansio import ClientConfig, ClientConnection
+from amqp_sansio.captures.transcript import transcript
+from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.conversation.errors import ConnectFailed, MessageReturned, SessionFailed, SessionLost
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.engine.xid import xid
+from amqp_sansio.events import ConnectionOpened, Event
 from amqp_sansio.spec import exchange, queue
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
@@ -27,6 +34,7 @@ from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.spec.values import Uint8
 from tools.interop.broker_j import BrokerJ
 from tools.interop.peers import CACHE
+from tools.interop.recording import Recording
 
 NESTED = {
     "deep": {"deeper": {"deepest": [1, "two", 3.0, None, True, b"six"]}},
@@ -36,6 +44,13 @@ NESTED = {
     "text": "Grüße",
     "small": Uint8(7),
 }
+
+
+@pytest.fixture(scope="module")
+def dying(broker_j: BrokerJ) -> Iterator[BrokerJ]:
+    """Another one, which may be stopped and go on."""
+    with BrokerJ(CACHE / "broker_j") as dying:
+        yield dying
 
 
 @pytest.fixture(params=[BlockingLoop, AsyncioLoop, TrioLoop], ids=ADAPTERS)
@@ -79,6 +94,32 @@ def test_by_tls(loop: Loop, broker_j: BrokerJ) -> None:
         loop.run(lambda: scenarios.there_and_back(loop, broker_j.tls_url))
 
 
+def mechanism_of(path: Path) -> str:
+    """What the client said in start-ok, as it was recorded."""
+    rows = [row for _, row in transcript(str(path), observers(), (), lambda text: None)]
+    (said,) = [row["fields"]["mechanism"] for row in rows if row["verb"] == "connection.start-ok"]
+    return str(said)
+
+
+def test_users_by_scram_and_by_plain(loop: Loop, broker_j: BrokerJ, tmp_path: Path) -> None:
+    """The strongest mechanism in common; where there is PLAIN alone, that."""
+    for port, url, mechanism in (
+        (broker_j.scram_port, broker_j.scram_url, "SCRAM-SHA-256"),
+        (broker_j.port, broker_j.url, "SCRAM-SHA-256"),
+        (broker_j.plain_port, broker_j.plain_url, "PLAIN"),
+        (broker_j.anonymous_port, broker_j.anonymous_url, "ANONYMOUS"),
+    ):
+        path = tmp_path / f"{port}.pcap"
+        with Recording(port, path) as recording:
+            where = url.replace(str(port), str(recording.port))
+            assert len(loop.run(lambda where=where: scenarios.there_and_back(loop, where, 10))) == 10  # type: ignore[misc]
+        assert mechanism_of(path) == mechanism
+        if mechanism != "ANONYMOUS":
+            wrong = url.replace("guest:guest", "guest:wrong")
+            with pytest.raises(ConnectFailed, match=r"320.*Authentication failed"):
+                loop.run(lambda wrong=wrong: scenarios.there_and_back(loop, wrong))  # type: ignore[misc]
+
+
 def test_big_messages_over_many_frames_with_nested_headers(loop: Loop, broker_j: BrokerJ) -> None:
     body = bytes(range(256)) * 4096 * 5  # 5 MiB
 
@@ -95,6 +136,24 @@ def test_big_messages_over_many_frames_with_nested_headers(loop: Loop, broker_j:
                     message.accept()
 
     loop.run(main)
+
+
+def test_bodies_of_all_sizes_around_a_frame(loop: Loop, broker_j: BrokerJ) -> None:
+    sizes = (0, 1, 4083, 4084, 4085, 8168, 8169, 65_522, 65_523, 65_524, 1_000_000)
+
+    async def main(more: str) -> None:
+        async with loop.connect(broker_j.url + more) as connection, connection.session() as session:
+            await session.say(queue.Declare("sized", auto_delete=True))
+            for size in sizes:
+                await session.send("", "sized", bytes([size % 251]) * size)
+            async with session.subscribe("sized") as subscription:
+                for size in sizes:
+                    message = await received(subscription)
+                    assert message.body == bytes([size % 251]) * size
+                    message.accept()
+
+    for more in ("", "?frame_max=4096"):
+        loop.run(lambda more=more: main(more))  # type: ignore[misc]
 
 
 def test_queries(loop: Loop, broker_j: BrokerJ) -> None:
@@ -149,6 +208,87 @@ def test_heartbeats_both_ways(loop: Loop, broker_j: BrokerJ) -> None:
             await session.sync()
 
     loop.run(main)
+
+
+def test_a_client_that_is_silent_is_cut(broker_j: BrokerJ) -> None:
+    """Octets alone, without anybody who says heartbeats: the same that our adapters must say is missed."""
+    client = ClientConnection(ClientConfig(username="guest", password="guest", virtual_host="default", heartbeat=1))
+    events: list[Event] = []
+    with socket.create_connection(("127.0.0.1", broker_j.plain_port), timeout=20) as peer:
+        while True:
+            peer.sendall(client.data_to_send())
+            try:
+                octets = peer.recv(65536)
+            except ConnectionResetError:
+                octets = b""
+            if not octets:
+                break
+            client.receive_data(octets)
+            events += client.events()
+    assert any(isinstance(event, ConnectionOpened) for event in events)
+    assert client.is_open  # it was not closed by words
+
+
+def test_a_broker_that_is_silent_is_given_up(loop: Loop, dying: BrokerJ) -> None:
+    async def main() -> None:
+        async with loop.connect(f"{dying.url}?heartbeat=1", close_timeout=0.5) as connection:
+            async with connection.session() as session:
+                await session.sync()
+                os.kill(dying.pid, signal.SIGSTOP)
+                await session.sync()
+
+    try:
+        with pytest.raises(SessionLost, match=r"silent|heard|heartbeat"):
+            loop.run(main)
+    finally:
+        os.kill(dying.pid, signal.SIGCONT)
+
+
+def test_abrupt_cuts_lose_nothing_that_was_confirmed(loop: Loop, broker_j: BrokerJ) -> None:
+    """What was confirmed is there once; what was told to be in doubt is there at most once; there is nothing else."""
+    policy = RetryPolicy(attempts=20, first=0.02, jitter=0.0, give_up=20.0)
+    confirmed: list[bytes] = []
+    doubtful: list[bytes] = []
+
+    async def publish(proxy: Recording) -> None:
+        url = broker_j.url.replace(str(broker_j.port), str(proxy.port))
+        async with loop.connect(url, retry=policy) as connection, connection.session() as session:
+            for number in range(200):
+                body = b"%d" % number
+                if number % 40 == 20:
+                    proxy.cut()
+                try:
+                    await session.publish("", "cuts", body)
+                except SessionLost:
+                    doubtful.append(body)
+                else:
+                    confirmed.append(body)
+            assert session.talk.remade >= 1
+
+    async def declared() -> None:
+        async with loop.connect(broker_j.url) as connection, connection.session() as session:
+            await session.say(queue.Declare("cuts"))
+            await session.say(queue.Purge("cuts"))
+
+    async def found() -> list[bytes]:
+        bodies: list[bytes] = []
+        async with loop.connect(broker_j.url) as connection, connection.session() as session:
+            count = await scenarios.depth(session, "cuts")
+            async with session.subscribe("cuts") as subscription:
+                for _ in range(count):
+                    message = await received(subscription)
+                    bodies.append(message.body)
+                    message.accept()
+        return bodies
+
+    loop.run(declared)
+    with Recording(broker_j.port) as proxy:
+        loop.run(lambda: publish(proxy))
+    bodies = loop.run(found)
+    assert len(confirmed) + len(doubtful) == 200
+    assert 1 <= len(doubtful) <= 20
+    assert len(set(bodies)) == len(bodies)
+    assert set(confirmed) <= set(bodies) <= {*confirmed, *doubtful}
 
 
 def test_a_transaction_and_its_rollback(loop: Loop, broker_j: BrokerJ) -> None:

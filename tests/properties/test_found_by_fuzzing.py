@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from fuzz.targets import breach
 
+
+def test_the_first_edition_reads_an_xid_that_stands_alone_as_the_errata_write_it() -> None:
+    # Found by a guided fuzzer: it is read in a header, and cannot be written there again.
+    said = (("client", bytes.fromhex("f7000000000000000c060407000007000000000700")),)
+    assert breach("decoder", said) == ""
+
+
 START = "414d51500101000a0f000010000000000000000001010000"
 START_OK = "0f00001b000000000000000001020600064e4f5355434800000000"
 OPEN = "0f000010000000000000000001070000"

@@ -6,11 +6,14 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from tests.captures.packets import gathered, tables_of
 from tests.spark.truth import DATA
 
+from amqp_sansio.captures.columns.bundles import bundled
+from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.spark.passes import replayed
-from amqp_sansio.spark.sources import read_packets
+from amqp_sansio.spark.passes import replayed, replays
+from amqp_sansio.spark.sources import read_bundles, read_packets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,3 +26,18 @@ def test_one_exchange_and_one_sort(spark: SparkSession) -> None:
         replayed(packets, ReplayOptions(), 3).explain()
     assert plan.getvalue().count("Exchange") == 1
     assert plan.getvalue().count("Sort ") == 1
+
+
+def test_bundles_are_replayed_connection_by_connection() -> None:
+    path = str(DATA / "hello.pcap")
+    found = gathered(replays(bundled(read_file(path)), ReplayOptions()))
+    expected = tables_of(path)
+    assert {name: sorted(map(repr, rows)) for name, rows in found.items()} == {
+        name: sorted(map(repr, rows)) for name, rows in expected.items()
+    }
+
+
+def test_a_bundle_is_a_row(spark: SparkSession) -> None:
+    rows = read_bundles(spark, [str(DATA / "hello.pcap")]).collect()
+    assert len(rows) == len({row["connection"] for row in rows})
+    assert all(len(row["packets"]) > 100 for row in rows)

@@ -5,6 +5,7 @@ with BrokerJ(folder) as broker: broker.url, broker.scram_url, broker.anonymous_u
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from typing import Final, Self
 
 import trustme
 
+from amqp_sansio.engine.sasl import scram_secret
 from tools.interop.maven import NotAvailable, fetch, java
 
 POM: Final = Path(__file__).with_name("broker_j.xml")
@@ -29,7 +31,7 @@ class BrokerJ:
 
     def __init__(self, folder: Path) -> None:
         self.folder: Final = folder
-        self.port, self.anonymous_port, self.tls_port, self.scram_port = free_ports(4)
+        self.port, self.anonymous_port, self.tls_port, self.scram_port, self.plain_port = free_ports(5)
         self.authority: Final = trustme.CA()
         """Who signed its certificate."""
         self._process: subprocess.Popen[bytes] | None = None
@@ -53,6 +55,11 @@ class BrokerJ:
     def scram_url(self) -> str:
         """Where guest comes in by SCRAM-SHA-256 alone: no password goes over the wire."""
         return f"amqp://guest:guest@127.0.0.1:{self.scram_port}/default"
+
+    @property
+    def plain_url(self) -> str:
+        """Where guest comes in by PLAIN alone."""
+        return f"amqp://guest:guest@127.0.0.1:{self.plain_port}/default"
 
     @property
     def pid(self) -> int:
@@ -107,6 +114,10 @@ class BrokerJ:
         certificate.cert_chain_pems[0].write_to_path(str(work / "cert.pem"))
         aliases = [{"name": kind, "type": kind} for kind in ("nameAlias", "defaultAlias", "hostnameAlias")]
         users = [{"name": "guest", "type": "managed", "password": "guest"}]
+        salt, stored_key, server_key, count = scram_secret("guest", salt=b"salt of the tests")
+        encoded = [base64.b64encode(each).decode() for each in (salt, stored_key, server_key)]
+        kept = ",".join([encoded[0], "", *encoded[1:], str(count)])  # where it once kept the salted password, nothing
+        keyed = [{"name": "guest", "type": "managed", "password": kept}]
 
         def port(name: str, number: int, provider: str, **more: object) -> dict[str, object]:
             return {
@@ -124,11 +135,14 @@ class BrokerJ:
                 {"name": "anonymous", "type": "Anonymous"},
                 {"name": "plain", "type": "Plain", "secureOnlyMechanisms": "[]", "users": users},
                 {"name": "scram", "type": "SCRAM-SHA-256", "secureOnlyMechanisms": "[]", "disabledMechanisms": '["PLAIN"]',
-                 "users": users},
+                 "users": keyed},
+                {"name": "plain only", "type": "Plain", "secureOnlyMechanisms": "[]", "users": users,
+                 "disabledMechanisms": '["CRAM-MD5", "SCRAM-SHA-1", "SCRAM-SHA-256"]'},
             ],
             "ports": [
                 port("amqp", self.port, "plain"),
                 port("anonymous", self.anonymous_port, "anonymous"),
+                port("plain only", self.plain_port, "plain only"),
                 port("scram", self.scram_port, "scram"),
                 port("tls", self.tls_port, "plain", transports=["SSL"], keyStore="keys"),
             ],

@@ -31,10 +31,9 @@ class Unsound(Exception):
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Of a run of tests in a copy of the tree: nothing is written beside the text, and nothing is made small."""
+    """Of a run of tests in a copy of the tree: nothing is made small."""
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("MUTATIONS_")},
-        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "AMQP_PROFILE": "mutations",
         "PYTHONPATH": os.pathsep.join(["src", "."]),
@@ -44,7 +43,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def command(*arguments: str) -> list[str]:
     """The command that runs tests."""
-    flags = ["-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", "-p", "tools.mutations.listening"]
+    flags = ["-q", "--no-header", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-p", "tools.mutations.listening"]
     return [sys.executable, "-m", "pytest", *flags, *arguments]
 
 

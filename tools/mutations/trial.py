@@ -51,6 +51,7 @@ class Trials:
     def __init__(self, tree: Path, copy: Path, covering: Covering) -> None:
         self.copy: Final = copied(tree, copy)
         self.covering: Final = covering
+        self._moment = 0
 
     def tried(self, fault: Fault) -> Verdict:
         """Puts it in, runs its tests up to the first that fails, and takes it out again."""
@@ -61,6 +62,9 @@ class Trials:
         started = time.monotonic()
         outcome, by = "survived", ""
         path.write_bytes(fault.applied(right))
+        # A moment of its own: what was compiled of another fault of the same size is not taken for this one.
+        self._moment += 1
+        os.utime(path, (stamp.st_atime, int(stamp.st_mtime) + self._moment))
         try:
             for tests in (first, rest):
                 if tests and outcome == "survived":

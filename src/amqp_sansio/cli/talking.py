@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     _Verbs = argparse._SubParsersAction[argparse.ArgumentParser]
 
-VERBS: Final = ("serve", "passwd", "send", "receive")
+VERBS: Final = ("serve", "passwd", "send", "receive", "probe")
 
 _SERVE: Final = """\
 Serve a broker. It prints its address when it is ready, and ends cleanly on SIGTERM and SIGINT: its clients are told so, and
@@ -44,6 +44,19 @@ URL is amqp://user:password@host:port/vhost or amqps://...; without one it is in
 JSON (--json): one object on each line, ASCII, with body (body_hex where it is no UTF-8), exchange, routing_key, redelivered,
 headers (those of the application) and properties (those of the message)."""
 
+_PROBE: Final = """\
+Drive a live server of AMQP 0-10 through conversations taken from the grammar of the protocol, legal ones and ones with one
+illegal step, and tell which rules it kept and which it broke, each with the shortest conversation and its octets.
+
+First every move of every grammar that a client can lead to is gone through once, then each step that is illegal and each
+named refusal is tried once (about 750 conversations in all), then it goes on at random. The same seed gives the same
+conversations. What it declares it takes away again; names begin with "probe-SEED-NUMBER-".
+
+Do not probe a broker that others depend on."""
+
+_PROBE_MORE: Final = """\
+exit status: 0 every rule that was tried was kept; 1 some were broken; 2 nobody answers, or we are not let in"""
+
 _CLIENT_MORE: Final = "exit status: 0 done; 1 not, or not all of it; 2 no connection"
 
 
@@ -56,6 +69,7 @@ def add_verbs(verbs: _Verbs) -> None:
     verb.add_argument("--delete", action="store_true", help="take the user out instead")
     _add_send(_verb(verbs, "send", "send messages to a broker", _SEND, _CLIENT_MORE))
     _add_receive(_verb(verbs, "receive", "receive messages from a broker", _RECEIVE, _CLIENT_MORE))
+    _add_probe(_verb(verbs, "probe", "tell which rules of the protocol a server keeps", _PROBE, _PROBE_MORE))
 
 
 def intermixed(arguments: Sequence[str]) -> argparse.Namespace | None:
@@ -135,6 +149,33 @@ def _add_common(verb: argparse.ArgumentParser) -> None:
     verb.set_defaults(complain=verb.error)
 
 
+def _add_probe(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("address", type=_address, metavar="HOST:PORT", help="where the server listens")
+    verb.add_argument("--section", metavar="NAME", help="only that section: connection, session, execution, message, tx, dtx, "
+                      "exchange, queue, file, stream, assembly")  # fmt: skip
+    verb.add_argument("--conversations", default=1000, type=_whole(10**9, 1), metavar="N", help="how many (1000)")
+    verb.add_argument("--seed", default=0, type=_whole(2**63), metavar="N", help="decides what is said (0)")
+    verb.add_argument("--only", type=_whole(10**9), metavar="NUMBER", help="only that conversation of them")
+    verb.add_argument("--user", default="", metavar="NAME", help="who to come in as, by PLAIN (ANONYMOUS, else guest)")
+    verb.add_argument("--password", metavar="TEXT", help="the password; without it the environment's AMQP_PASSWORD")
+    verb.add_argument("--vhost", default="", metavar="NAME", help="the virtual host")
+    verb.add_argument("--timeout", default=2.0, type=_seconds, metavar="S", help="seconds that an answer may take (2)")
+    verb.add_argument("--verbose", action="store_true", help="show the conversations of the rules that were kept, too")
+    verb.add_argument("--json", action="store_true", help="one JSON object, for machines")
+    verb.set_defaults(complain=verb.error)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, number = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        host = ""
+    if not (host and number.isascii() and number.isdigit() and 1 <= int(number[:20]) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT")
+    return host, int(number)
+
+
 # --- arguments ----------------------------------------------------------------------------------------------------------------
 
 
@@ -202,6 +243,18 @@ def run(given: argparse.Namespace) -> int:
                 words=given.words, exchange=given.exchange, key=given.key, queue=given.queue, create=given.create,
                 lines=given.lines, persistent=not given.transient, priority=given.priority, ttl=given.ttl,
                 content_type=given.content_type, headers=given.headers, authorities=given.ca, as_json=given.json,
+            )
+        )  # fmt: skip
+    if given.verb == "probe":
+        from amqp_sansio.cli import probe
+
+        if not given.timeout:
+            given.complain("--timeout 0 leaves no time for an answer")
+        host, port = given.address
+        return probe.probe(
+            probe.Wishes(
+                host, port, given.section, given.conversations, given.seed, given.only, given.user, given.password,
+                given.vhost, given.timeout, given.json, given.verbose,
             )
         )  # fmt: skip
     from amqp_sansio.cli.dialing import split_url

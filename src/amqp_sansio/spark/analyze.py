@@ -14,10 +14,10 @@ from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import told
 from amqp_sansio.spark.joined import SOURCE, end_to_end, write_end_to_end
 from amqp_sansio.spark.manifest import manifest_of
-from amqp_sansio.spark.passes import read_tables, replayed, split, write_tables
+from amqp_sansio.spark.passes import read_tables, replayed, split, write_replayed
 from amqp_sansio.spark.place import STREAM, Place
 from amqp_sansio.spark.session import cores_of, prepare
-from amqp_sansio.spark.sources import files_of, octets_of, read_packets
+from amqp_sansio.spark.sources import files_of, octets_of, read_bundles, read_packets
 from amqp_sansio.spark.writer import Written, write_empty
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def run(
             raise PipelineError(f"{out}: holds what `watch` writes; analyze into another folder")
         prepare(spark)
         with told("the analysis failed, nothing was published"):
-            packets = read_packets(spark, sources, options)
-            files = write_tables(replayed(packets, plan, tasks or tasks_for(spark, sources)), place.work, "part")
+            bundles = read_bundles(spark, sources, options)
+            files = write_replayed(bundles, plan, tasks or tasks_for(spark, sources), place.work, "part")
         written = {file.table for file in files}
         files += [write_empty(place.work, table) for table in plan.tables if table not in written]
         if _joined(plan):

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.replay import ConnectionReplay
+from amqp_sansio.captures.columns.bundles import opened, together
+from amqp_sansio.captures.columns.replay import ConnectionReplay, Records
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark.envelope import ENVELOPE, Sealer, as_batch, envelopes_in, unseal
-from amqp_sansio.spark.writer import FILES, Written, write_envelopes
+from amqp_sansio.spark.writer import FILES, Written, write_envelopes, write_records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +50,33 @@ def write_tables(records: DataFrame, place: str, prefix: str) -> list[Written]:
         return write_envelopes(batches, place, prefix)
 
     return [Written(*row) for row in records.mapInArrow(write, FILES).collect()]
+
+
+def write_replayed(bundles: DataFrame, options: ReplayOptions, partitions: int, place: str, prefix: str) -> list[Written]:
+    """The whole pass from bundles of packets to Parquet files below `place`, on the executors; gives the list of files.
+
+    As `replayed` and `write_tables`, with less on the way: a row is a bundle, and who replays writes.
+    """
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return write_records(replays(batches, options), place, prefix)
+
+    ordered = bundles.repartition(partitions, ORDER[0]).sortWithinPartitions(*ORDER)
+    return [Written(*row) for row in ordered.mapInArrow(work, FILES).collect()]
+
+
+def replays(bundles: Iterable[pa.RecordBatch], options: ReplayOptions) -> Iterator[Records]:
+    """Everything that was said in bundles that come in their order, connection by connection."""
+    machine: ConnectionReplay | None = None
+    key: int | None = None
+    for connection, packets in together(opened(bundles)):
+        if machine is None or connection != key:
+            if machine is not None:
+                yield from machine.finish()
+            machine, key = ConnectionReplay(options), connection
+        yield from machine.feed(packets)
+    if machine is not None:
+        yield from machine.finish()
 
 
 def split(records: DataFrame, tables: Iterable[str]) -> dict[str, DataFrame]:

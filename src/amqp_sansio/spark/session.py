@@ -48,6 +48,15 @@ OF_A_LOCAL_JVM: Final[dict[str, str]] = {
 }
 """Settings that are fixed when the JVM starts, or only make sense on one machine."""
 
+OF_A_WORKER: Final[dict[str, str]] = {
+    # Arrow's own pool keeps what a worker had at its peak; that of the system gives it back.
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_TRIM_THRESHOLD_": str(4 * 1024 * 1024),
+    "OPENBLAS_NUM_THREADS": "1",
+}
+"""Environment of Python workers: they stay small.  What is set already stays."""
+
 TRIES: Final = 4
 """How often a task is tried on this machine."""
 
@@ -105,11 +114,14 @@ def open_session(
             # Workers start `python3` from PATH otherwise, which may be another one without our libraries.
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            for name, value in OF_A_WORKER.items():
+                os.environ.setdefault(name, value)
             _let_workers_import_us()
         else:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master(_tolerant(master))
-        chosen = {**OF_THE_WORK, **OF_A_LOCAL_JVM, **(_LOOPBACK if local else {}), **(settings or {})}
+        workers = {} if local else {f"spark.executorEnv.{name}": value for name, value in OF_A_WORKER.items()}
+        chosen = {**OF_THE_WORK, **OF_A_LOCAL_JVM, **workers, **(_LOOPBACK if local else {}), **(settings or {})}
         chosen["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile={_LOGGING.as_uri()}"
     for name, value in chosen.items():
         builder = builder.config(name, value)

@@ -6,7 +6,8 @@
 
 Options (all are optional): `columns`, names between commas; `split`, octets of a partition inside a large file (33554432);
 `resync`, "true" to find the splits without reading the files; `pushdown`, "true" to let Spark hand its filters down (the
-session must allow it: spark.sql.python.filterPushdown.enabled).  For streams also `closed` (see `captures.files.CLOSED`) and
+session must allow it: spark.sql.python.filterPushdown.enabled); `form`, "bundles" for a row of some packets of one connection
+instead of one for each packet (not in streams).  For streams also `closed` (see `captures.files.CLOSED`) and
 `maxFilesPerTrigger` (16).
 """
 
@@ -21,6 +22,7 @@ from pyspark.sql import datasource as spark_filters
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
+from amqp_sansio.captures.columns.bundles import BUNDLES, bundled
 from amqp_sansio.captures.columns.filters import FILTERED, Filter
 from amqp_sansio.captures.columns.read import read_split
 from amqp_sansio.captures.errors import CaptureError
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 NAME: Final = "amqp_capture"
 """The format's name."""
+FORMS: Final = ("packets", "bundles")
+"""What a row is: a packet, or some packets of one connection (see `captures.columns.bundles`)."""
 FILES_PER_TRIGGER: Final = 16
 """Files of one batch of a stream, unless told otherwise."""
 
@@ -62,6 +66,7 @@ class Plan(NamedTuple):
     resync: bool
     closed: str = "newest"
     files: int = FILES_PER_TRIGGER
+    bundles: bool = False
 
     def partitions(self, files: Iterable[tuple[int, str]]) -> list[CapturePartition]:
         """The partitions of files with their numbers: splits of large ones, and small ones together."""
@@ -100,13 +105,15 @@ def plan_of(options: Mapping[str, str], schema: StructType | None = None) -> Pla
     paths = json.loads(options["paths"]) if "paths" in options else [options["path"]] if "path" in options else []
     if not paths:
         raise ValueError("a path is missing: load(path), or several as a list")
+    bundles = _word(options, "form", FORMS) == "bundles"
     return Plan(
         tuple(map(str, paths)),
-        picked(options.get("columns")) if schema is None else _chosen(schema),
+        picked(options.get("columns")) if schema is None or bundles else _chosen(schema),
         _number(options, "split", SPLIT_OCTETS),
         _flag(options, "resync"),
         _word(options, "closed", CLOSED),
         _number(options, "maxFilesPerTrigger", FILES_PER_TRIGGER),
+        bundles,
     )
 
 
@@ -155,6 +162,8 @@ class CaptureSource(DataSource):
 
     def schema(self) -> str:
         """The columns that are asked for."""
+        if _word(self.options, "form", FORMS) == "bundles":
+            return BUNDLES
         return ddl(picked(self.options.get("columns")))
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -182,7 +191,8 @@ class CaptureReader(DataSourceReader):
         """The packets of a partition.  SplitError when resynchronisation was misled."""
         assert isinstance(partition, CapturePartition)
         for split in partition.splits:
-            yield from read_split(split, self.plan.columns, self.filters)
+            packets = read_split(split, self.plan.columns, self.filters)
+            yield from bundled(packets) if self.plan.bundles else packets
 
 
 class PushingReader(CaptureReader):

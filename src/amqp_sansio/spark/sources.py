@@ -26,6 +26,11 @@ def read_packets(spark: SparkSession, captures: Sequence[str], options: Mapping[
     return spark.read.format(NAME).options(**(options or {})).load([str(each) for each in captures])
 
 
+def read_bundles(spark: SparkSession, captures: Sequence[str], options: Mapping[str, str] | None = None) -> DataFrame:
+    """The same as bundles: some packets of one connection in a row."""
+    return read_packets(spark, captures, {**(options or {}), "form": "bundles"})
+
+
 def stream_packets(spark: SparkSession, folder: str, options: Mapping[str, str] | None = None) -> DataFrame:
     """The packets of the files that come into this folder."""
     from amqp_sansio.spark.source import NAME, register

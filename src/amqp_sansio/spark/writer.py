@@ -26,7 +26,7 @@ FILES: Final = "table string, folder string, path string, rows bigint, octets bi
 SCHEMA: Final = pa.schema(
     [("table", pa.string()), ("folder", pa.string()), ("path", pa.string()), ("rows", pa.int64()), ("octets", pa.int64())]
 )
-BUFFERED_OCTETS: Final = 32 * 1024 * 1024
+BUFFERED_OCTETS: Final = 12 * 1024 * 1024
 """Octets of records that wait in one task for their row group to fill."""
 
 
@@ -131,6 +131,11 @@ class Writer:
 def _parted(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
     """A batch by folder, without the columns that the folder tells."""
     rest = batch.drop_columns(list(PARTITIONS))
+    if batch.num_rows:
+        columns = [batch.column(name) for name in PARTITIONS]
+        if all(pc.all(pc.equal(column, column[0])).as_py() for column in columns):
+            yield folder_of([column[0].as_py() for column in columns]), rest
+            return
     keys = pa.Table.from_batches([batch.select(list(PARTITIONS))]).group_by(list(PARTITIONS)).aggregate([])
     several = keys.num_rows > 1
     for key in keys.to_pylist():
@@ -148,10 +153,16 @@ def _parted(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
 
 def write_envelopes(batches: Iterator[pa.RecordBatch], place: str, prefix: str) -> Iterator[pa.RecordBatch]:
     """Writes envelopes to files; what a task of `mapInArrow` does.  Gives the list of files as rows of FILES."""
+    records = ((each.table, unseal(each.table, each.data)) for each in envelopes_in(batches))
+    return write_records(records, place, prefix)
+
+
+def write_records(records: Iterable[tuple[str, pa.RecordBatch]], place: str, prefix: str) -> Iterator[pa.RecordBatch]:
+    """Writes records of all tables to files; gives the list of files as rows of FILES."""
     writer = Writer(place, prefix)
     written: list[Written] = []
-    for envelope in envelopes_in(batches):
-        written += writer.add(envelope.table, unseal(envelope.table, envelope.data))
+    for table, batch in records:
+        written += writer.add(table, batch)
     written += writer.rest()
     yield pa.RecordBatch.from_pylist([each._asdict() for each in written], schema=SCHEMA)
 

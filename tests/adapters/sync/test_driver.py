@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 import threading
 import time
 import tracemalloc
 
 import pytest
+import trustme
+from tests.adapters.scenarios import QUICK
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync.driver import HIGH
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.errors import ConnectionLost, SessionLost
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.events import Origin
 from amqp_sansio.spec import queue
@@ -145,3 +151,115 @@ def test_an_answer_needs_no_second_thread() -> None:
         assert pokes == [0]
         session.send("", "q", b"x")
         assert pokes == [1]
+
+
+def test_a_socket_that_fails_in_the_middle_of_a_write_is_just_left() -> None:
+    """However deep the error comes from: nothing of it holds the octets that were to be written."""
+
+    class Broken(socket.socket):
+        def send(self, data: object, flags: int = 0) -> int:  # as TLS does it, in Python
+            raise OSError("gone")
+
+    with Served() as served, connect(served.url) as connection, Broken() as broken:
+        driver = connection._driver
+        with driver._lock:
+            connected, driver._socket = driver._socket, broken
+            driver._outbox.extend(b"x")
+            driver._transmit()
+            assert not driver._outbox
+            driver._socket = connected
+
+
+def test_nobody_waits_when_the_thread_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever we did wrong ourselves: who waits is told, and leaving the block ends."""
+    monkeypatch.setattr(threading, "excepthook", lambda what: None)
+    with Served() as served, connect(served.url) as connection:
+        session = connection.session().__enter__()
+        told: list[str] = []
+
+        def wait() -> None:
+            with pytest.raises(SessionLost) as caught:
+                session.subscribe("nowhere").receive()
+            told.append(str(caught.value))
+
+        def broken(now: float, until: float) -> float | None:
+            raise ZeroDivisionError("none")
+
+        session.say(queue.Declare("nowhere"))
+        waiting = [threading.Thread(target=wait) for _ in range(2)]
+        for each in waiting:
+            each.start()
+        monkeypatch.setattr(connection._driver, "_turn", broken)
+        with connection._driver._lock:
+            connection._driver.poke()
+        for each in waiting:
+            each.join(30)
+        assert len(told) == 2
+        with pytest.raises(ConnectionLost, match=r"it is broken .ZeroDivisionError: none.; please report this"):
+            connection.client.ended.result()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_many_threads_on_a_connection_that_is_cut(tls: bool) -> None:
+    """Threads that take turns in listening to a socket that is cut again and again: every message arrives once."""
+    here = there = None
+    if tls:
+        authority = trustme.CA()
+        here, there = ssl.create_default_context(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        authority.configure_trust(here)
+        authority.issue_cert("localhost").configure_cert(there)
+    found: list[bytes] = []
+    with (
+        Served(ServerConfig(session_timeout=60), tls=there) as served,
+        connect(served.url, retry=QUICK, tls=here) as connection,
+    ):
+        with connection.session(timeout=60) as session, connection.session(timeout=60) as taking:
+            session.say(queue.Declare("q"))
+
+            def publish(who: int) -> None:
+                for number in range(50):
+                    session.publish("", "q", b"%d-%d" % (who, number) + b"|" * (number * 331 % 9000))
+
+            def consume() -> None:
+                while (message := subscription.receive()) is not None:
+                    found.append(message.body.rstrip(b"|"))
+                    message.accept()
+
+            subscription = taking.subscribe("q", prefetch=7)
+            publishers = [threading.Thread(target=publish, args=(who,)) for who in range(3)]
+            consumers = [threading.Thread(target=consume) for _ in range(2)]
+            for thread in (*publishers, *consumers):
+                thread.start()
+            for _ in range(4):
+                served.cut()
+                session.sync()
+            for thread in publishers:
+                thread.join(60)
+            while len(found) < 150:
+                time.sleep(0.01)
+            subscription.cancel()
+            for thread in consumers:
+                thread.join(60)
+            assert (session.talk.remade, taking.talk.remade) == (0, 0)
+    assert sorted(found) == sorted(b"%d-%d" % (who, number) for who in range(3) for number in range(50))
+
+
+def test_a_slow_consumer_stops_the_broker_and_memory_stays_flat() -> None:
+    """However many messages wait, no more than the prefetch is here."""
+    with Served() as served, connect(served.url) as connection, connection.session() as session:
+        session.say(queue.Declare("q"))
+        for _ in range(1000):
+            session.send("", "q", b"x" * 10_000)
+        session.sync()
+        tracemalloc.start()
+        with session.subscribe("q", prefetch=10) as subscription:
+            for seen, message in enumerate(subscription, 1):
+                assert len(subscription.inbox.messages) < 10
+                if seen % 50 == 0:
+                    time.sleep(0.001)
+                message.accept()
+                if seen == 500:
+                    break
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 2_000_000  # of 10 MB

@@ -137,6 +137,19 @@ def test_a_cell(expected: Expected, codes: ErrorCodes) -> None:
         assert stage.on() == []
 
 
+NAMED_OTHERWISE = {"dtx.commit.illegal-state", "dtx.rollback.illegal-state"}
+"""Every wrong moment for these has a name of its own: a session still works on it, one phase for two, two for one."""
+PERMITTED = {"dtx.end.success", "dtx.end.fail.failure", "dtx.end.suspend.resume"}
+"""What these name is an answer, not a refusal."""
+
+
+def test_a_rule_that_is_carried_is_that_of_a_cell() -> None:
+    """One test carries many paths: each is the rule by which some cell refuses, or one of the above."""
+    carried = {path for mark in test_a_cell.pytestmark if mark.name == "rule" for path in mark.args}  # type: ignore[attr-defined]
+    refused = {cell.answer.rule for cell in b.CELLS.values() if isinstance(cell.answer, b.Fault)}
+    assert carried == refused - {""} | NAMED_OTHERWISE | PERMITTED
+
+
 def test_every_fault_of_the_table_is_a_row_of_the_errors_of_the_model() -> None:
     from amqp_sansio.broker.transactions.coordinator import condition_of
 

@@ -277,8 +277,14 @@ class SinkQuery:
         mode = Coordinator(self.options, decisions, step=self.step).begin()
         self.step("planned")
         rows = self.epochs[epoch]
-        published = [self._task(decisions, mode, epoch, at, rows[at :: self.partitions]) for at in range(self.partitions)]
-        Coordinator(self.options, Decisions(self.options.journal), step=self.step).commit(self.query, epoch, published)
+        published: list[Published] = []
+        try:
+            for at in range(self.partitions):
+                published.append(self._task(decisions, mode, epoch, at, rows[at :: self.partitions]))
+            Coordinator(self.options, Decisions(self.options.journal), step=self.step).commit(self.query, epoch, published)
+        except LiveError:  # as Spark does, also when it was the commit that failed
+            Coordinator(self.options, Decisions(self.options.journal), step=self.step).abort(published)
+            raise
         self.step("commit logged")
         self.committed += 1
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from tests.adapters.served import Served
-from tests.spark.live.stage import COPY, InMemory, SinkQuery, at_step, declare, die, drain, in_doubt, sink
+from tests.spark.live.stage import COPY, Crash, InMemory, SinkQuery, at_step, declare, die, drain, in_doubt, sink
 from tests.spark.live.test_spooler import without_dtx
 
-from amqp_sansio.spark.live import coordinator, publisher
+from amqp_sansio.spark.live import coordinator, disk, publisher
 from amqp_sansio.spark.live.coordinator import Coordinator
 from amqp_sansio.spark.live.decisions import Decisions
 from amqp_sansio.spark.live.errors import LiveError, LiveLossError, LiveSetupError
@@ -65,6 +65,39 @@ def test_at_least_once_loses_nothing_and_doubles_have_one_id(broker: InMemory, t
     assert Counter(ids.values()) == Counter([row for epoch in epochs for row in epoch])
     if step == "planned":
         assert len(got) == len(ids)
+
+
+@pytest.mark.parametrize("step", ["checked", "decided", "committed", "finished"])
+def test_a_commit_that_fails_is_not_undone_by_spark(broker: InMemory, tmp_path: Path, step: str) -> None:
+    """Spark aborts an epoch whose commit raised; behind the decision that must not undo it."""
+
+    def fail() -> None:
+        raise LiveError("the broker is away for longer than we try")
+
+    query = SinkQuery(sink(broker.url, tmp_path, retrySeconds="0"), EPOCHS, at_step(step, 2, fail))
+    query.run()
+    assert Counter(each.body for each in drain(broker.url)) == Counter(ROWS)
+    assert in_doubt(broker.url) == 0
+
+
+def test_a_full_disk_is_one_error_and_loses_nothing(broker: InMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = SinkQuery(sink(broker.url, tmp_path), EPOCHS, lambda step: None)
+    with monkeypatch.context() as patched:
+
+        def full(file: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        def planned(step: str) -> None:
+            if step == "checked":
+                patched.setattr(disk, "sync", full)
+
+        query.step = planned
+        with pytest.raises(LiveError, match="the disk is full"):
+            query._epoch(0)
+    assert (in_doubt(broker.url), drain(broker.url)) == (0, [])
+    query.step = lambda step: None
+    query.run()
+    assert Counter(each.body for each in drain(broker.url)) == Counter(ROWS)
 
 
 def test_an_epoch_that_was_decided_is_not_published_again(broker: InMemory, tmp_path: Path) -> None:
@@ -120,7 +153,10 @@ def test_jobs_share_a_journal(broker: InMemory, tmp_path: Path) -> None:
     one = tasks.publish([Outgoing("", COPY, b"1", {})], number_of_job("one"), JOB)
     tasks.publish([Outgoing("", COPY, b"2", {})], number_of_job("two"), JOB)
     Coordinator(options, decisions, "three").begin()
-    assert Coordinator(options, decisions, "one").commit("one", 0, [one])
+    assert in_doubt(broker.url) == 2
+    with pytest.raises(Crash):
+        Coordinator(options, decisions, "one", at_step("decided", 1, die)).commit("one", 0, [one])
+    Coordinator(options, decisions, "three").begin()  # what was decided is finished by whoever comes
     assert in_doubt(broker.url) == 1
     Coordinator(options, decisions, "two").begin()
     assert in_doubt(broker.url) == 0

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from tests.adapters.served import Served
 from tests.spark.live.stage import COPY, declare, drain, in_doubt
 
-from amqp_sansio.spark.live import register
+from amqp_sansio.spark.live import observed, register
 from amqp_sansio.spark.live.decisions import Decisions
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.publisher import Published
@@ -74,8 +74,7 @@ def test_a_job_and_a_stream(spark: SparkSession, served: Served, tmp_path: Path)
 
     def run() -> None:
         query = (
-            spark.readStream.schema(rows.schema)
-            .parquet(str(tmp_path / "in"))
+            observed(spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in")))
             .writeStream.format("amqp")
             .option("url", served.url)
             .option("routingKey", COPY)
@@ -84,6 +83,8 @@ def test_a_job_and_a_stream(spark: SparkSession, served: Served, tmp_path: Path)
             .start()
         )
         query.awaitTermination()
+        (progress,) = query.recentProgress
+        assert progress.observedMetrics["amqp"].asDict() == {"rows": 40, "octets": sum(len(f"row {n}") for n in range(40))}
 
     run()
     assert sorted(each.body for each in drain(served.url)) == sorted(b"row %d" % number for number in range(40))

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from amqp_sansio.adapters.asyncio.waiting import wait
 from amqp_sansio.adapters.asyncio.wire import Wire
+from amqp_sansio.adapters.mechanisms import proving
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import Attempts
@@ -161,5 +162,5 @@ def connect(
     `retry` whether and how to come back after a loss.  AddressError at once; ConnectFailed when no broker answers.
     """
     address = Address.parse(url) if isinstance(url, str) else url
-    client = Client(address.config(config), prefix=f"amqp-sansio-{uuid4()}", retry=retry)
+    client = Client(proving(address.config(config)), prefix=f"amqp-sansio-{uuid4()}", retry=retry)
     return Connection(address, client, tls, close_timeout)

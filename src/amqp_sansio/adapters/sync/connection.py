@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 from uuid import uuid4
 
+from amqp_sansio.adapters.mechanisms import proving
 from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.session import Session
 from amqp_sansio.adapters.sync.turn import Turn
@@ -90,5 +91,5 @@ def connect(
     address = Address.parse(url) if isinstance(url, str) else url
     lock = threading.RLock()
     turn = Turn(lock)
-    client = Client(address.config(config), prefix=f"amqp-sansio-{uuid4()}", retry=retry, wake=turn.want, guard=turn)
+    client = Client(proving(address.config(config)), prefix=f"amqp-sansio-{uuid4()}", retry=retry, wake=turn.want, guard=turn)
     return Connection(address, client, tls, lock, turn, close_timeout)

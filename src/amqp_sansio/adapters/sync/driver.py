@@ -180,6 +180,9 @@ class Driver:
                     failure = attempts.error
                     break
                 attempt = following
+        except BaseException as error:
+            failure = ConnectionLost(f"it is broken ({type(error).__name__}: {error}); please report this")
+            raise
         finally:
             with self._changed:
                 self.client.give_up(failure or ConnectionLost("it was closed here"))
@@ -277,7 +280,8 @@ class Driver:
             self._outbox.extend(self.client.machine.data_to_send())
         while self._outbox:
             try:
-                sent = connected.send(memoryview(self._outbox)[:READ])
+                with memoryview(self._outbox)[:READ] as piece:
+                    sent = connected.send(piece)
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 if threading.current_thread() is not self._thread:
                     self.poke()  # who waits for the socket must wait for room in it from now on

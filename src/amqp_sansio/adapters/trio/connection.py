@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import trio
 
+from amqp_sansio.adapters.mechanisms import proving
 from amqp_sansio.adapters.trio.waiting import wait
 from amqp_sansio.adapters.trio.wire import Wire
 from amqp_sansio.config import ClientConfig
@@ -138,7 +139,7 @@ async def connect(
     `retry` whether and how to come back after a loss.  AddressError at once; ConnectFailed when no broker answers.
     """
     address = Address.parse(url) if isinstance(url, str) else url
-    client = Client(address.config(config), prefix=f"amqp-sansio-{uuid4()}", retry=retry)
+    client = Client(proving(address.config(config)), prefix=f"amqp-sansio-{uuid4()}", retry=retry)
     connection = Connection(address, client, tls, close_timeout)
     # Shielded: whoever is cancelled in the block can still say how the connection ends, and no frame breaks off in the middle.
     background = trio.CancelScope(shield=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TypeVar
 
 import trio
@@ -23,10 +22,13 @@ async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
         settled = trio.Event()
         ticket.on_done(settled.set)
         try:
-            with trio.move_on_after(math.inf if timeout is None else timeout) as scope:
+            if timeout is None:
                 await settled.wait()
-            if scope.cancelled_caught and not ticket.done:
-                raise TimeoutError(f"no answer within {timeout} seconds")
+            else:
+                with trio.move_on_after(timeout) as scope:
+                    await settled.wait()
+                if scope.cancelled_caught and not ticket.done:
+                    raise TimeoutError(f"no answer within {timeout} seconds")
         finally:
             ticket.forget(settled.set)
     return ticket.result()

@@ -51,8 +51,9 @@ class Wire:
 
     def _tick(self) -> None:
         due = self._client.tick(trio.current_time())
-        self._due = math.inf if due is None else due
-        self._sooner.set()
+        if due is not None and due < self._due:  # looking at the time too early costs less than saying so with every word
+            self._due = due
+            self._sooner.set()
 
     async def _keep_time(self, scope: trio.CancelScope) -> None:
         """Time goes on, however long the socket takes for its octets."""
@@ -61,6 +62,7 @@ class Wire:
             with trio.move_on_at(self._due) as waiting:
                 await self._sooner.wait()
             if waiting.cancelled_caught:
+                self._due = math.inf
                 self._tick()
                 self.wake()
                 if self._client.closed is not None and not self.writable.is_set():

@@ -81,10 +81,10 @@ class Runner:
         order = np.argsort(keys, kind="stable")
         starts = np.flatnonzero(np.concatenate(([True], keys[order][1:] != keys[order][:-1])))
         stops = [*starts[1:].tolist(), len(keys)]
+        sorted_ = batch if len(stops) == 1 else batch.take(pa.array(order))
         for start, stop in zip(starts.tolist(), stops, strict=True):
-            rows = order[start:stop]
-            key = int(keys[rows[0]])
-            part = batch if stop - start == len(keys) else batch.take(pa.array(rows))
+            key = int(keys[order[start]])
+            part = sorted_.slice(start, stop - start)
             self._waiting.setdefault(key, []).append(part)
             if key in self._sorting:
                 continue

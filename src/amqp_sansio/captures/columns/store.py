@@ -145,8 +145,9 @@ def _parts(batch: pa.RecordBatch) -> Iterable[tuple[str, pa.RecordBatch]]:
     days = batch.column(batch.schema.names.index("capture_date"))
     names = [name for name in batch.schema.names if name not in PARTITIONS]
     broker = batch.column(batch.schema.names.index("broker"))[0].as_py()
-    for day in pc.unique(days).to_pylist():
-        part = batch if len(days) == 0 else batch.filter(pc.equal(days, pa.scalar(day, pa.date32())))
+    found = pc.unique(days).to_pylist()
+    for day in found:
+        part = batch if len(found) == 1 else batch.filter(pc.equal(days, pa.scalar(day, pa.date32())))
         yield f"capture_date={day}/broker={quote(broker, safe='')}", part.select(names)
 
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from amqp_sansio.spark.live.supervisor import supervise
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["register", "supervise"]
+__all__ = ["observed", "register", "supervise"]
 
 
 def register(spark: SparkSession) -> None:
@@ -26,3 +26,11 @@ def register(spark: SparkSession) -> None:
     from amqp_sansio.spark.live.source import AmqpSource
 
     spark.dataSource.register(AmqpSource)
+
+
+def observed(frame: DataFrame, name: str = "amqp") -> DataFrame:
+    """The frame, whose rows and octets (of column body) the progress of its query tells as `observedMetrics[name]`."""
+    from pyspark.sql import functions
+
+    octets = functions.coalesce(functions.sum(functions.octet_length("body")), functions.lit(0))
+    return frame.observe(name, functions.count(functions.lit(1)).alias("rows"), octets.alias("octets"))

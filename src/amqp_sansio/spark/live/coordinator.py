@@ -77,14 +77,14 @@ class Coordinator:
 
     def recover(self, link: Link) -> None:
         """Finishes what was decided, rolls back what was not.  Only branches of this journal; no task may be at work."""
-        decided = {name for each in self.decisions.all() for name in each.branches}
+        known = self.decisions.all()
+        decided = {name for each in known for name in each.branches}
         seen: set[str] = set()
-        while mine := unseen(self._mine(link), seen):
+        while mine := unseen(self._owned(link), seen):
             self._commit(link, [each for each in mine if word(each) in decided])
-            link.rollback([each for each in mine if word(each) not in decided])
-        for each in self.decisions.all():
-            if self.job is None or each.query == self.job:
-                self.decisions.finish(each)
+            link.rollback([each for each in self._ours(mine) if word(each) not in decided])
+        for each in known:
+            self.decisions.finish(each)
 
     def _commit(self, link: Link, branches: Sequence[Xid]) -> None:
         for each in branches:
@@ -127,7 +127,7 @@ class Coordinator:
 
     def _prepared(self, link: Link, names: Sequence[str]) -> None:
         """LiveError unless the broker keeps all of these: it may have been another one meanwhile, without memory."""
-        kept = {word(each) for each in self._mine(link)}
+        kept = {word(each) for each in self._owned(link)}
         missing = [each for each in names if each not in kept and not link.knows(from_word(each))]
         if missing:
             raise LiveError(
@@ -136,8 +136,13 @@ class Coordinator:
             )
 
     def abort(self, published: Sequence[Published | None]) -> None:
-        """An epoch failed: what its tasks prepared is rolled back, as far as the broker can be asked now."""
-        branches = [from_word(each.branch) for each in published if each is not None and each.branch]
+        """An epoch failed: what its tasks prepared is rolled back, as far as the broker can be asked now.
+
+        Spark says so as well when a commit failed behind its decision: what was decided stays, and is finished later.
+        """
+        decided = {name for each in self.decisions.all() for name in each.branches}
+        names = [each.branch for each in published if each is not None and each.branch]
+        branches = [from_word(name) for name in names if name not in decided]
         if not branches:
             return
         try:
@@ -149,11 +154,15 @@ class Coordinator:
     def in_doubt(self) -> int:
         """How many branches of this journal are in doubt at the broker."""
         with Link(self.options.access) as link:
-            return len(self._mine(link))
+            return len(self._ours(self._owned(link)))
 
-    def _mine(self, link: Link) -> list[Xid]:
-        found = owned(link.in_doubt(), self.decisions.owner, SINK if self.job is None else JOB)
-        return found if self.job is None else [each for each in found if number_of(each) == number_of_job(self.job)]
+    def _owned(self, link: Link) -> list[Xid]:
+        """The branches in doubt of this journal: of its streams, or of its jobs."""
+        return owned(link.in_doubt(), self.decisions.owner, SINK if self.job is None else JOB)
+
+    def _ours(self, branches: Sequence[Xid]) -> list[Xid]:
+        """Those that nobody else may be at work on: a job's own."""
+        return [each for each in branches if self.job is None or number_of(each) == number_of_job(self.job)]
 
     def _with_broker(self, work: Callable[[Link], None]) -> None:
         until = self._clock() + self.options.access.retry

@@ -241,7 +241,8 @@ class BranchVoice(Client):
             "set-timeout": dtx.SetTimeout(self.xid, 100),
         }
         verb = word.partition(":")[2]
-        return [self.step("client", said[verb], word)]
+        step = self.step("client", said[verb], word)
+        return [step, self.publish()] if verb == "start" and self.work else [step]
 
     def result(self, name: str, id: int) -> Struct:
         return XaResult(0) if name == "dtx.xa-result" else super().result(name, id)
@@ -264,6 +265,7 @@ class ModelVoice(Voice):
         if isinstance(said, queue.Declare):
             self._queue = True
         elif isinstance(said, queue.Delete):
+            self._exchange = self._exchange and not self._bound  # which goes with its last binding
             self._queue = self._bound = False
         elif isinstance(said, exchange.Declare):
             self._exchange = True
@@ -272,7 +274,7 @@ class ModelVoice(Voice):
         elif isinstance(said, exchange.Bind):
             self._bound = True
         elif isinstance(said, exchange.Unbind):
-            self._bound = False
+            self._exchange = self._bound = False
 
     def say(self, word: Word) -> list[Step]:
         q, x, key = self.setting.named("q"), self.setting.named("x"), "k"

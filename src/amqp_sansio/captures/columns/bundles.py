@@ -1,0 +1,135 @@
+"""Packets of one connection as one row: what is shuffled between executors.
+
+A row for every packet costs more on its way through a shuffle than the replay of what it holds; a bundle of some thousand
+packets costs what its octets cost.  Inside, it is a record batch as Arrow writes it, without the columns that its row has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from amqp_sansio.captures.columns.schema import PACKETS_ARROW
+
+BUNDLES: Final = (
+    "connection bigint NOT NULL, ts_ns bigint NOT NULL, file_id int NOT NULL, offset bigint NOT NULL, capture string NOT NULL,"
+    " packets binary NOT NULL"
+)
+"""The columns in Spark's words: those of the earliest packet, and all packets."""
+BUNDLES_ARROW: Final = pa.schema(
+    [
+        pa.field("connection", pa.int64(), False),
+        pa.field("ts_ns", pa.int64(), False),
+        pa.field("file_id", pa.int32(), False),
+        pa.field("offset", pa.int64(), False),
+        pa.field("capture", pa.string(), False),
+        pa.field("packets", pa.binary(), False),
+    ]
+)
+ORDER: Final = ("connection", "ts_ns", "file_id", "offset")
+"""What bundles are sorted by."""
+BUNDLE_PACKETS: Final = 2048
+"""Packets of one bundle."""
+FED_PACKETS: Final = 4096
+"""Packets that a replay is fed with at a time, about."""
+GATHERED_OCTETS: Final = 8 * 1024 * 1024
+"""Octets of packets that are gathered before bundles are made of them."""
+
+_SHARED: Final = ("capture", "file_id", "connection")
+_INSIDE: Final = pa.schema([field for field in PACKETS_ARROW if field.name not in _SHARED])
+_TIMES: Final = [("ts_ns", "ascending"), ("file_id", "ascending"), ("offset", "ascending")]
+
+
+def bundled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The packets of one file, in its order, as bundles: every connection by itself."""
+    waiting: list[pa.RecordBatch] = []
+    octets = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            octets += batch.nbytes
+            if octets >= GATHERED_OCTETS:
+                yield _bundles(waiting)
+                waiting, octets = [], 0
+    if waiting:
+        yield _bundles(waiting)
+
+
+def _bundles(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+    keys = whole.column("connection").to_numpy()
+    times = whole.column("ts_ns").to_numpy()
+    order = np.lexsort((times, keys))  # stable: packets of one time stay in the order of the file
+    whole = whole.take(pa.array(order))
+    keys = keys[order]
+    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+    stops = [*starts[1:].tolist(), len(keys)]
+    inside = whole.select(_INSIDE.names)
+    firsts: list[int] = []
+    packed: list[pa.Buffer] = []
+    for start, stop in zip(starts.tolist(), stops, strict=True):
+        for at in range(start, stop, BUNDLE_PACKETS):
+            firsts.append(at)
+            packed.append(inside.slice(at, min(BUNDLE_PACKETS, stop - at)).serialize().to_pybytes())
+    heads = whole.select([name for name in BUNDLES_ARROW.names if name != "packets"]).take(pa.array(firsts))
+    return pa.RecordBatch.from_arrays([*heads.columns, pa.array(packed, pa.binary())], schema=BUNDLES_ARROW)
+
+
+def opened(bundles: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The packets in bundles that come in ORDER: each connection's in the order of time, under its key.
+
+    What is held is what overlaps in time with the next bundle.
+    """
+    held: pa.Table | None = None
+    key: int | None = None
+    for batch in bundles:
+        keys, times = batch.column("connection").to_pylist(), batch.column("ts_ns").to_pylist()
+        files, captures, data = (batch.column(name) for name in ("file_id", "capture", "packets"))
+        for row, (connection, first) in enumerate(zip(keys, times, strict=True)):
+            if held is not None and key is not None:
+                late = None
+                if connection == key and held.column("ts_ns")[-1].as_py() >= first:
+                    behind = pc.greater_equal(held.column("ts_ns"), first)
+                    late, held = held.filter(behind), held.filter(pc.invert(behind))
+                for part in held.to_batches():
+                    yield key, part
+                held = late
+            key = connection
+            packets = pa.Table.from_batches([_packets(data[row].as_buffer(), captures[row], files[row], connection)])
+            if held is not None:
+                packets = pa.concat_tables([held, packets]).sort_by(_TIMES).combine_chunks()
+            held = packets
+    if held is not None and key is not None:
+        for part in held.to_batches():
+            yield key, part
+
+
+def together(parts: Iterable[tuple[int, pa.RecordBatch]], rows: int = FED_PACKETS) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Small batches of one connection, one behind the other, as larger ones: each costs its replay something."""
+    waiting: list[pa.RecordBatch] = []
+    count, key = 0, 0
+    for connection, batch in parts:
+        if waiting and (connection != key or count + batch.num_rows > rows):
+            yield key, waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+            waiting, count = [], 0
+        key = connection
+        waiting.append(batch)
+        count += batch.num_rows
+    if waiting:
+        yield key, waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+
+
+def _packets(data: pa.Buffer, capture: pa.Scalar, file: pa.Scalar, connection: int) -> pa.RecordBatch:
+    inside = pa.ipc.read_record_batch(data, _INSIDE)
+    count = inside.num_rows
+    shared = {
+        "capture": pa.repeat(capture, count),
+        "file_id": pa.repeat(file, count),
+        "connection": pa.repeat(pa.scalar(connection, pa.int64()), count),
+    }
+    columns = [shared[name] if name in shared else inside.column(name) for name in PACKETS_ARROW.names]
+    return pa.RecordBatch.from_arrays(columns, schema=PACKETS_ARROW)

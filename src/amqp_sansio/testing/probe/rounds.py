@@ -1,0 +1,301 @@
+"""One conversation with a server: leads it as planned, hears what it says, and finds which rules it kept."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.grammar.automaton import START, Word
+from amqp_sansio.spec import dtx
+from amqp_sansio.spec import session as s
+from amqp_sansio.spec.connection import CloseOk, Start, Tune
+from amqp_sansio.spec.execution import Result
+from amqp_sansio.testing.probe.judging import MAY, NOT_IMPLEMENTED, Answer, Finding, answer_of, judge
+from amqp_sansio.testing.probe.plans import Plan
+from amqp_sansio.testing.probe.talk import Talk, objection
+from amqp_sansio.testing.speech.blame import Blame, blamed
+from amqp_sansio.testing.speech.parts import PARTS, Part
+from amqp_sansio.testing.speech.step import Conversation, Step
+from amqp_sansio.testing.speech.trespass import Trespass
+from amqp_sansio.testing.speech.voice import Voice, speaker_of
+
+READ_ONLY: Final = 7
+_ANSWERED: Final = {
+    "client:session.attach": (s.Attached, s.Detached),
+    "client:session.detach": (s.Detached,),
+    "client:other": (s.Expected, s.Detached),
+    "client:session.flush expected": (s.Expected,),
+    "client:session.flush": (s.Completed,),
+}
+"""What an answer to a control looks like."""
+
+
+_REPLIES: Final = ("file.open-ok",)
+"""What a client says only when it was asked."""
+
+
+def taken(verb: str) -> str:
+    """The name of the rule that a server takes something where it is legal."""
+    return f"legal: {verb} is taken"
+
+
+class Round:
+    """`findings` are there when `run` has come back; `moves` are the moves of the grammar that were gone through."""
+
+    def __init__(self, plan: Plan, talk: Talk, trespass: Trespass | None = None) -> None:
+        self.plan: Final = plan
+        self.talk: Final = talk
+        self.trespass: Final = trespass
+        self.part: Final[Part | None] = None if trespass else PARTS[plan.part]
+        self.voice: Final = self.part.voice(talk.setting) if self.part else Voice(talk.setting)
+        self.findings: Final[list[Finding]] = []
+        self.moves: Final[list[tuple[int, Word]]] = []
+        self.words: Final[list[Word]] = []
+        self.not_offered = False
+        """The server says that it does not have this class of commands."""
+        self._state: int | None = START
+        self._led: int | None = START
+        self._live = False
+        self._refused = False
+
+    @property
+    def rule(self) -> str:
+        """The name of the rule that the server speaks as the grammar of this part has it."""
+        return f"grammar of {self.plan.part}"
+
+    def run(self) -> None:
+        """The conversation.  ProbeError when the server cannot be reached, or does not even open a connection."""
+        self.talk.listener = self._heard
+        opening = self.part.opening if self.part else "work"
+        if opening != "nothing":
+            self.talk.open()
+        if opening in ("session", "work"):
+            self.talk.attach(self.talk.setting.session, self.talk.setting.channel, opening == "work")
+        self._live = True
+        if opening == "work":
+            prepared = [step for step in self.voice.prepare() if step.speaker == "client" and step.verb not in _REPLIES]
+            self.talk.say(*prepared)
+        self.talk.opened = len(self.talk.steps)
+        if opening == "work" and (not self._settled() or self._objected()):
+            self._judge_legal("what prepares it")
+        else:
+            self._lead()
+        self._live = False
+        self._end()
+
+    def _objected(self) -> bool:
+        channel = self.talk.setting.channel
+        return any(step.speaker == "server" and objection(step, channel) for step in self.talk.steps)
+
+    def _heard(self, step: Step) -> None:
+        """Every step, as it is said or heard."""
+        word = self.voice.hear(step) if step.speaker == "server" and self._live else None
+        self.voice.told(step)
+        if word is not None and self.part is not None:
+            self._go(word)
+
+    def _go(self, word: Word) -> None:
+        if self.part is None or self._state is None:
+            return
+        self.words.append(word)
+        if self._led is not None:
+            to = self.part.client_led.step(self._led, word)
+            if to is not None:
+                self.moves.append((self._led, word))
+            self._led = to
+        to = self.part.language.step(self._state, word)
+        if to is None and speaker_of(word) == "server" and not self._refused:
+            legal = ", ".join(self.part.language.legal(self._state))
+            self.findings.append(Finding(self.rule, False, f"the server says {word.partition(':')[2]}; legal: {legal}"))
+        self._state = to
+
+    # Leading.
+
+    def _lead(self) -> None:
+        if self.trespass is not None:
+            self._trespass(self.trespass)
+            return
+        assert self.part is not None
+        pipelined = any(speaker_of(word) == "server" for word in self.part.client_led.alphabet)
+        for word, after in zip(self.plan.words, (*self.plan.words[1:], None), strict=False):
+            if self._state is None or self.talk.ended:
+                return
+            if speaker_of(word) == "client":
+                if self.part.language.step(self._state, word) is None:
+                    return  # the server has chosen another way
+                waits = not pipelined or after is None or speaker_of(after) == "server"
+                if not self._say(word, waits):
+                    return
+            elif not self._wait(word):
+                return
+        if self.plan.wrong is not None:
+            self._break(self.plan.wrong)
+
+    def _say(self, word: Word, waits: bool) -> bool:
+        """Says a legal word, and waits for what becomes of it or not; whether the conversation goes on."""
+        assert self.part is not None
+        if not waits:
+            self._go(word)
+            self.talk.say(*self.voice.say(word))
+            return True
+        self.talk.heard_all()
+        mark = len(self.talk.steps)
+        late = self.part.name == "dtx: branch"  # what became of it is in the result
+        if not late:
+            self._go(word)
+        steps = self.voice.say(word)
+        self.talk.say(*steps)
+        answered = self._answered(word)
+        if late:
+            self._go(self._became(word, mark))
+        answer = answer_of([step for step in self.talk.steps[mark:] if step.speaker == "server"], self.talk.ended, answered)
+        verb = word.partition(":")[2]
+        return self._accepted(
+            verb if "." in verb else f"{self.plan.part}: {verb}" if steps[0].verb == "octets" else steps[0].verb, answer
+        )
+
+    def _became(self, word: Word, mark: int) -> Word:
+        """A prepare of a branch without work may be answered with read-only, and is another word then."""
+        if not word.startswith("session:prepare"):
+            return word
+        results = [step.said.value for step in self.talk.steps[mark:] if isinstance(step.said, Result)]
+        only = any(isinstance(each, dtx.XaResult) and each.status == READ_ONLY for each in results)
+        return "session:prepare(read-only)" if only else "session:prepare"
+
+    def _accepted(self, verb: str, answer: Answer) -> bool:
+        section = self.plan.part.partition(":")[0]
+        ends = verb in ("connection.close", "connection.close-ok", "session.detach", "execution.exception")
+        if answer.kind == "exception" and answer.code == NOT_IMPLEMENTED and section in MAY:
+            self.not_offered = True
+            return False
+        if answer.kind == "taken" or ends or (answer.kind == "detached" and answer.code == 0):
+            self.findings.append(Finding(taken(verb), True))
+            return not (ends and self.talk.ended)
+        self.findings.append(Finding(taken(verb), False, str(answer)))
+        self._refused = True
+        return False
+
+    def _wait(self, word: Word) -> bool:
+        """Waits for a word of the server; whether it came, or something that leads on just as well."""
+        before = len(self.words)
+        if word in self.words[self._seen :]:
+            self._seen = len(self.words) - self.words[::-1].index(word)
+            return True
+        if self.part is not None and self.part.opening != "nothing":
+            for _ in range(2):  # what is delivered may come behind what was asked for
+                if len(self.words) == before:
+                    self.talk.aside()
+        elif len(self.words) == before:
+            self.talk.listen()
+        return word in self.words[before:]
+
+    _seen = 0
+
+    # The questions behind what is said.
+
+    def _answered(self, word: Word) -> bool:
+        """Lets the server answer; whether it did."""
+        assert self.part is not None
+        if self.part.opening == "nothing":
+            return self._in_handshake(word)
+        kinds = _ANSWERED.get(word)
+        if kinds is not None and self.part.section == "session":
+            channel = self.talk.setting.channel
+            return (
+                self.talk.until(
+                    lambda step: objection(step, channel) or (step.channel == channel and isinstance(step.said, kinds))
+                )
+                is not None
+            )
+        return self.talk.aside() if "exception" in word else self._settled()
+
+    def _in_handshake(self, word: Word) -> bool:
+        verb = word.partition(":")[2]
+        if verb == "protocol-header":
+            start = self.talk.until(lambda step: isinstance(step.said, Start))
+            if start is not None and isinstance(start.said, Start):
+                self.talk.choose(start.said)
+            return start is not None
+        if verb in ("connection.start-ok", "connection.secure-ok", "connection.open"):
+            step = self.talk.until(lambda step: step.channel == 0)
+            if step is not None and isinstance(step.said, Tune):
+                self.talk.setting.tune = step.said
+            return step is not None
+        if verb == "connection.close":
+            return self.talk.until(lambda step: isinstance(step.said, CloseOk)) is not None
+        return True
+
+    def _settled(self) -> bool:
+        """Whether the server has done all that was said, or has ended something."""
+        part = self.part
+        if part is not None and part.section in ("session", "assembly", "message"):
+            return self.talk.aside()
+        return self.talk.sync(self.voice.count["client"])
+
+    # What is wrong.
+
+    def _break(self, word: Word) -> None:
+        assert self.part is not None
+        steps = self.voice.say(word)
+        found = blamed([*self.talk.steps, *steps[:1]])
+        if found is None or found[0] < len(self.talk.steps):
+            return  # nobody is to blame for it, or somebody has been before
+        self._answer_to(found[1], word, steps)
+
+    def _trespass(self, each: Trespass) -> None:
+        step = self.voice.step
+        self.talk.say(*[step("client", command, command.VERB) for command in each.before])
+        if each.before and (not self._settled() or self._objected()):
+            self._judge_legal(each.before[-1].VERB)
+            return
+        blame = Blame(each.rule, each.codes, each.must, (), each.condition.name)
+        self._answer_to(blame, each.command.VERB, [step("client", each.command, each.command.VERB)])
+
+    def _judge_legal(self, verb: str) -> None:
+        answer = answer_of([step for step in self.talk.steps if step.speaker == "server"], self.talk.ended, False)
+        if answer.kind == "exception" and answer.code == NOT_IMPLEMENTED and self.plan.part.partition(":")[0] in MAY:
+            self.not_offered = True
+        else:
+            self.findings.append(Finding(taken(verb), False, str(answer)))
+
+    def _answer_to(self, blame: Blame, word: Word, steps: list[Step]) -> None:
+        self._refused = True  # from here on the grammar says nothing
+        self._state = None
+        self.talk.heard_all()
+        mark = len(self.talk.steps)
+        self.talk.say(*steps[:1])
+        answered = self._question()
+        heard = [step for step in self.talk.steps[mark:] if step.speaker == "server"]
+        answer = answer_of(heard, self.talk.ended, answered)
+        if answer.kind == "exception" and answer.code == NOT_IMPLEMENTED and self.plan.part.partition(":")[0] in MAY:
+            self.not_offered = True
+            return
+        kept, text = judge(blame, word, answer)
+        self.findings.append(Finding(blame.rule, kept, text))
+
+    def _question(self) -> bool:
+        """Asks something behind an illegal step; whether there was an answer."""
+        if self.part is not None and self.part.opening == "nothing":
+            channel = self.talk.setting.channel
+            return self.talk.until(lambda step: objection(step, channel)) is None and not self.talk.ended
+        if self.part is not None and self.part.section in ("session", "assembly", "message"):
+            return self.talk.aside()
+        return self.talk.sync(self.voice.count["client"])
+
+    # The end.
+
+    def _end(self) -> None:
+        if self.part is not None and self.part.opening == "nothing":
+            if not self.talk.ended and "client:connection.close" not in self.words:
+                self.talk.leave()
+        else:
+            self.talk.leave()
+        for violation in self.talk.accused:
+            self.findings.append(Finding(violation.rule, False, f"the server: {violation.text or violation.said}"))
+        spoken = not self.not_offered and any(speaker_of(word) == "server" for word in self.words)
+        if spoken and all(finding.kept for finding in self.findings if finding.rule == self.rule):
+            self.findings.append(Finding(self.rule, True))
+
+    def conversation(self, finding: Finding | None = None) -> Conversation:
+        """All that was said, with what it shows."""
+        breaks = "" if finding is None or finding.kept else finding.rule
+        return Conversation(self.plan.part, self.talk.steps, self.talk.opened, breaks)
