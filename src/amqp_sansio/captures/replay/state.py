@@ -56,7 +56,7 @@ class _Reader(Loader):
 
 def write(state: object, given: Mapping[str, object]) -> bytes:
     """The state as octets; what is `given` is left out."""
-    return bytes([VERSION]) + zlib.compress(pack(_Writer(_CLASSES, given).dump(state)), 6)
+    return bytes([VERSION]) + zlib.compress(pack(_Writer(_CLASSES, given).dump(state)), 1)
 
 
 def read(octets: bytes, given: Mapping[str, object]) -> object:
