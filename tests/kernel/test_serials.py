@@ -171,6 +171,13 @@ def test_adding_at_the_end_keeps_one_range() -> None:
     assert ids.range_count == 2
 
 
+@pytest.mark.parametrize("other", ["1", None, 1.5])
+def test_what_is_no_number_is_in_no_set(other: object) -> None:
+    ids = RangeSet([(0, 5)])
+    assert other not in ids
+    assert other not in MutableRangeSet(ids)
+
+
 def test_what_is_no_serial_number_is_refused() -> None:
     for bad in (-1, MODULUS):
         with pytest.raises(ValueError, match="not a serial number"):

@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
             waiting.append(fault)
     if waiting and not asked.report:
         print(f"{len(faults)} faults, {len(waiting)} to try; measuring which tests go through which lines", flush=True)
-        covering = Covering(copied(ROOT, asked.out / "copy-0"), asked.out / "covering")
+        covering = Covering(copied(ROOT, asked.out / "copy-0"), asked.out / "covering", asked.workers)
         try:
             print(f"{covering.measure()} test files measured", flush=True)
         except Unsound as wrong:

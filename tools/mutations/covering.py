@@ -8,13 +8,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 from tools.mutations.choice import PACKAGE
 from tools.mutations.faults import Fault
 
-TESTS: Final = ("kernel", "tables", "grammar", "witnesses", "wire", "engine", "broker", "conformance", "properties", "testing")
+TESTS: Final = ("kernel", "tables", "grammar", "witnesses", "wire", "engine", "broker", "conformance")
 """The folders of tests that may notice a fault."""
 ALWAYS: Final = {"tables": ("tests/witnesses/test_sections.py", "tests/tables")}
 """What looks at a room as a whole: tables are rows, which no test goes through when they are made."""
@@ -64,10 +65,11 @@ def mirror(path: str) -> str:
 class Covering:
     """For every line the tests that go through it, with the seconds that each takes."""
 
-    def __init__(self, tree: Path, keep: Path) -> None:
-        """`tree` is read; the map is kept in the folder `keep`."""
+    def __init__(self, tree: Path, keep: Path, workers: int = 1) -> None:
+        """`tree` is read; the map is kept in the folder `keep`; `workers` processes measure at the same time."""
         self.tree: Final = tree
         self.keep: Final = keep
+        self.workers: Final = workers
         self.seconds: Final[dict[str, float]] = {}
         self.lines: Final[dict[tuple[str, int], list[str]]] = {}
 
@@ -85,8 +87,10 @@ class Covering:
                 known[name] = found
             else:
                 stale.append(name)
-        if stale:
-            known.update(self._measured(stale, modules))
+        parts = [stale[number :: self.workers] for number in range(self.workers)]
+        with ThreadPoolExecutor(self.workers) as pool:
+            for found in pool.map(lambda part: self._measured(part, modules) if part else {}, parts):
+                known.update(found)
         for found in known.values():
             names = [name for name, _ in found["tests"]]
             self.seconds.update(dict(found["tests"]))
@@ -97,7 +101,7 @@ class Covering:
 
     def _measured(self, files: list[str], modules: str) -> dict[str, dict[str, Any]]:
         self.keep.mkdir(parents=True, exist_ok=True)
-        out = (self.keep / "measured.json").resolve()
+        out = (self.keep / f"measured-{_digest([self.tree / file for file in files])[:12]}.json").resolve()
         run = subprocess.run(
             command(*files), cwd=self.tree, env=environment(MUTATIONS_MAP=str(out), AMQP_PROFILE="glance"), capture_output=True,
             text=True, check=False,

@@ -135,3 +135,20 @@ def test_what_cannot_be_kept_for_replay_waits_for_completions() -> None:
     client.deaf = False
     world.run()
     assert len(bodies(client)) == 12
+
+
+def test_a_queue_that_is_deleted_makes_room_for_subscribers(world: World) -> None:
+    """What counts for limits.subscribers is what subscribes now."""
+    world = World(BrokerConfig(limits=BrokerLimits(subscribers=1)), world.chunk)
+    for _ in range(3):
+        client, session = world.session()
+        done(client, session, queue.Declare("q"))
+        session.subscribe("q", "d")
+        world.run()
+        (site,) = world.broker.sites.values()
+        assert site.subscribers == 1
+        other, deleting = world.session(b"other")
+        done(other, deleting, queue.Delete("q"))
+        assert site.subscribers == 0
+        client.cut()
+        other.cut()

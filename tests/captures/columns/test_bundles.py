@@ -59,6 +59,21 @@ def test_files_that_overlap_in_time_are_merged(rows: list[Row]) -> None:
     assert told(opened(shuffled(whole))) == by_connection([*first, *second])
 
 
+def test_a_bundle_has_no_more_octets_than_its_limit_or_a_single_packet(
+    rows: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BUNDLE_OCTETS", 2000)
+    made = list(bundled([batch(rows)]))
+    assert told(opened(shuffled(made))) == by_connection(rows)
+    parts = [part for _, part in opened(shuffled(made))]
+    sizes = [sum(map(len, part.column("payload").to_pylist())) for part in parts]
+    assert max(sizes) <= 2000
+    assert len(sizes) > 50
+    monkeypatch.setattr(module, "BUNDLE_OCTETS", 0)
+    carrying = sum(bool(row["payload"]) for row in rows)
+    assert sum(each.num_rows for each in bundled([batch(rows)])) >= carrying
+
+
 def test_nothing_gives_nothing(tmp_path: Path) -> None:
     assert list(bundled([])) == list(opened([])) == list(together([])) == []
 

@@ -34,8 +34,12 @@ ORDER: Final = ("connection", "ts_ns", "file_id", "offset")
 """What bundles are sorted by."""
 BUNDLE_PACKETS: Final = 2048
 """Packets of one bundle."""
+BUNDLE_OCTETS: Final = 1024 * 1024
+"""Octets of the streams in one bundle, about: captures on the sending machine have segments of 64 KiB."""
 FED_PACKETS: Final = 4096
 """Packets that a replay is fed with at a time, about."""
+FED_OCTETS: Final = 4 * 1024 * 1024
+"""Octets of them."""
 GATHERED_OCTETS: Final = 8 * 1024 * 1024
 """Octets of packets that are gathered before bundles are made of them."""
 
@@ -70,11 +74,17 @@ def _bundles(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     stops = [*starts[1:].tolist(), len(keys)]
     inside = whole.select(_INSIDE.names)
     firsts: list[int] = []
-    packed: list[pa.Buffer] = []
+    packed: list[bytes] = []
+    sums = np.cumsum(pc.binary_length(whole.column("payload")).to_numpy(), dtype=np.int64)
     for start, stop in zip(starts.tolist(), stops, strict=True):
-        for at in range(start, stop, BUNDLE_PACKETS):
+        at = start
+        while at < stop:
+            before = int(sums[at - 1]) if at else 0
+            full = int(np.searchsorted(sums, before + BUNDLE_OCTETS, "right"))
+            end = min(max(full, at + 1), at + BUNDLE_PACKETS, stop)
             firsts.append(at)
-            packed.append(inside.slice(at, min(BUNDLE_PACKETS, stop - at)).serialize().to_pybytes())
+            packed.append(inside.slice(at, end - at).serialize().to_pybytes())
+            at = end
     heads = whole.select([name for name in BUNDLES_ARROW.names if name != "packets"]).take(pa.array(firsts))
     return pa.RecordBatch.from_arrays([*heads.columns, pa.array(packed, pa.binary())], schema=BUNDLES_ARROW)
 
@@ -111,14 +121,15 @@ def opened(bundles: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBa
 def together(parts: Iterable[tuple[int, pa.RecordBatch]], rows: int = FED_PACKETS) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Small batches of one connection, one behind the other, as larger ones: each costs its replay something."""
     waiting: list[pa.RecordBatch] = []
-    count, key = 0, 0
+    count, octets, key = 0, 0, 0
     for connection, batch in parts:
-        if waiting and (connection != key or count + batch.num_rows > rows):
+        if waiting and (connection != key or count + batch.num_rows > rows or octets > FED_OCTETS):
             yield key, waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
-            waiting, count = [], 0
+            waiting, count, octets = [], 0, 0
         key = connection
         waiting.append(batch)
         count += batch.num_rows
+        octets += batch.nbytes
     if waiting:
         yield key, waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
 
