@@ -108,10 +108,9 @@ def compare(capture: Path, tshark: Tshark, words: Mapping[tuple[str, str], str] 
 def _heard(capture: Path) -> dict[tuple[int, bool], _Direction]:
     """By number of the connection, and whether it is the client."""
     found: dict[tuple[int, bool], _Direction] = {}
-    numbers: dict[int, int] = {}
 
     def tell(talk: Talk, heard: Heard) -> None:
-        number = numbers.setdefault(id(talk), talk.begun[0])
+        number = talk.begun[0]  # its first packet
         said = heard.said
         if isinstance(said, FrameSeen | ControlSeen | CommandSeen):
             direction = found.setdefault((number, heard.speaker == "C"), _Direction())
