@@ -91,4 +91,6 @@ def resumed(then: World, session: Session) -> tuple[Client, Session]:
     then.run()
     session = connection.resume(session)
     then.run()
+    if then.broker.journals.enabled:
+        stored(then)
     return client, session

@@ -125,3 +125,15 @@ def test_entries_follow_one_another() -> None:
     with pytest.raises(RestoreError, match="journal entry 7: entry 6 comes first"):
         there.enter(Entry(7, [R]))
     assert (there.number, list(there.hosts["h"].queues)) == (5, ["q"])
+
+
+def test_what_a_snapshot_lends_to_a_session_may_be_stored_once_more_and_no_other() -> None:
+    """The session's transaction holds it back: its commit stores it."""
+    there = ledger(ONE, TWO, Enqueued("h", "q", 2))
+    there.lend()
+    there.apply(ONE)
+    there.apply(Enqueued("h", "r", 1))
+    assert there.contents == {"q": {2: False}, "r": {1: False}}
+    for again in (ONE, TWO):
+        with pytest.raises(ValueError, match="is there already"):
+            there.apply(again)

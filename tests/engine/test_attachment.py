@@ -343,3 +343,20 @@ def test_a_session_that_was_never_attached_does_not_expire() -> None:
     assert session.tick(0.0) is None
     assert session.tick(100.0) is None
     assert standing(session) == "detached"
+
+
+def test_a_session_that_the_other_side_may_have_made_anew_asks_to_be_kept_again() -> None:
+    """Found by simulation: a server that had crashed kept nothing, because nothing had been said and nobody asked it again."""
+    carrier = BareCarrier("client")
+    session = Session(b"s", "client", timeout=60)
+    session.bind(carrier.channel(0))
+    session.attach()
+    carrier.hear(c.Attached(b"s"), c.Timeout(60))
+    assert carrier.said() == [c.Attach(b"s"), c.RequestTimeout(60)]
+    carrier.lost()
+    carrier = BareCarrier("client")
+    session.bind(carrier.channel(0))
+    session.attach()
+    carrier.hear(c.Attached(b"s"), c.Expected(EMPTY))
+    assert session.state == "attached"
+    assert carrier.said() == [c.Attach(b"s"), c.Flush(True, True, True), c.RequestTimeout(60)]

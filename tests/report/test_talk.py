@@ -73,3 +73,8 @@ def test_controls_come_from_frames_or_else_from_sessions_and_connections(tmp_pat
     assert "session.known-completed" in verbs
     assert "session.attach" not in verbs
     assert "x.y" not in verbs
+    write_table(tmp_path, "controls", [{**frame, "verb": "session.completed", "arguments": '{"commands":[[0,3]]}'}])
+    (talk,) = talks(Folder(str(tmp_path)), Overview(folder).drawn)
+    drawn = {each.verb: each.detail for each, _ in talk.lines()}
+    assert drawn["session.completed"] == '"commands":[[0,3]]'
+    assert "session.known-completed" not in drawn

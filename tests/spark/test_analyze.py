@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import product
+from itertools import chain, product
 from os import environ
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.captures import build
 from tests.spark.truth import OPTIONS, counted, differing, generated, published, recordings, rotated, truth
 
+from amqp_sansio.captures.columns.read import read_split
 from amqp_sansio.captures.columns.store import MANIFEST
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.splits import SplitError, splits
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.spark.analyze import analyze, run
 from amqp_sansio.spark.errors import PipelineError
@@ -56,6 +59,18 @@ def test_the_tables_do_not_depend_on_how_the_work_is_cut(
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 500 if split < 1 << 20 else 10000)
     run(spark, names(cuts if in_order else cuts[::-1]), str(tmp_path), OPTIONS, tasks=tasks, options=settings)
     assert differing(truth(cuts), published(tmp_path)) == {}
+
+
+def test_where_resynchronisation_is_misled_the_index_is_taken(spark: SparkSession, tmp_path: Path) -> None:
+    """A second section is not known to a split that was found without reading the file: the work is done again, exactly."""
+    packets = build.records(build.conversation([b"x" * 200] * 100).segments)
+    path = build.write(tmp_path / "two.pcapng", build.pcapng(packets[:200]) + build.pcapng(packets[200:], ">"))
+    with pytest.raises(SplitError):
+        list(chain(*map(read_split, splits(path, 0, 10_000, resync=True))))
+    settings = {"split": "10000", "resync": "true"}
+    run(spark, [path], str(tmp_path / "out"), OPTIONS, tasks=1, options=settings)
+    assert differing(truth([Path(path)]), published(tmp_path / "out")) == {}
+    assert not list((tmp_path / "out").glob(".work*"))
 
 
 def test_the_manifest_tells_what_was_read_asked_for_and_written(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from amqp_sansio.captures.splits import INDEX, SplitError
+from amqp_sansio.captures.walk_pcap import PcapWalk
 from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.failures import reason_of, told
+from amqp_sansio.spark.failures import misled, reason_of, told
 
 IN_A_WORKER = """An exception was thrown from the Python worker. Please see the stack trace below.
 Traceback (most recent call last):
@@ -45,3 +47,11 @@ def test_what_spark_raises_is_told_in_one_sentence() -> None:
         raise PySparkRuntimeError(IN_A_WORKER)
     with pytest.raises(ZeroDivisionError), told("our own mistake is no failure of Spark"):
         raise ZeroDivisionError
+
+
+def test_a_split_that_landed_wrong_is_told_from_other_errors() -> None:
+    error = SplitError("x.pcap", 9, f"the split from octet 0 on ends elsewhere: {INDEX}", PcapWalk("<", 1, 1, 0))
+    with pytest.raises(PipelineError) as raised, told("the analysis failed"):
+        raise error
+    assert misled(raised.value)
+    assert not misled(PipelineError("no Spark session"))

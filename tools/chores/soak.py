@@ -20,6 +20,8 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 STATE: Final = ROOT / "out" / "soak.json"
+SEEDS: Final = 10_000
+"""Simulations in each round."""
 
 
 def rounds_done() -> int:
@@ -51,7 +53,8 @@ def main() -> int:
         names = [f"tests/cli/test_{each}.py" for each in ("cuts", "faults", "load")]
         serving = (sys.executable, "-m", "pytest", "-v", "-rP", *names)
         live = (sys.executable, "-m", "pytest", "-v", "tests/spark/live/test_crashes.py", "tests/spark/live/test_kills.py")
-        for command in (properties, fuzz, pipeline, serving, live):
+        seeds = (sys.executable, "-m", "amqp_sansio", "simulate", "--seed", str(seed * SEEDS), "--count", str(SEEDS))
+        for command in (properties, fuzz, pipeline, serving, live, seeds):
             failed = failed or subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0
         if not failed:
             STATE.parent.mkdir(exist_ok=True)

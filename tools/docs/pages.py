@@ -22,6 +22,7 @@ from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import demarcation
 from tools.docs import conformance
 from tools.docs.capture_tables import capture_tables_page
+from tools.docs.departures import departures_page
 from tools.docs.diagrams import svg
 from tools.docs.grammars import grammars_page
 
@@ -214,6 +215,7 @@ PAGES: Final = {
     "reference/states.md": diagrams,
     "reference/grammars.md": grammars_page,
     "reference/conformance.md": conformance_page,
+    "reference/broker-j.md": departures_page,
     "reference/limits.md": limits_page,
     "reference/refusals.md": refusals_page,
     "reference/events.md": events_page,

@@ -22,7 +22,7 @@ from amqp_sansio.engine.sasl import scram_secret
 from tools.interop.maven import NotAvailable, fetch, java
 
 POM: Final = Path(__file__).with_name("broker_j.xml")
-START_SECONDS: Final = 60.0
+START_SECONDS: Final = 120.0
 """How long it may take until it is ready."""
 
 

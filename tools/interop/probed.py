@@ -1,6 +1,6 @@
 """Broker-J under `amqp-sansio probe`: what it departs in, as JSON for the manual.
 
-python -m tools.interop.probed [CONVERSATIONS] [SECONDS]     writes docs/data/broker-j.json
+python -m tools.interop.probed [CONVERSATIONS] [SECONDS] [SECTION]     writes docs/data/broker-j.json
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tools.interop.broker_j import BrokerJ
 from tools.interop.peers import CACHE
 
 DATA: Final = Path(__file__).resolve().parents[2] / "docs" / "data" / "broker-j.json"
-PATIENCE: Final = 1.0
+PATIENCE: Final = 0.4
 
 
 class Restarted:
@@ -38,6 +38,7 @@ class Restarted:
         except ProbeError:
             self.stop()
             self._start()
+            time.sleep(0.5)  # it may be about to end
             raise
 
     def _start(self) -> None:
@@ -93,9 +94,10 @@ def departures(row: dict[str, object]) -> dict[str, object]:
 
 def main(arguments: list[str]) -> int:
     """Writes the data."""
-    conversations = int(arguments[0]) if arguments else 1000
-    seconds = float(arguments[1]) if len(arguments) > 1 else 600.0
-    row, starts = probe(conversations, seconds)
+    conversations = int(arguments[0]) if arguments else 300
+    seconds = float(arguments[1]) if len(arguments) > 1 else 60.0
+    section = arguments[2] if len(arguments) > 2 else None
+    row, starts = probe(conversations, seconds, section)
     DATA.parent.mkdir(exist_ok=True)
     DATA.write_text(json.dumps({"starts": starts, **departures(row)}, indent=1, sort_keys=True) + "\n")
     print(f"{row['conversations']} conversations, {row['broken']} rules broken, {row['kept']} kept, {starts} starts")

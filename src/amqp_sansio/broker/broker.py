@@ -61,6 +61,7 @@ class Broker:
         """Whether a snapshot was taken without any connection, and nobody has connected since."""
         self.remembered: Final[dict[Key, None]] = {}
         """The sessions that are in the last snapshot, as long as nothing happens to them."""
+        self._leaving: Final[dict[Key, int]] = {}  # what `touched` wrote and is not known to be journalled
         self.throttle: Final = Throttle(config.limits.throttle_messages)
         self._peers: Final[dict[Peer, None]] = {}
         self._turns: Final[deque[Peer]] = deque()
@@ -121,6 +122,9 @@ class Broker:
             if peer.full and not peer.eof:
                 peer.in_turn = False
                 self._blocked[peer] = None
+                continue
+            if peer.waits:
+                peer.in_turn = False
                 continue
             connection = peer.connection
             connection.now = self.now
@@ -356,11 +360,20 @@ class Broker:
         restore(broker, snapshot, entries)
         return broker
 
-    def touched(self, key: Key) -> None:
-        """A session lives on or ends: it is not to be restored from an earlier snapshot any more."""
+    def touched(self, key: Key) -> int:
+        """A session lives on or ends: it is not to be restored from an earlier snapshot any more.
+
+        The number of the journal entry that says so; 0 when none had to.
+        """
         if key in self.remembered:
             del self.remembered[key]
-            self.journals.write(SessionLeft(*key))
+            number = self._leaving[key] = self.journals.write(SessionLeft(*key))
+            self.journals.after(number, lambda: self._left(key, number))
+        return self._leaving.get(key, 0)
+
+    def _left(self, key: Key, number: int) -> None:
+        if self._leaving.get(key) == number:
+            del self._leaving[key]
 
     def __repr__(self) -> str:
         return f"<Broker: {len(self._peers)} connections, {len(self.sessions)} sessions, {len(self.sites)} virtual hosts>"

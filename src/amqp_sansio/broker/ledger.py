@@ -42,6 +42,7 @@ class HostLedger:
         "decided",
         "deleted",
         "exchanges",
+        "lent",
         "messages",
         "name",
         "queues",
@@ -69,12 +70,17 @@ class HostLedger:
         """Queues that were deleted, whether there is another one of the name or not."""
         self.volatile: Final[dict[tuple[str, int], None]] = {}
         """Messages, by queue and number, that are there for the sake of a session only."""
+        self.lent: Final[set[int]] = set()
+        """Messages that the transaction of a session holds back: they are on no queue, and may be stored once more."""
         self._places: dict[int, int] = {}  # on how many queues and in how many branches each message is
 
     def apply(self, operation: Operation) -> None:
         """One operation happened.  ValueError or KeyError when it cannot follow on what is there."""
         match operation:
             case MessageStored():
+                if operation.number in self.lent:  # the session committed it
+                    self.lent.discard(operation.number)
+                    del self.messages[operation.number]
                 _new(self.messages, operation.number, operation, "message")
                 self._places[operation.number] = 0
             case Enqueued():
@@ -130,6 +136,10 @@ class HostLedger:
             self.decided.pop(xid, None)
         for number, _ in branch.published:
             self._leaves(number)
+
+    def lend(self) -> None:
+        """What a snapshot has is all there: messages that are on no queue and in no branch are there for a session."""
+        self.lent.update([number for number, places in self._places.items() if not places])
 
     def delete_queue(self, name: str) -> None:
         """A queue is no more, nor is what stood on it.  KeyError when there is none."""

@@ -120,6 +120,7 @@ def _read(snapshot: Mapping[str, Any] | None) -> tuple[Ledger, bool, tuple[Mappi
         ledger.host(host["name"])
         ledger.add([_operation(each) for each in host["operations"]], f"{_WHAT} of virtual host {host['name']!r}")
         of = ledger.hosts[host["name"]]
+        of.lend()
         if not set(host["transient"]) <= of.queues.keys():
             raise RestoreError(_WHAT, "a transient queue of a session is missing")
         of.transient.update(host["transient"])

@@ -21,6 +21,10 @@ LEAST_SPLIT_OCTETS: Final = 4096
 """No split is asked to be smaller."""
 
 
+INDEX: Final = "read it with an exact index (resync off)"
+"""What helps against a SplitError, and how its text ends."""
+
+
 class SplitError(CaptureError):
     """A split does not end where the next one starts: resynchronisation was misled, or the file has changed.
 
@@ -59,7 +63,7 @@ class Split(NamedTuple):
         if self.stop is not None and (at != self.stop or walk != self.following):
             how = f"ends at octet {at}" if at != self.stop else "ends with other interfaces"
             text = f"the split from octet {self.start} on {how} where the next one starts at {self.stop}"
-            raise SplitError(self.path, at, f"{text}: read it with an exact index (resync off)", walk)
+            raise SplitError(self.path, at, f"{text}: {INDEX}", walk)
 
 
 def splits(path: str, file_id: int, octets: int = SPLIT_OCTETS, resync: bool = False) -> list[Split]:

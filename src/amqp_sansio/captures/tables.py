@@ -337,6 +337,24 @@ VIOLATIONS: Final = Table(
     ),
 )
 
+CONTROLS: Final = Table(
+    "controls",
+    "control",
+    "What connection and sessions are run with: opening, attach, detach, command-point, close and so on.  Of completed,"
+    " known-completed, confirmed, flush and heartbeat only the eight before and after a violation; `connections` counts all.",
+    (
+        *COMMON,
+        _ts("The packet that brought its last octet."),
+        _DIRECTION,
+        _CHANNEL,
+        Column("verb", Type.STRING, 'Class and name, "session.attach"; numbers where it has no name.', nullable=False),
+        Column("arguments", Type.STRING, "Its fields as JSON, of secret ones their length in octets; null: it cannot be read."),
+        _STREAM,
+        _FILE,
+        _OFFSET,
+    ),
+)
+
 FRAMES: Final = Table(
     "frames",
     "frame",
@@ -362,7 +380,8 @@ FRAMES: Final = Table(
 )
 
 TABLES: Final[dict[str, Table]] = {
-    table.name: table for table in (CONNECTIONS, SESSIONS, COMMANDS, MESSAGES, CREDIT, TRANSACTIONS, DTX, VIOLATIONS, FRAMES)
+    table.name: table
+    for table in (CONNECTIONS, SESSIONS, COMMANDS, MESSAGES, CREDIT, TRANSACTIONS, DTX, VIOLATIONS, CONTROLS, FRAMES)
 }
 """Every table by its name."""
 

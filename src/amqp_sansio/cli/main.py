@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from amqp_sansio.cli import talking
+from amqp_sansio.cli import simulate, talking
 from amqp_sansio.errors import AmqpError
 
 _BROKEN_PIPE: Final = 141
@@ -29,6 +29,10 @@ these talk:
   amqp-sansio receive --count 1 orders            and out of it again
   amqp-sansio passwd FILE USER                    a user for `serve --auth FILE`
   amqp-sansio probe HOST:PORT                     which rules of the protocol a server keeps
+
+this tests, by seeds:
+
+  amqp-sansio simulate --seed 1     clients, brokers that crash, and a network that breaks, in memory
 
 and, with the extra [spark], of any size, as tables:
 
@@ -159,6 +163,7 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("--seed", type=int, default=1, metavar="N", help="where the link is cut (1)")
     show.add_argument("--tables", metavar="DIR", help="make tables of the captures, too, there (with the extra [spark])")
     talking.add_verbs(verbs)
+    simulate.add_verb(verbs)
     return top
 
 
@@ -261,6 +266,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         from amqp_sansio.cli.doctor import doctor
 
         return doctor(given)
+    if given.verb == "simulate":
+        return simulate.run(given)
     if given.verb in talking.VERBS:
         return talking.run(given)
     top.print_help()

@@ -122,6 +122,7 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
     outbound, channel = session.outbound, session.channel
     assert channel is not None
     if not ids and not session.has_state:
+        session.timeout_known = False  # it may be a new one over there, which nobody has asked to be kept
         attachment.ready(session, False)
         return
     if not ids:

@@ -93,7 +93,7 @@ def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
             "Times are told from the violation; dashed arrows are controls, in brackets the channel, behind # the command's id."
         )
         if not with_frames:
-            told += " The table frames is not here, so most controls are not drawn: it is written with --tables all."
+            told += " The table controls is not here, so most of them are not drawn."
         parts.append(tag("p", told, class_="small", most=1000))
         parts += [_talk(talk, number + 1) for number, talk in enumerate(talks)]
     if seen.findings:
@@ -116,7 +116,7 @@ def _talk(talk: Talk, number: int) -> Markup:
     row = talk.row
     facts = [_facts(each) for each in talk.rows]
     title = tag("h3", f"{number}. ", tag("span", talk.name or f"connection {row['connection']}", class_="name"))
-    return tag("section", title, *facts, sequence(talk), class_="card talk")
+    return tag("section", title, *facts, tag("div", sequence(talk), class_="wide"), class_="card talk")
 
 
 def _facts(row: dict[str, Any]) -> Markup:

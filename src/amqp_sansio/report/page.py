@@ -44,7 +44,7 @@ def page(path: str) -> str:
         name for name in ("connections", "sessions", "commands", "messages", "credit", "violations") if name not in folder
     ]
     parts: list[tuple[str, str, Markup]] = [
-        ("violations", "Who broke the protocol", violations(seen, around, "frames" in folder))
+        ("violations", "Who broke the protocol", violations(seen, around, "controls" in folder or "frames" in folder))
         if "violations" in folder
         else ("violations", "Who broke the protocol", tag("p", "The table violations is not here.", class_="none")),
         ("latency", "How long things took", latency(charts, commands, messages)),

@@ -159,6 +159,10 @@ def _everything(folder: Folder, connections: list[int]) -> Iterator[tuple[int, S
         if row["level"] != "damage":
             kind = "violation" if row["level"] == "violation" else "note"
             yield row["connection"], _said(row, kind, row["said"] or "", row["rule"] or "")
+    if "controls" in folder:
+        for row in rows("controls", "direction", "channel", "verb", "arguments", "stream_offset"):
+            yield row["connection"], _said(row, "control", row["verb"] or "", (row["arguments"] or "").strip("{}"))
+        return
     if "frames" in folder:
         columns = ("direction", "channel", "type", "verb", "stream_offset")
         for row in rows("frames", *columns, "first_frame"):
@@ -169,7 +173,7 @@ def _everything(folder: Folder, connections: list[int]) -> Iterator[tuple[int, S
                 if row["type"] == "command" and row["verb"]:
                     yield row["connection"], _said(row, "command", row["verb"], "")
         return
-    # Without frames nobody wrote the controls down one by one; sessions and connections tell some of them.
+    # Without controls and frames nobody wrote them down one by one; sessions and connections tell some of them.
     for row in rows("sessions", "channel", "session", "attached_ns", "detach_ns", "detach_by"):
         for at, who, verb in (
             (row["ts_ns"], "C", "session.attach"),

@@ -11,7 +11,7 @@ from attrs import frozen
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.failures import told
+from amqp_sansio.spark.failures import EXACT, misled, told
 from amqp_sansio.spark.joined import SOURCE, end_to_end, write_end_to_end
 from amqp_sansio.spark.manifest import manifest_of
 from amqp_sansio.spark.passes import read_tables, replayed, split, write_replayed
@@ -97,9 +97,15 @@ def run(
         if place.read(STREAM) is not None:
             raise PipelineError(f"{out}: holds what `watch` writes; analyze into another folder")
         prepare(spark)
-        with told("the analysis failed, nothing was published"):
-            bundles = read_bundles(spark, sources, options)
-            files = write_replayed(bundles, plan, tasks or tasks_for(spark, sources), place.work, "part")
+        tasks = tasks or tasks_for(spark, sources)
+        try:
+            files = _written(spark, sources, place, plan, tasks, options)
+        except PipelineError as error:
+            if not misled(error):
+                raise
+            place.discard()
+            place.open()
+            files = _written(spark, sources, place, plan, tasks, {**(options or {}), **EXACT})
         written = {file.table for file in files}
         files += [write_empty(place.work, table) for table in plan.tables if table not in written]
         if _joined(plan):
@@ -109,6 +115,18 @@ def run(
     finally:
         place.discard()
     return outcome(spark, out, plan, files, began)
+
+
+def _written(
+    spark: SparkSession,
+    captures: Sequence[str],
+    place: Place,
+    plan: ReplayOptions,
+    tasks: int,
+    options: Mapping[str, str] | None,
+) -> list[Written]:
+    with told("the analysis failed, nothing was published"):
+        return write_replayed(read_bundles(spark, captures, options), plan, tasks, place.work, "part")
 
 
 def _joined(plan: ReplayOptions) -> list[str]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.splits import INDEX
 from amqp_sansio.spark.errors import PipelineError
 
 _RAISED: Final = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Damage|Interrupt)): (.+)$", re.MULTILINE)
@@ -16,6 +17,15 @@ _LOST: Final = re.compile(
     r"ExecutorLostFailure|Python worker exited unexpectedly|executor (?:lost|exited|disconnected)", re.IGNORECASE
 )
 _TIMES: Final = re.compile(r"failed (\d+) times")
+
+
+EXACT: Final = {"resync": "false"}
+"""The option of the data source that reads rightly what resynchronisation was misled by."""
+
+
+def misled(error: BaseException) -> bool:
+    """Whether resynchronisation was misled at a split: with `EXACT` the same work will do."""
+    return INDEX in str(error)
 
 
 def reason_of(error: BaseException) -> str:

@@ -67,6 +67,7 @@ SHORT_OCTETS: Final = 64 * 1024 * 1024
 
 _LOOPBACK: Final[dict[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+_MASTER: Final = re.compile(r"local(-cluster)?(\[[^\[\]]+\])?|yarn|(spark|k8s|sc)://.+")
 _LOCAL: Final = re.compile(r"local(-cluster)?(\[.*\])?")
 
 
@@ -101,6 +102,8 @@ def open_session(
     MissingExtra, MissingJava, or PipelineError when the session cannot be had.
     """
     require_extra()
+    if _MASTER.fullmatch(master) is None:
+        raise PipelineError(f"{master!r} is no master: local[N], spark://host:port, yarn, k8s://..., or sc://host:port")
     from pyspark.sql import SparkSession
 
     local = _LOCAL.fullmatch(master) is not None

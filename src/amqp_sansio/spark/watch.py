@@ -17,7 +17,7 @@ from amqp_sansio.captures.columns.store import MANIFEST
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.analyze import Outcome, outcome
 from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.failures import reason_of, told
+from amqp_sansio.spark.failures import EXACT, misled, reason_of, told
 from amqp_sansio.spark.following import followed, open_records
 from amqp_sansio.spark.joined import SOURCE, write_end_to_end
 from amqp_sansio.spark.manifest import manifest_of
@@ -65,7 +65,7 @@ class Watch:
         self._folder: Final = folder
         self._checkpoint: Final = checkpoint.rstrip("/")
         self._plan: Final = plan or ReplayOptions()
-        self._options: Final = options
+        self._options = options
         self._place: Final = Place(out)
         self._output: Output | None = None
         self._stop: Final = threading.Event()
@@ -126,6 +126,8 @@ class Watch:
             except Exception as error:
                 if self._stop.is_set():
                     return
+                if misled(error):
+                    self._options = {**(self._options or {}), **EXACT}
                 failures = 0 if output.batches else failures + 1
                 if failures >= RESTARTS:
                     raise PipelineError(f"the stream failed {failures} times: {reason_of(error)}") from error

@@ -13,15 +13,16 @@ from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
 
 
-class _Ear:
-    """Hears one speaker of one connection."""
+class Ear:
+    """Hears one speaker of one connection, from its first octet."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect = AMQP_0_10) -> None:
         self._dialect: Final = dialect
         self._header: bytes | None = b""
         self._reader: Final = SegmentReader(DEFAULT_LIMITS, tolerant=True, offset=SIZE)
 
     def hear(self, octets: bytes) -> list[str]:
+        """What these octets complete, in words: one text for each protocol header, control and command."""
         said: list[str] = []
         if self._header is not None:
             self._header += octets
@@ -74,11 +75,11 @@ class Transcript:
     def __init__(self, dialect: Dialect = AMQP_0_10) -> None:
         self._dialect: Final = dialect
         self.lines: list[str] = []
-        self._ears: dict[str, _Ear] = {}
+        self._ears: dict[str, Ear] = {}
 
     def begin(self, moment: int, connection: int) -> None:
         """A new connection begins."""
-        self._ears = {speaker: _Ear(self._dialect) for speaker in ("client", "server")}
+        self._ears = {speaker: Ear(self._dialect) for speaker in ("client", "server")}
         self.note(moment, f"--- connection {connection} ---")
 
     def hear(self, moment: int, speaker: str, octets: bytes) -> None:

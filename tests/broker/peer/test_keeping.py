@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.broker.harness import World, bodies
-from tests.broker.restarts import JOURNAL, XID, again, consume, declared, publish, resumed, say, stored
+from tests.broker.harness import Client, World, bodies
+from tests.broker.restarts import JOURNAL, KEEP, XID, again, consume, declared, publish, resumed, say, stored
 
-from amqp_sansio import RangeSet
+from amqp_sansio import ClientConfig, ClientConnection, RangeSet, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.operations import Opened, SessionLeft
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived, SessionAttached, TransferReceived
@@ -14,6 +14,11 @@ from amqp_sansio.spec import dtx, message, queue, tx
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import XaResult
 from amqp_sansio.spec.message import DeliveryProperties
+
+
+def attached(session: Session) -> bool:
+    """Whether it may be spoken on."""
+    return session.speaks
 
 
 def test_a_session_that_is_kept_goes_on_with_all_that_it_held() -> None:
@@ -96,8 +101,14 @@ def test_a_session_that_went_on_after_the_snapshot_is_not_restored_from_it() -> 
     client.cut()
     snapshot = world.broker.snapshot()
     assert len(snapshot["sessions"]) == 1  # type: ignore[arg-type]
-    resumed(world, session)
-    entries = world.broker.journal()
+    connection = ClientConnection(ClientConfig())
+    world.clients.append(Client(world, connection, world.broker.connect(KEEP)))
+    world.run()
+    connection.resume(session)
+    world.run()
+    assert attached(session) is False  # before that is journalled it does not go on
+    entries = stored(world)
+    assert attached(session)
     (identity,) = {each["identity"] for each in snapshot["sessions"]}  # type: ignore[attr-defined]
     assert [each for entry in entries for each in entry.operations] == [Opened(""), SessionLeft("", identity, b"s")]
     then = Broker.restore(snapshot, entries, config=JOURNAL)
@@ -138,3 +149,69 @@ def test_a_kept_session_ends_in_its_time() -> None:
     assert then.broker.tick(100.0) == 110.0
     then.broker.tick(110.0)
     assert then.broker.sessions == {}
+
+
+def _attaching(world: World, session: Session) -> tuple[Client, Session]:
+    """The client of before on a new connection, its attach said; nothing is journalled."""
+    connection = ClientConnection(ClientConfig())
+    client = Client(world, connection, world.broker.connect(KEEP))
+    world.clients.append(client)
+    world.run()
+    session = connection.resume(session, force=True)
+    world.run()
+    return client, session
+
+
+def test_what_a_kept_transaction_committed_after_the_snapshot_is_restored() -> None:
+    """Found by simulation: the snapshot and the commit both have the messages, and the broker did not start."""
+    world, client, session = declared(timeout=300)
+    say(client, session, tx.Select())
+    publish(client, session, b"one")
+    client.cut()
+    snapshot = world.broker.snapshot()
+    client, session = _attaching(world, session)
+    entries = [*stored(world)]
+    session.tx.commit()
+    world.run()
+    entries += stored(world)
+    then = Broker.restore(snapshot, entries, config=JOURNAL)
+    assert [entry.message.body for entry in then.host().queues["q"].all()] == [b"one"]
+
+
+def test_a_kept_session_goes_on_once_it_is_journalled_that_it_left_the_snapshot() -> None:
+    """Found by simulation: a crash before that brought the session back as it had been, and what was said since was lost."""
+    world, client, session = declared(timeout=300)
+    publish(client, session, b"one")
+    client.cut()
+    world.broker.snapshot()
+    client, session = _attaching(world, session)
+    assert attached(session) is False
+    stored(world)
+    assert attached(session)
+    publish(client, session, b"two")
+    assert [entry.message.body for entry in world.broker.host().queues["q"].all()] == [b"one", b"two"]
+
+
+def test_another_connection_does_not_get_it_earlier() -> None:
+    world, client, session = declared(timeout=300)
+    client.cut()
+    world.broker.snapshot()
+    first, session = _attaching(world, session)
+    first.cut()
+    assert session.state == "detached"
+    second, session = _attaching(world, session)
+    assert attached(session) is False
+    stored(world)
+    assert attached(session)
+    assert world.broker.peers == (second.peer,)
+
+
+def test_whoever_waits_may_leave() -> None:
+    world, client, session = declared(timeout=300)
+    client.cut()
+    world.broker.snapshot()
+    client, session = _attaching(world, session)
+    client.cut()
+    stored(world)
+    assert [holder.session.state for holder in world.broker.sessions.values()] == ["detached"]
+    assert world.broker.peers == ()

@@ -44,6 +44,7 @@ class Peer:
         "_broker",
         "_config",
         "_most",
+        "_requested",
         "connection",
         "eof",
         "ended",
@@ -74,6 +75,7 @@ class Peer:
         self.eof = False
         self.ended = False
         self._lingered = False
+        self._requested: AttachRequested | None = None
 
     # --- the socket -------------------------------------------------------------------------------------------------------
 
@@ -205,6 +207,11 @@ class Peer:
         key = (site.host.name, self.identity or "", name)
         known = self._broker.sessions.get(key)
         if known is not None:
+            number = self._broker.touched(key)
+            if number > self._broker.journals.done:  # until then a restart would bring the session back as it was
+                self._requested = event
+                self._broker.journals.after(number, self._attach_again)
+                return
             session = known.session
             holder = session.channel
             if holder is not None and not event.force:
@@ -231,6 +238,18 @@ class Peer:
         session = self.connection.accept(name, timeout=timeout)
         session.timeout = 0  # it is kept when its client asks for that: others begin anew, and must not find theirs held
         self.holders[name] = Holder(self._broker, self, site, key, session)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a session that it asks for waits for the journal: nothing of what it says is read before."""
+        return self._requested is not None
+
+    def _attach_again(self) -> None:
+        event, self._requested = self._requested, None
+        if event is not None and not self.ended and self.connection.closed_cause is None:
+            self._attach(event)
+            self._broker.wrote(self)
+        self._broker.stored(self)
 
     def _detached(self, name: bytes) -> None:
         holder = self.holders.get(name)

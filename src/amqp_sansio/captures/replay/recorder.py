@@ -9,6 +9,7 @@ from typing import Final
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.flows import Talk, address
 from amqp_sansio.captures.replay.branches import Branches
+from amqp_sansio.captures.replay.controls import Controls
 from amqp_sansio.captures.replay.headers import properties_of
 from amqp_sansio.captures.replay.message import NOTHING, Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -53,7 +54,7 @@ def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) ->
 class Recorder:
     """The rows of one connection go to `rows`; `common` are capture, broker and connection id of each."""
 
-    __slots__ = ("_branches", "_close", "_late", "_mechanism", "_names", "_notes", "_opaque", "_opened",
+    __slots__ = ("_branches", "_close", "_controls", "_late", "_mechanism", "_names", "_notes", "_opaque", "_opened",
                  "_options", "_rows", "_sessions", "_talk", "_tuned", "_verbs", "_vhost", "_violations",
                  "commands", "common", "transferred")  # fmt: skip
 
@@ -73,6 +74,7 @@ class Recorder:
         self._late = {"C": talk.conversation.middle, "S": talk.conversation.middle}
         self._sessions: dict[int, Session] = {}
         self._branches = Branches(rows)
+        self._controls: Final = Controls(rows)
         self._verbs: dict[str, dict[str, int]] = {"C": {}, "S": {}}
         self.commands = {"C": 0, "S": 0}
         self.transferred = {"C": 0, "S": 0}
@@ -188,9 +190,11 @@ class Recorder:
         verbs = self._verbs[speaker]
         verbs[said.verb] = verbs.get(said.verb, 0) + 1
         control = said.control
+        time = heard.time
+        place = heard.start, *packet_place(heard.packet)
+        self._controls.hear(time, speaker, said.channel, said.verb, control, place)
         if control is None:
             return
-        time = heard.time
         if isinstance(control, Completed):
             session = self._sessions.get(said.channel)
             if session is not None and control.commands:
@@ -253,6 +257,7 @@ class Recorder:
             self._lost(heard.speaker, heard.time)
         if finding.level == VIOLATION:
             self._violations += 1
+            self._controls.violation()
         else:
             self._notes += 1
         self._rows.violations.append(

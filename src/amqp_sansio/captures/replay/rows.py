@@ -26,8 +26,8 @@ class Rows:
     rows of both.  `by_table` holds the rows of all other tables, and of all other commands.
     """
 
-    __slots__ = ("by_table", "commands", "connections", "credit", "dtx", "frames", "messages", "sessions", "transactions",
-                 "transfers", "violations")  # fmt: skip
+    __slots__ = ("by_table", "commands", "connections", "controls", "credit", "dtx", "frames", "messages", "sessions",
+                 "transactions", "transfers", "violations")  # fmt: skip
 
     def __init__(self) -> None:
         self.messages: Final[list[Message]] = []
@@ -40,6 +40,7 @@ class Rows:
         self.transactions: Final = self.by_table["transactions"]
         self.dtx: Final = self.by_table["dtx"]
         self.violations: Final = self.by_table["violations"]
+        self.controls: Final = self.by_table["controls"]
         self.frames: Final = self.by_table["frames"]
 
     def full(self, rows: int) -> bool:

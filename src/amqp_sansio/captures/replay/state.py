@@ -10,6 +10,7 @@ from amqp_sansio.captures.conversation import Conversation
 from amqp_sansio.captures.flows import Past, Talk
 from amqp_sansio.captures.marks import Marks
 from amqp_sansio.captures.replay.branches import Branch, Branches
+from amqp_sansio.captures.replay.controls import Controls
 from amqp_sansio.captures.replay.credit import CreditLine, Subscription
 from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.message import Fate, Kind, Message, Properties
@@ -33,8 +34,8 @@ MOST_OCTETS: Final = 1 << 30
 _CLASSES: Final[dict[str, type]] = {
     kind.__name__: kind
     for kind in (
-        Branch, Branches, Conversation, Credit, CreditLine, Direction, Fate, Flow, Half, Kind, Marks, Message, MutableRangeSet,
-        Past, Piece, Properties, Recorder, Session, Subscription, Talk, Transaction, Transactions,
+        Branch, Branches, Controls, Conversation, Credit, CreditLine, Direction, Fate, Flow, Half, Kind, Marks, Message,
+        MutableRangeSet, Past, Piece, Properties, Recorder, Session, Subscription, Talk, Transaction, Transactions,
     )
 }  # fmt: skip
 
@@ -55,7 +56,7 @@ class _Reader(Loader):
 
 def write(state: object, given: Mapping[str, object]) -> bytes:
     """The state as octets; what is `given` is left out."""
-    return bytes([VERSION]) + zlib.compress(pack(_Writer(_CLASSES, given).dump(state)), 6)
+    return bytes([VERSION]) + zlib.compress(pack(_Writer(_CLASSES, given).dump(state)), 1)
 
 
 def read(octets: bytes, given: Mapping[str, object]) -> object:

@@ -14,11 +14,13 @@ from amqp_sansio.testing.probe.plans import Plan, plans, sections
 from amqp_sansio.testing.probe.report import Report
 from amqp_sansio.testing.probe.rounds import Round
 from amqp_sansio.testing.probe.talk import ProbeError, Talk, Transport
-from amqp_sansio.testing.speech.trespass import trespasses
+from amqp_sansio.testing.speech.trespass import Trespass, trespasses
 from amqp_sansio.testing.speech.voice import Setting, Voice
 
 ALIVE: Final = "server: it goes on"
 """The rule that a server survives what it is told."""
+CHANCES: Final = 3
+"""How often a server that is gone is looked for."""
 
 
 class Prober:
@@ -67,26 +69,32 @@ class Prober:
     def _round(self, plan: Plan) -> Round:
         setting = self._setting(plan)
         found = [each for each in trespasses(setting) if each.condition.name == plan.trespass]
-        transport = self._reached()
-        try:
-            done = Round(plan, Talk(transport, setting), found[0] if found else None)
-            done.run()
-        finally:
-            transport.close()
+        done = self._led(plan, setting, found[0] if found else None)
         self.report.add(done)
         self._last = done
         self._tidy(done, setting)
         return done
 
-    def _reached(self) -> Transport:
-        """A connection.  A server that was there and is no more gets a second chance: somebody may start it again."""
-        try:
-            return self._connect()
-        except ProbeError as error:
-            if self._last is None:
-                raise
-            self.report.found(self._last, Finding(ALIVE, False, f"behind this conversation the server was gone: {error}"))
-            return self._connect()
+    def _led(self, plan: Plan, setting: Setting, trespass: Trespass | None) -> Round:
+        """The conversation.  A server that was there and is no more gets more chances: somebody may start it again."""
+        left = CHANCES
+        while True:
+            transport: Transport | None = None
+            try:
+                transport = self._connect()
+                done = Round(plan, Talk(transport, setting), trespass)
+                done.run()
+                return done
+            except ProbeError as error:
+                if self._last is None or not left:
+                    raise
+                if left == CHANCES:
+                    text = f"behind this conversation the server was gone: {error}"
+                    self.report.found(self._last, Finding(ALIVE, False, text))
+                left -= 1
+            finally:
+                if transport is not None:
+                    transport.close()
 
     def _tidy(self, done: Round, setting: Setting) -> None:
         """What outlives the session is taken away: exchanges that were declared, branches that are prepared."""

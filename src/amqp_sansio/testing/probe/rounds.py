@@ -29,6 +29,8 @@ _ANSWERED: Final = {
 """What an answer to a control looks like."""
 
 
+IN_TIME: Final = "server: it answers in time"
+"""The rule that is broken by a server that says nothing to what is asked before the conversation proper begins."""
 _REPLIES: Final = ("file.open-ok",)
 """What a client says only when it was asked."""
 
@@ -64,6 +66,13 @@ class Round:
 
     def run(self) -> None:
         """The conversation.  ProbeError when the server cannot be reached, or does not even open a connection."""
+        if self.begin():
+            self._lead()
+        self._live = False
+        self._end()
+
+    def begin(self) -> bool:
+        """The opening and what prepares the conversation; whether it goes on.  ProbeError as `run`."""
         self.talk.listener = self._heard
         opening = self.part.opening if self.part else "work"
         if opening != "nothing":
@@ -77,10 +86,34 @@ class Round:
         self.talk.opened = len(self.talk.steps)
         if opening == "work" and (not self._settled() or self._objected()):
             self._judge_legal("what prepares it")
-        else:
-            self._lead()
-        self._live = False
-        self._end()
+            return False
+        return True
+
+    @property
+    def state(self) -> int | None:
+        """Where the conversation stands in the grammar; None where the grammar says nothing any more."""
+        return self._state
+
+    @property
+    def closed(self) -> bool:
+        """Whether we have closed the connection already."""
+        return any(step.verb == "connection.close" for step in self.talk.steps)
+
+    @property
+    def choices(self) -> tuple[Word, ...]:
+        """The words that the client may say next, when the server is led to answer only."""
+        if self.part is None or self._state is None or self._led is None or self.talk.ended:
+            return ()
+        legal = self.part.client_led.legal(self._led)
+        return tuple([word for word in legal if speaker_of(word) == "client" and word in self.part.language.legal(self._state)])
+
+    def step(self, word: Word) -> bool:
+        """The client says a legal word, and the server is given the time to answer; whether the conversation goes on."""
+        return self._say(word, True)
+
+    def wrong(self, word: Word) -> None:
+        """The client says an illegal word, when somebody can be blamed for it; the conversation is over then."""
+        self._break(word)
 
     def _objected(self) -> bool:
         channel = self.talk.setting.channel
@@ -255,7 +288,8 @@ class Round:
         if answer.kind == "exception" and answer.code == NOT_IMPLEMENTED and self.plan.part.partition(":")[0] in MAY:
             self.not_offered = True
         else:
-            self.findings.append(Finding(taken(verb), False, str(answer)))
+            rule = IN_TIME if answer.kind == "silent" else taken(verb)
+            self.findings.append(Finding(rule, False, str(answer)))
 
     def _answer_to(self, blame: Blame, word: Word, steps: list[Step]) -> None:
         self._refused = True  # from here on the grammar says nothing

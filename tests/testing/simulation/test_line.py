@@ -1,0 +1,80 @@
+"""A client at one broker."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.events import ExceptionReceived
+from amqp_sansio.testing.simulation.fault import Fault
+from amqp_sansio.testing.simulation.plan import Persona, Plan
+from amqp_sansio.testing.simulation.world import World
+
+
+def world(kind: str = "plain") -> World:
+    made = World(Plan(0, (Persona(kind, 0, 0, 1.0),), (1.0,), ()))
+    made.tick(0.0)
+    return made
+
+
+def settle(made: World) -> None:
+    while made.breathe():
+        for site in made.sites:
+            site.sync()
+            site.tell()
+
+
+def test_it_comes_step_by_step_and_comes_back_after_a_loss() -> None:
+    made = world("lasting")
+    (line,) = made.lines
+    assert line.come()
+    settle(made)
+    assert line.ready
+    assert not line.come()
+    assert line.tenure is not None
+    assert line.tenure.granted == 200
+    tenure = line.tenure
+    assert line.wire is not None
+    line.wire.cut()
+    settle(made)
+    assert [line.wire is None, tenure.harmed_at, tenure.over] == [True, 1.0, False]
+    line.come()
+    settle(made)
+    assert (line.tenure is tenure, line.ready, tenure.harmed_at) == (True, True, None)
+
+
+def test_a_session_that_does_not_last_is_over_with_its_connection() -> None:
+    made = world()
+    (line,) = made.lines
+    line.come()
+    settle(made)
+    tenure = line.tenure
+    assert tenure is not None
+    line.drop()
+    line.over(tenure)
+    assert tenure.over
+    assert tenure.loose(made.now)
+
+
+def test_a_refusal_is_a_fault() -> None:
+    made = world()
+    (line,) = made.lines
+    line.come()
+    settle(made)
+    with pytest.raises(Fault, match="nobody breaks the protocol"):
+        line.hear(ExceptionReceived(b"client 1-1", 404))
+    line.tolerant = True
+    line.hear(ExceptionReceived(b"client 1-1", 404))
+
+
+def test_at_rest_nothing_is_unanswered() -> None:
+    made = world()
+    (line,) = made.lines
+    with pytest.raises(Fault, match="does not come"):
+        line.check_rest()
+    line.come()
+    settle(made)
+    line.check_rest()
+    assert line.tenure is not None
+    line.tenure.session.sync()
+    with pytest.raises(Fault, match="never completes"):
+        line.check_rest()
