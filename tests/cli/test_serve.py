@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import resource
 import signal
 import socket
@@ -247,7 +248,7 @@ def test_the_log_shows_who_said_what_but_no_secret_and_no_payload(tmp_path: Path
     assert "[1] client: protocol header" in said
     assert "client: [1] queue.declare(queue='q'" in said
     assert "body of 11 octets" in said
-    assert "response=<13 octets>" in said
+    assert re.search(r"response=<\d+ octets>", said)
     assert "server: [0] connection.close-ok()" in said
     assert "secret" not in said
     assert "payload" not in said

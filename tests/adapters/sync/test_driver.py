@@ -175,18 +175,19 @@ def test_nobody_waits_when_the_thread_breaks(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(threading, "excepthook", lambda what: None)
     with Served() as served, connect(served.url) as connection:
         session = connection.session().__enter__()
+        session.say(queue.Declare("nowhere"))
+        subscriptions = [session.subscribe("nowhere") for _ in range(2)]
         told: list[str] = []
 
-        def wait() -> None:
+        def wait(number: int) -> None:
             with pytest.raises(SessionLost) as caught:
-                session.subscribe("nowhere").receive()
+                subscriptions[number].receive()
             told.append(str(caught.value))
 
         def broken(now: float, until: float) -> float | None:
             raise ZeroDivisionError("none")
 
-        session.say(queue.Declare("nowhere"))
-        waiting = [threading.Thread(target=wait) for _ in range(2)]
+        waiting = [threading.Thread(target=wait, args=(number,)) for number in range(2)]
         for each in waiting:
             each.start()
         monkeypatch.setattr(connection._driver, "_turn", broken)
@@ -194,6 +195,7 @@ def test_nobody_waits_when_the_thread_breaks(monkeypatch: pytest.MonkeyPatch) ->
             connection._driver.poke()
         for each in waiting:
             each.join(30)
+        connection._driver._thread.join(30)
         assert len(told) == 2
         with pytest.raises(ConnectionLost, match=r"it is broken .ZeroDivisionError: none.; please report this"):
             connection.client.ended.result()
