@@ -52,3 +52,18 @@ def test_what_was_sent_before_a_stop_may_be_said_again_behind_it_when_the_sessio
     allowance.transfer(1)
     with pytest.raises(Fault):
         allowance.transfer(1)
+
+
+def test_nobody_knows_of_which_credit_a_message_came_that_crossed_a_flush() -> None:
+    """It may have come of the credit before the flush or of what was granted behind it: so much more may come, not must."""
+    allowance = Allowance("d", False)
+    allowance.grant(1)
+    allowance.end(7)
+    allowance.grant(2)
+    allowance.transfer(1)
+    allowance.transfer(1)
+    allowance.ended(7)
+    assert allowance.left == 0
+    allowance.transfer(1)
+    with pytest.raises(Fault):
+        allowance.transfer(1)

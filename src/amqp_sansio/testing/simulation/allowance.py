@@ -26,6 +26,10 @@ class Allowance:
         """Those of them that were under way when the session was resumed: what was sent before them may come behind."""
         self.grace = [0, 0]
         """What may come of that."""
+        self.came: Final[dict[int, int]] = {}
+        """By command id of a stop or flush under way: how many messages came since."""
+        self.doubtful = 0
+        """How many of those the other side may have sent of the credit that was granted behind the stop or flush."""
 
     def grant(self, messages: int, octets: int = ENDLESS) -> None:
         """The client said so."""
@@ -35,6 +39,8 @@ class Allowance:
 
     def transfer(self, octets: int) -> None:
         """A message came.  Fault when nothing allowed it."""
+        for id in self.came:
+            self.came[id] += 1
         for unit, cost in ((_MESSAGES, 1), (_OCTETS, octets)):
             limit = self.limits[unit]
             if limit == ENDLESS:
@@ -61,11 +67,14 @@ class Allowance:
     def end(self, id: int) -> None:
         """The client said stop or flush, with that command id."""
         self.ending[id] = [0, 0]
+        self.came[id] = 0
 
     def ended(self, id: int) -> None:
         """That command is complete: what credit there was before it is gone."""
         limits = self.ending.pop(id, None)
         if limits is not None:
+            came = self.came.pop(id)
+            self.doubtful = 0 if self.window else came
             if id in self.replayed:
                 self.replayed.discard(id)
                 self.grace = [
@@ -82,4 +91,4 @@ class Allowance:
         """How many messages may come for certain, whatever their size; 0 while a stop or flush is under way."""
         if self.ending or self.limits[_OCTETS] != ENDLESS:
             return 0
-        return max(0, self.limits[_MESSAGES] - self.used[_MESSAGES])
+        return max(0, self.limits[_MESSAGES] - self.used[_MESSAGES] - self.doubtful)

@@ -300,6 +300,7 @@ def delete(world: World, line: Line, tenure: Tenure, step: Step) -> None:
     session = tenure.session
     session.send(queue.Declare(BRITTLE))  # so that it is there
     session.send(queue.Delete(BRITTLE))
+    tenure.brittle = True  # when it is said again after a loss, somebody else may have deleted it
     world.tell(f"{line.name} deletes {BRITTLE} of {line.site.name}")
 
 

@@ -38,7 +38,7 @@ class Tenure:
         self.crashed = False
         """Whether the broker crashed since: it may not know the session any more."""
         self.brittle = False
-        """Whether the broker may end it at any time: it subscribed to a queue that somebody may delete."""
+        """Whether the broker may end it at any time: it subscribed to a queue that somebody may delete, or deletes that."""
         self.over = False
         self.held: Final[dict[int, Item]] = {}
         """By command id: what was transferred and is not settled."""
