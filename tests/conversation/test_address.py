@@ -57,7 +57,9 @@ def test_a_config_says_what_the_address_says() -> None:
         ("amqp://h:x", "a port is 1 to 65535"),
         ("amqp://h:\u0663", "a port is 1 to 65535"),
         ("amqp://::1", "in brackets"),
-        ("amqp://[::1", "no URL"),
+        ("amqp://[::1", "in brackets"),
+        ("amqp://u:p/w@h", "%2F stands for /"),
+        ("amqp://u:p?w@h", "%2F stands for /"),
         ("amqp://[::1]x", "in brackets"),
         ("amqp://h/a/b", "%2F"),
         ("amqp://h?heartbeat=x", "heartbeat is 0 to 65535"),
@@ -75,7 +77,18 @@ def test_what_is_wrong_is_named(url: str, rule: str) -> None:
     assert isinstance(pickle.loads(pickle.dumps(caught.value)), AddressError)
 
 
-@pytest.mark.parametrize("url", ["amqp://joe:secret@h:x", "http://joe:secret@h", "joe:secret@h", "amqp://joe:secret@h?x=y"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "amqp://joe:secret@h:x",
+        "http://joe:secret@h",
+        "joe:secret@h",
+        "amqp://joe:secret@h?x=y",
+        "amqp://joe:9/secret@h",
+        "amqp://joe:secret/9@h",
+        "amqp://joe:secret?9#@h",
+    ],
+)
 def test_a_password_is_never_shown(url: str) -> None:
     with pytest.raises(AddressError) as caught:
         Address.parse(url)

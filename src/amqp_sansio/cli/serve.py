@@ -188,6 +188,7 @@ def context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
         raise ServeError(f"{key}: is locked with a password: give one that is not")
 
     made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    made.minimum_version = max(made.minimum_version, ssl.TLSVersion.TLSv1_2)  # some builds leave it to the system
     try:
         made.load_cert_chain(certificate, key, locked)
     except OSError as error:  # ssl's are OSErrors

@@ -67,14 +67,17 @@ class Address:
         Without a path the virtual host is "", and so it is with "/"; `/%2F` is "/".  AddressError names what is wrong.
         """
         shown = without_password(url)
-        try:
-            parts = urlsplit(url)
-        except ValueError as error:
-            raise AddressError(shown, f"no URL: {error}") from None
-        if parts.scheme not in ("amqp", "amqps"):
+        scheme, separator, rest = url.partition("://")
+        tls = scheme.lower() == "amqps"
+        if not separator or scheme.lower() not in ("amqp", "amqps"):
             raise AddressError(shown, "begins with amqp:// or amqps://")
-        tls = parts.scheme == "amqps"
-        userinfo, _, hosts = parts.netloc.rpartition("@")
+        authority, tail = _authority(rest)
+        if "@" in tail and "@" not in authority and ":" in authority:
+            raise AddressError(shown, "in a user or password %2F stands for /, %3F for ? and %23 for #")
+        # What is between // and / is read here: several hosts and addresses in brackets are not urlsplit's to judge, and
+        # releases of Python differ in what they take for an address.
+        parts = urlsplit(f"//host{tail}")
+        userinfo, _, hosts = authority.rpartition("@")
         username, _, password = userinfo.partition(":")
         if "/" in parts.path[1:]:
             raise AddressError(shown, "a virtual host with a slash in it is written with %2F")
@@ -120,6 +123,12 @@ class Address:
         return attrs.evolve(base or ClientConfig(), **changes)  # type: ignore[arg-type]  # keyword by keyword it is right
 
 
+def _authority(rest: str) -> tuple[str, str]:
+    """What stands behind `//`, and what follows it."""
+    end = next((place for place, each in enumerate(rest) if each in "/?#"), len(rest))
+    return rest[:end], rest[end:]
+
+
 def _endpoint(text: str, tls: bool, shown: str) -> Endpoint:
     host, port = text, ""
     if text.startswith("["):
@@ -157,11 +166,13 @@ def known_hosts(text: str, tls: bool = False) -> tuple[Endpoint, ...]:
 
 
 def without_password(url: str) -> str:
-    """The URL as it may be shown."""
+    """The URL as it may be shown.  What may be a part of a password is none of it."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         return url if "@" not in url else f"...@{url.rpartition('@')[2]}"
-    authority, slash, path = rest.partition("/")
+    authority, tail = _authority(rest)
+    if "@" in tail and "@" not in authority:
+        authority, tail = rest, ""  # a password with a slash in it, perhaps
     userinfo, at, hosts = authority.rpartition("@")
     username = userinfo.partition(":")[0]
-    return f"{scheme}://{username}{':***' if ':' in userinfo else ''}{at}{hosts}{slash}{path}"
+    return f"{scheme}://{username}{':***' if ':' in userinfo else ''}{at}{hosts}{tail}"
