@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.events import ExceptionReceived
+from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.fault import Fault
 from amqp_sansio.testing.simulation.plan import Persona, Plan
+from amqp_sansio.testing.simulation.tenure import Branch
 from amqp_sansio.testing.simulation.world import World
 
 
@@ -53,6 +55,22 @@ def test_a_session_that_does_not_last_is_over_with_its_connection() -> None:
     line.over(tenure)
     assert tenure.over
     assert tenure.loose(made.now)
+
+
+@pytest.mark.parametrize(("stage", "outcome"), [("active", "rolled back"), ("ended", "rolled back"), ("prepared", "unknown")])
+def test_a_branch_that_may_be_prepared_is_in_doubt_when_its_session_is_over(stage: str, outcome: str) -> None:
+    made = world()
+    (line,) = made.lines
+    line.come()
+    settle(made)
+    tenure = line.tenure
+    assert tenure is not None
+    group = made.ledger.group("transaction 1")
+    tenure.branch = Branch(Xid(1, b"1", b""), group)
+    tenure.branch.stage = stage  # type: ignore[assignment]  # one of those that there are
+    line.drop()
+    line.over(tenure)
+    assert group.outcome == outcome
 
 
 def test_a_refusal_is_a_fault() -> None:

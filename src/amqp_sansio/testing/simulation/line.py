@@ -321,6 +321,8 @@ class Line:
             branches.append(tenure.branch)
         if not self.tolerant:  # else a manager decides
             for branch in branches:
+                if branch.stage == "prepared" and branch.group.outcome == "open":
+                    branch.group.outcome = "asked"  # the broker may have prepared it: then it stays until somebody decides
                 branch.group.lost()
         self.world.ledger.left([item for item in tenure.held.values() if item.holder is tenure])
         self.world.ledger.left([i for items in tenure.accepting.values() for i in items if i.holder is tenure])
