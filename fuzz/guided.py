@@ -89,8 +89,8 @@ def run(name: str, seconds: int, seed: int, keep: bool) -> Outcome:
 
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        begun, fresh, small, crash = [Path(folder) / each for each in ("begun", "fresh", "small", "crash-")]
-        for each in (begun, fresh, small):
+        begun, fresh, crash = [Path(folder) / each for each in ("begun", "fresh", "crash-")]
+        for each in (begun, fresh):
             each.mkdir()
         for number, data in enumerate([*GUIDED[name].seeds(), *read(name)]):
             (begun / str(number)).write_bytes(data)
@@ -106,10 +106,8 @@ def run(name: str, seconds: int, seed: int, keep: bool) -> Outcome:
         if not executions and not found:
             found = f"it did not run:\n{child[-2000:]}"
         kept = len(read(name))
-        if keep and not found:
-            _child(name, [*options[:3], "-merge=1", str(small), str(begun), str(fresh)])
-            seeds = set(GUIDED[name].seeds())
-            kept = write(name, [data for path in small.iterdir() if (data := path.read_bytes()) not in seeds])
+        if keep and not found:  # libFuzzer has put aside what covered more than all before it
+            kept = write(name, [*read(name), *[path.read_bytes() for path in fresh.iterdir()]])
     return Outcome(name, executions, covered, kept, passed, found)
 
 
