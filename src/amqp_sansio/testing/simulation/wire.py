@@ -33,6 +33,19 @@ class Pipe:
         del self.flying[: len(octets)]
         return octets
 
+    def arrive(self, hearer: ClientConnection | ServedPeer, most: int, moment: int) -> bool:
+        """Up to `most` octets are heard, or the end is; whether anything was."""
+        if self.until > moment or self.heard:
+            return False
+        if self.flying:
+            hearer.receive_data(self.take(most))
+        elif self.ended:
+            self.heard = True
+            hearer.receive_eof()
+        else:
+            return False
+        return True
+
     @property
     def due(self) -> bool:
         """Whether anything is left to arrive."""
@@ -87,28 +100,8 @@ class Wire:
 
     def arrive_up(self, most: int, moment: int) -> bool:
         """Up to `most` octets reach the broker, or the end does; whether anything did."""
-        pipe = self.up
-        if pipe.until > moment or pipe.heard:
-            return False
-        if pipe.flying:
-            self.peer.receive_data(pipe.take(most))
-        elif pipe.ended:
-            pipe.heard = True
-            self.peer.receive_eof()
-        else:
-            return False
-        return True
+        return self.up.arrive(self.peer, most, moment)
 
     def arrive_down(self, most: int, moment: int) -> bool:
         """The same towards the client."""
-        pipe = self.down
-        if pipe.until > moment or pipe.heard:
-            return False
-        if pipe.flying:
-            self.client.receive_data(pipe.take(most))
-        elif pipe.ended:
-            pipe.heard = True
-            self.client.receive_eof()
-        else:
-            return False
-        return True
+        return self.down.arrive(self.client, most, moment)
