@@ -1,7 +1,8 @@
 """`make soak`: the long forms of what `make test` runs small, bounded in time, resumable.
 
 Each round takes the next seed and runs the property tests with the profile `soak`, the fuzzer, the pipeline (all combinations
-of how its work can be cut, and a stream that is killed twenty times), and `serve`: 200 faults (connections cut, and silent,
+of how its work can be cut, and a stream that is killed twenty times), captures with every one of their packets lost or cut
+(twenty minutes at most, from another recording on in each round), and `serve`: 200 faults (connections cut, and silent,
 processes killed, disks full: fifty each), a gigabyte of messages of all sizes and a thousand connections; and the live source
 and sink of Spark: a hundred crashes of each and of the broker, twenty kills of the JVM.  The number of rounds done is kept in
 out/soak.json, so that a run that was stopped goes on with the next seed.
@@ -15,6 +16,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +24,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 STATE: Final = ROOT / "out" / "soak.json"
 SEEDS: Final = 10_000
 """Simulations in each round."""
+LOSSES_SECONDS: Final = 1200.0
+"""For the losses of packets in one round; all of them take about an hour."""
 
 
 def rounds_done() -> int:
@@ -31,6 +35,15 @@ def rounds_done() -> int:
     done = json.loads(STATE.read_text())["rounds"]
     assert isinstance(done, int)
     return done
+
+
+def passes(command: Sequence[str], environment: Mapping[str, str], seconds: float | None = None) -> bool:
+    """Whether a command finds nothing wrong; one that has not ended after so many seconds has found nothing until then."""
+    try:
+        return subprocess.run(command, cwd=ROOT, env=environment, check=False, timeout=seconds).returncode == 0
+    except subprocess.TimeoutExpired:
+        print(f"soak: stopped after {seconds:.0f} s: {' '.join(command[1:])}", flush=True)
+        return True
 
 
 def main() -> int:
@@ -55,7 +68,9 @@ def main() -> int:
         live = (sys.executable, "-m", "pytest", "-v", "tests/spark/live/test_crashes.py", "tests/spark/live/test_kills.py")
         seeds = (sys.executable, "-m", "amqp_sansio", "simulate", "--seed", str(seed * SEEDS), "--count", str(SEEDS))
         for command in (properties, fuzz, pipeline, serving, live, seeds):
-            failed = failed or subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0
+            failed = failed or not passes(command, environment)
+        losses = (sys.executable, "-m", "pytest", "-x", "-n", "2", "tests/captures/columns/test_losses.py")
+        failed = failed or not passes(losses, environment, min(LOSSES_SECONDS, max(end - time.monotonic(), 60.0)))
         if not failed:
             STATE.parent.mkdir(exist_ok=True)
             STATE.write_text(json.dumps({"rounds": seed}) + "\n")

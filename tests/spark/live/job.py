@@ -9,14 +9,14 @@ from tests.spark.live.stage import COPY, ORDERS
 
 from amqp_sansio.spark.live import register
 from amqp_sansio.spark.quiet import quiet
-from amqp_sansio.spark.session import QUICK, open_session
+from amqp_sansio.spark.session import open_session
 
 
 def main() -> None:
     """Takes what is there, a few messages in each epoch, and publishes it."""
     url, place = sys.argv[1], Path(sys.argv[2])
     with quiet():
-        settings = {**QUICK, "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1"}
+        settings = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1"}
         spark = open_session("local[2]", settings=settings)
         register(spark)
         frame = (
