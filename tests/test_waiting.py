@@ -14,7 +14,16 @@ def test_what_comes_is_what_is_given() -> None:
 def test_who_is_over_is_looked_at_once_more() -> None:
     """What was done at the very end counts: the look comes behind the question."""
     order: list[str] = []
-    assert awaited(lambda: order.append("look"), lambda: order.append("over") is None) is None
+
+    def look() -> bool:
+        order.append("look")
+        return False
+
+    def over() -> bool:
+        order.append("over")
+        return True
+
+    assert awaited(look, over) is False
     assert order == ["over", "look"]
 
 

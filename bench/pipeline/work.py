@@ -71,7 +71,7 @@ def plain(master: str, scratch: Path) -> Callable[[list[str]], int]:
     def work(captures: list[str]) -> int:
         rows = sum(run(captures, str(scratch / "out")).rows.values())
         messages = ds.dataset(scratch / "out" / "messages", partitioning="hive").to_table(list(COLUMNS))
-        return rows + end_to_end(messages).num_rows
+        return rows + int(end_to_end(messages).num_rows)
 
     return work
 

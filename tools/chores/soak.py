@@ -25,7 +25,7 @@ STATE: Final = ROOT / "out" / "soak.json"
 SEEDS: Final = 10_000
 """Simulations in each round."""
 LOSSES_SECONDS: Final = 1200.0
-"""For the losses of packets in one round; all of them take about an hour."""
+"""For the losses of packets in one round: with many recordings all of them take longer than the rest of it."""
 
 
 def rounds_done() -> int:

@@ -34,7 +34,9 @@ Tables = dict[str, list[Row]]
 # A long run that is stopped by the clock goes on with others in the next round.
 FIRST = int(os.environ.get("AMQP_SEED", "0")) * 7 % len(RECORDINGS) if SOAK else 0
 
-recorded = pytest.mark.parametrize("path", RECORDINGS[FIRST:] + RECORDINGS[:FIRST], ids=lambda path: f"{path.parent.name}-{path.stem}")
+ORDER = RECORDINGS[FIRST:] + RECORDINGS[:FIRST]
+
+recorded = pytest.mark.parametrize("path", ORDER, ids=lambda path: f"{path.parent.name}-{path.stem}")
 
 
 def conversations(path: Path) -> Iterator[list[Row]]:
