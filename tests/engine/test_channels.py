@@ -48,6 +48,19 @@ def test_a_channel_is_free_again_when_its_session_is_detached() -> None:
     assert channels.free(5).number == 1
 
 
+def test_the_lowest_one_is_found_whatever_was_given_up_last() -> None:
+    """Of several channels that are free again the lowest is taken, also when a higher one became free behind it."""
+    channels = Channels(BareCarrier("client"))
+    for number in (1, 2, 3):
+        assert channels.free(5).number == number
+        attached(channels, number, b"%d" % number)
+    for number in (1, 3):
+        channels.at(number).session = None
+        channels.unname(number)
+        channels.used.pop(number)
+    assert channels.free(5).number == 1
+
+
 def test_an_unused_one_is_forgotten_and_a_used_one_is_not() -> None:
     channels = Channels(BareCarrier("client"))
     channels.at(7)

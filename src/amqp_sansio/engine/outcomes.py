@@ -105,7 +105,6 @@ def ended(session: Standing) -> None:
                 session.emit(event)
     if session.demarcation.state == TX and session.outbound.next_id != unanswered.boundary:
         session.emit(TransactionEnded(session.name, None, TransactionOutcome.ROLLED_BACK))
-        unanswered.boundary = session.outbound.next_id
 
 
 def _undone(refused: tuple[int, int] | None, id: int) -> bool:

@@ -122,12 +122,12 @@ def _subtract(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
 
 
 def _circle(line: tuple[Range, ...]) -> tuple[Range, ...]:
-    """The ranges of a line as they follow one another on the circle.
+    """The ranges of a line, one at least, as they follow one another on the circle.
 
     They start after the widest gap; that is the ascending order of RFC 1982 for every set that fits into half the circle,
     and a definite order for all others.
     """
-    if not line or line[-1][1] - line[0][0] < HALF:
+    if line[-1][1] - line[0][0] < HALF:
         return line
     ranges = list(line)
     if len(ranges) > 1 and ranges[0][0] == 0 and ranges[-1][1] == TOP:

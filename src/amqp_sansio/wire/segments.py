@@ -145,9 +145,10 @@ class SegmentReader:
         return (channel << 4 | 1) not in self.assembler.open and not self.assembler.queue
 
     def plausible(self) -> bool | None:
-        """Whether the next octets look like a frame at all (and not like those of a security layer); None: too few to tell."""
-        if self.assembler.queue:
-            return True
+        """Whether the next octets look like a frame at all (and not like those of a security layer); None: too few to tell.
+
+        To be asked when `next` has nothing to hand out.
+        """
         if len(self.buffer) - self.position < self._needed and not self._refill():
             return None
         return plausible_header(self.buffer, self.position, MAX_FRAME_SIZE)
@@ -159,8 +160,6 @@ class SegmentReader:
             return
         self._pending.append(octets)
         self._pending_octets += len(octets)
-        if len(self.buffer) - self.position < self._needed:
-            self._refill()
 
     def _refill(self) -> bool:
         """Joins what is stored to the buffer if that gives what is needed."""

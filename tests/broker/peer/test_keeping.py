@@ -141,6 +141,18 @@ def test_a_session_whose_queue_was_deleted_hears_of_it(again_declared: bool) -> 
     assert [event.error_code for event in client.all(ExceptionReceived)] == [408]
 
 
+def test_a_session_whose_queue_was_deleted_while_it_was_away_hears_of_it_from_another_broker() -> None:
+    """What a session is to be told when it comes back is kept with it, and names no command where it is about none."""
+    world, client, session = declared(timeout=300)
+    consume(client, session)
+    client.cut()
+    world.broker.host().delete_queue("q")
+    world.run()
+    then = again(world)
+    client, session = resumed(then, session)
+    assert [(event.error_code, event.id) for event in client.all(ExceptionReceived)] == [(408, None)]
+
+
 def test_a_kept_session_ends_in_its_time() -> None:
     world, client, _ = declared(timeout=10)
     client.cut()
