@@ -247,9 +247,13 @@ class Talk:
         return max(1, self.most_in_flight // 4)
 
     def prompt(self) -> None:
-        """Somebody waits: asks for what is complete, unless that was asked for since the last message."""
+        """Somebody waits: asks for the completion of everything said so far, unless that was asked for since the last message.
+
+        By a barrier: session.flush asks for what is complete by now, and a broker whose store takes its time (Broker-J) then
+        says no more of the rest.
+        """
         if self._unprompted and self.speakable:
-            self.session.flush()
+            self.session.sync()
             self._unprompted = False
             self.wake()
 

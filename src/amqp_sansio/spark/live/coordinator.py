@@ -22,6 +22,9 @@ from amqp_sansio.spec.dtx import Xid
 
 LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 STEPS: Final = ("checked", "decided", "committed", "finished")
+RECOVERY: Final = ("asked", "undone")
+"""Steps of recovery when something is in doubt, at the beginning of each epoch and behind a decision: it is known what is; what
+was decided is committed (each one is a step `committed`, too), and the rest is rolled back."""
 SAID: Final = "%s: at least once: what is tried again is published again, with the same message_id; drop doubles by it"
 
 
@@ -81,8 +84,10 @@ class Coordinator:
         decided = {name for each in known for name in each.branches}
         seen: set[str] = set()
         while mine := unseen(self._owned(link), seen):
+            self._step("asked")
             self._commit(link, [each for each in mine if word(each) in decided])
             link.rollback([each for each in self._ours(mine) if word(each) not in decided])
+            self._step("undone")
         for each in known:
             self.decisions.finish(each)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import uuid4
 
 import attrs
@@ -17,6 +17,7 @@ from amqp_sansio.spark.live.identity import JOB, number_of_job
 from amqp_sansio.spark.live.mapping import RowMapping
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions, sink_options
 from amqp_sansio.spark.live.publisher import Published, Publisher
+from amqp_sansio.spark.live.spooler import Step, go_on
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,9 +65,9 @@ def _checked(given: Mapping[str, str], schema: StructType, overwrite: bool) -> S
     return options
 
 
-def plan(options: SinkOptions, decisions: Decisions, job: str | None = None) -> Plan:
+def plan(options: SinkOptions, decisions: Decisions, job: str | None = None, step: Step = go_on) -> Plan:
     """On the driver, before tasks begin: see `Coordinator.begin`."""
-    mode = Coordinator(options, decisions, job).begin()
+    mode = Coordinator(options, decisions, job, step).begin()
     return Plan(owner=decisions.owner, mode=mode, decided={each.query: each.epoch for each in decisions.all()})
 
 
@@ -81,13 +82,16 @@ class EpochWriter(DataSourceStreamArrowWriter):
     another one to commit, which is never pickled.
     """
 
+    step: ClassVar[Step] = staticmethod(go_on)
+    """Hears of the steps of the protocol: for tests."""
+
     def __init__(self, given: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
         self._options: Final = _checked(given, schema, overwrite)
         self._plan: Plan | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         if self._plan is None:
-            self._plan = plan(self._options, Decisions(self._options.journal))
+            self._plan = plan(self._options, Decisions(self._options.journal), step=self.step)
         return self.__dict__
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -101,7 +105,7 @@ class EpochWriter(DataSourceStreamArrowWriter):
         at_least_once = self._plan.mode == AT_LEAST_ONCE
         ids = f"{self._plan.owner.hex()}/{query}/{epoch}".encode() if at_least_once else None
         messages = rows_as(self._options, ids).messages(iterator, context.partitionId())
-        publisher = Publisher(self._options.access, self._plan.owner, self._plan.mode, self._options.branch_timeout)
+        publisher = Publisher(self._options.access, self._plan.owner, self._plan.mode, self._options.branch_timeout, self.step)
         return Said(publisher.publish(messages, epoch), query)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
@@ -111,11 +115,14 @@ class EpochWriter(DataSourceStreamArrowWriter):
             return
         if len(queries) != 1 or len(_published(messages)) != len(messages):
             raise LiveError(f"epoch {batchId}: the words of its tasks do not belong together")
-        Coordinator(self._options, Decisions(self._options.journal)).commit(queries.pop(), batchId, _published(messages))
+        self._coordinator().commit(queries.pop(), batchId, _published(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
         """On the driver: what tasks prepared does not count."""
-        Coordinator(self._options, Decisions(self._options.journal)).abort(_published(messages))
+        self._coordinator().abort(_published(messages))
+
+    def _coordinator(self) -> Coordinator:
+        return Coordinator(self._options, Decisions(self._options.journal), step=self.step)
 
 
 class JobWriter(DataSourceArrowWriter):
