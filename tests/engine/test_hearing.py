@@ -196,7 +196,8 @@ def test_limit_of_subscribers(most: int, ends: bool) -> None:
 BAD = {
     "a mode outside its domain": (message.Transfer("d", 9, 0), 531),
     "an acquire mode outside its domain": (message.Transfer("d", 0, 9), 531),
-    "a subscription in no mode": (message.Subscribe("q", "d", 5, 0), 531),
+    "a subscription in no accept mode": (message.Subscribe("q", "d", 2, 0), 531),
+    "a subscription in no acquire mode": (message.Subscribe("q", "d", 0, 2), 531),
     "a flow in no unit": (message.Flow("d", 9, 1), 531),
     "a flow mode that is none": (message.SetFlowMode("d", 9), 531),
 }
