@@ -42,14 +42,14 @@ def test_a_disk_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: py
 
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
-    assert disk.folder(tmp_path / "a" / "b").is_dir()
+    assert disk.folder(tmp_path / "a" / "b", "spool").is_dir()
     (tmp_path / "file").write_text("")
     with pytest.raises(LiveSetupError, match="cannot be made a folder"):
-        disk.folder(tmp_path / "file" / "b")
+        disk.folder(tmp_path / "file" / "b", "spool")
 
 
 def test_a_lock_is_for_one_at_a_time(tmp_path: Path) -> None:
-    one, two = disk.Lock(tmp_path), disk.Lock(tmp_path)
+    one, two = disk.Lock(tmp_path, "spool"), disk.Lock(tmp_path, "spool")
     one.take()
     one.take()
     with pytest.raises(LiveError, match="used by another query"):

@@ -124,8 +124,8 @@ def test_a_broker_without_branches(
 
 def test_what_is_wrong_from_the_start_is_one_error(broker: InMemory, tmp_path: Path) -> None:
     send(broker.url, BODIES)
-    with pytest.raises(LiveSetupError, match="there is no queue 'nowhere'"):
-        Spooler(source(broker.url, tmp_path, queue="orders,nowhere"), Spool(tmp_path / "spool")).open()
+    with pytest.raises(LiveSetupError, match=r"there is no queue 'nowhere' and none 'neither' \(option queue\)"):
+        Spooler(source(broker.url, tmp_path, queue="nowhere,orders,neither"), Spool(tmp_path / "spool")).open()
     with pytest.raises(LiveError, match="nobody listens there") as told:
         Spooler(source("amqp://guest:geheim@127.0.0.1:1", tmp_path), Spool(tmp_path / "other")).open()
     assert "geheim" not in str(told.value)

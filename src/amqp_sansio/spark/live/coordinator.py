@@ -53,7 +53,7 @@ class Coordinator:
 
         LiveSetupError when where messages are to go is not there, or the broker knows no branches and must.
         """
-        with Link(self.options.access) as link:
+        with self.decisions.lock, Link(self.options.access) as link:
             self._there(link)
             mode = self.options.mode
             dtx = link.has_dtx()
@@ -74,9 +74,9 @@ class Coordinator:
     def _there(self, link: Link) -> None:
         exchange, key = self.options.exchange, self.options.routing_key
         if exchange and not link.has_exchange(exchange):
-            raise LiveSetupError(f"{self.options.access.shown}: there is no exchange {exchange!r}")
+            raise LiveSetupError(f"{self.options.access.shown}: there is no exchange {exchange!r} (option exchange)")
         if not exchange and key and self.options.mandatory and link.queue(key) is None:
-            raise LiveSetupError(f"{self.options.access.shown}: there is no queue {key!r}")
+            raise LiveSetupError(f"{self.options.access.shown}: there is no queue {key!r} (option routingKey)")
 
     def recover(self, link: Link) -> None:
         """Finishes what was decided, rolls back what was not.  Only branches of this journal; no task may be at work."""
@@ -107,6 +107,10 @@ class Coordinator:
 
         LiveError before the decision: nothing counts.  Behind it: it will be finished by who comes next.
         """
+        with self.decisions.lock:
+            return self._decide(query, epoch, published)
+
+    def _decide(self, query: str, epoch: int, published: Sequence[Published]) -> bool:
         names = tuple([each.branch for each in published if each.branch])
         last = self.decisions.last(query)
         if last is not None and last.epoch >= epoch:
@@ -151,7 +155,7 @@ class Coordinator:
         if not branches:
             return
         try:
-            with Link(self.options.access) as link:
+            with self.decisions.lock, Link(self.options.access) as link:
                 link.rollback(branches)
         except LiveError as error:  # whoever begins next does it
             LOG.warning("%s", error)
