@@ -28,7 +28,7 @@ def departures_page() -> str:
             lines.append("| " + " | ".join(map(str, cells)) + " |")
     lines += [
         "",
-        f"It was started {told['starts']} times: what ends it is under `server: it goes on`, with the shortest conversation that does.",
+        f"It was started {told['starts']} times: what ends it is below, under `server: it goes on`.",
         "",
         "| part | moves gone through | left, and why |",
         "|---|---|---|",
