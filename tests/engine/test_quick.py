@@ -17,6 +17,7 @@ from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.observer import Observer, Speaker
 from amqp_sansio.engine.quick import QuickTransfers
 from amqp_sansio.engine.witness import Witness
+from amqp_sansio.events import CommandSeen
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec import connection, message, session
@@ -139,6 +140,15 @@ def test_what_comes_again_is_read_many_at_once_until_something_of_either_side_is
             list(observer.events())
         observer.receive_data("S", transfer * 3)
         assert read_at_once(observer) == (0 if lost else 3)
+
+
+def test_a_header_whose_sizes_are_right_is_read_once_and_remembered_by_the_event() -> None:
+    """The quick way reads a header itself, and leaves to others only what cannot be read."""
+    quick = QuickTransfers(DEFAULT_LIMITS, DEFAULT_READING)
+    good = encode_headers([message.DeliveryProperties(routing_key="k"), message.MessageProperties(content_type="t")])
+    for header, read in ((good, True), (good, True), (good[:-1] + b"\xff", False), (good[:-2] + b"\x02t", False)):
+        seen = CommandSeen(1, b"s", 0, "message.transfer", None, False, b"", header, b"", True)
+        assert quick.read(seen, header, LAYOUT) is read
 
 
 def test_nothing_is_learned_where_a_state_may_change() -> None:

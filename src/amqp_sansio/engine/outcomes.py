@@ -48,7 +48,7 @@ def result(session: Standing, id: int, value: Struct | None) -> Event | None:
         return None
     del session.unanswered.commands[id]
     status = _STATUSES.get(value.status) if isinstance(value, dtx.XaResult) and value.status is not None else None
-    if status is not None and isinstance(command, dtx.Start):
+    if status is not None:
         session.demarcation.answered(id, status, heard=True)
     return _answer(session, id, command, value, status)
 

@@ -8,7 +8,7 @@ from tests.broker.restarts import JOURNAL, KEEP, XID, again, consume, declared, 
 
 from amqp_sansio import ClientConfig, ClientConnection, RangeSet, Session
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.operations import Opened, SessionLeft
+from amqp_sansio.broker.operations import Entry, Opened, SessionLeft
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived, SessionAttached, TransferReceived
 from amqp_sansio.spec import dtx, message, queue, tx
 from amqp_sansio.spec.codes import XaStatus
@@ -227,3 +227,57 @@ def test_whoever_waits_may_leave() -> None:
     stored(world)
     assert [holder.session.state for holder in world.broker.sessions.values()] == ["detached"]
     assert world.broker.peers == ()
+
+
+def test_whatever_was_delivered_is_marked_wherever_the_journal_ends() -> None:
+    """Behind a snapshot of an idle broker nothing is delivered before it is stored that somebody has come.
+
+    However many entries were stored when it crashes, the next broker marks as redelivered what a client may have had.
+    """
+    world, client, session = declared()
+    for number in range(3):
+        publish(client, session, b"%d" % number)
+    client.cut()
+    snapshot = world.broker.snapshot()
+    then = World(broker=Broker.restore(snapshot, config=JOURNAL))
+    other = then.connect()
+    fresh = other.session(b"fresh")
+    kept: list[Entry] = []
+    said, had = False, set[bytes]()
+    for _ in range(4):
+        then.run()
+        if fresh.speaks and not said:
+            said = True
+            for command in (message.Subscribe("q", "d", 0, 0), message.Flow("d", 0, 9), message.Flow("d", 1, 0xFFFFFFFF)):
+                fresh.send(command)
+            then.run()
+        had = {event.body for event in other.all(TransferReceived)}
+        after = Broker.restore(snapshot, kept, config=JOURNAL).host().queues["q"].all()
+        assert not had & {entry.message.body for entry in after if not entry.redelivered}
+        kept += stored(then)
+    assert len(had) == 3
+    assert kept[0].operations == (Opened(""),)
+
+
+def test_a_session_that_went_on_after_a_restart_is_not_restored_from_the_snapshot_again() -> None:
+    """A broker that was restored knows what is in the snapshot that it came from: who leaves it leaves it for good."""
+    world, client, session = declared(timeout=300)
+    client.cut()
+    snapshot = world.broker.snapshot()
+    then = World(broker=Broker.restore(snapshot, config=JOURNAL))
+    connection = ClientConnection(ClientConfig())
+    then.clients.append(Client(then, connection, then.broker.connect(KEEP)))
+    then.run()
+    connection.resume(session)
+    then.run()
+    entries = stored(then)
+    assert attached(session)
+    assert Broker.restore(snapshot, entries, config=JOURNAL).sessions == {}
+
+
+def test_a_queue_of_nobody_is_nobodys_when_a_session_is_kept() -> None:
+    """A session that is kept owns its exclusive queues, and no others that are there."""
+    world, _, _ = declared(timeout=300)
+    world.clients[0].cut()
+    host = again(world).broker.host()
+    assert {name: each.owner for name, each in host.queues.items()} == {"q": None}

@@ -188,3 +188,14 @@ def test_a_queue_that_is_not_local_gets_nothing_of_its_owners_connection(world: 
     world.run()
     assert host.no_local == 0
     assert "q" not in host.queues
+
+
+def test_a_publish_that_says_not_acquired_is_accepted(world: World) -> None:
+    """Acquire-mode means nothing on the way to a queue: the message is on it, and the publisher hears so."""
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    id = session.publish(routing_key="q", body=b"1", accept_mode=0, acquire_mode=1)
+    world.run()
+    accepted = [event.command for event in client.all(CommandReceived) if isinstance(event.command, message.Accept)]
+    assert [each.transfers for each in accepted] == [RangeSet.of(id)]
+    assert world.broker.host().queues["q"].messages == 1

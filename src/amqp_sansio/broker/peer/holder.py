@@ -135,8 +135,6 @@ class Holder:
 
     def complete(self, id: int) -> None:
         """The command is executed."""
-        if self.ended:
-            return
         session = self.session
         if session.state in ("attached", "resuming", "detached"):
             session.complete_one(id)

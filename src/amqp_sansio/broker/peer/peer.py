@@ -200,13 +200,13 @@ class Peer:
             self.connection.refuse(name)
             return
         key = (site.host.name, self.identity or "", name)
+        number = self._broker.touched(key)
+        if number > self._broker.journals.done:  # until then a restart would bring back the session, or messages, as they were
+            self._requested = event
+            self._broker.journals.after(number, self._attach_again)
+            return
         known = self._broker.sessions.get(key)
         if known is not None:
-            number = self._broker.touched(key)
-            if number > self._broker.journals.done:  # until then a restart would bring the session back as it was
-                self._requested = event
-                self._broker.journals.after(number, self._attach_again)
-                return
             session = known.session
             holder = session.channel
             if holder is not None and not event.force:

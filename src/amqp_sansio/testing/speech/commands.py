@@ -165,7 +165,8 @@ class SubscriptionVoice(Client):
             "client:message.set-flow-mode": message.SetFlowMode("d", 0),
             "client:message.cancel": message.Cancel("d"),
         }
-        return [self.step("client", said[word], word)]
+        asks = isinstance(said[word], message.Stop | message.Flush | message.Cancel)  # for its completion, which is a word
+        return [self.step("client", said[word], word, sync=asks)]
 
     def hear(self, step: Step) -> Word | None:
         if isinstance(step.said, message.Transfer):
