@@ -31,7 +31,10 @@ STEPS = [
     *[f"source-{step}" for step in (*spooler.STEPS, *spooler.RECOVERY)],
     *[f"sink-{step}" for step in (*publisher.STEPS, *coordinator.STEPS, *coordinator.RECOVERY)],
 ]
-BEFORE = {f"source-{step}": [f"source-{each}" for each in steps] for step, steps in crashes.BEFORE.items()}
+BEFORE = {
+    **{f"source-{step}": [f"source-{each}" for each in steps] for step, steps in crashes.BEFORE.items()},
+    "source-tidied": [f"source-{each}" for each in spooler.STEPS],  # a task that is killed is tried again by Spark
+}
 
 
 class Cast:

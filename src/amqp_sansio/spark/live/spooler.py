@@ -240,6 +240,8 @@ class Spooler:
         until = 0.0
         while len(taken) < rows and octets < self.options.octets:
             left = wait if not taken else max(until - self._clock(), 0.0)
+            if taken and not left and self.options.seconds:  # also where more messages are here than there is time for
+                break
             got = intake.receive(left)
             if got is None:
                 break
