@@ -95,7 +95,7 @@ class Lock:
         self._file: BinaryIO | None = None
 
     def take(self, seconds: float = LOCK_SECONDS, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Takes it; waits for one that is about to end.  LiveError when it does not, LiveSetupError where nothing can be locked."""
+        """Takes it; waits for one that is about to end.  LiveError when it does not, LiveSetupError without locks."""
         if self._file is not None:
             return
         until = time.monotonic() + seconds
