@@ -327,6 +327,17 @@ def test_what_has_come_whole_before_the_end_is_read_whole() -> None:
     assert summary(drain(reader)) == ["0401", "0401!"]
 
 
+def test_only_an_observer_is_given_what_was_broken_off() -> None:
+    """Behind a frame that cannot be cut, who takes part gets the reason alone; an observer also what was under way."""
+    limits = attrs.evolve(DEFAULT_LIMITS, assembly_octets=50)
+    octets = COMMAND_OPEN + frame(0x0E, COMMAND, bytes(60), channel=2) + b"\xff" * 12
+    refused = "limits.assembly_octets"
+    assert summary(read(octets, limits=limits))[:1] == [refused]
+    assert len(read(octets, limits=limits)) == 2
+    found = summary(read(octets, limits=limits, tolerant=True))
+    assert [word for word in found if word.endswith("!")] == ["0000!", "0401!"]
+
+
 def test_what_is_open_at_the_end_is_incomplete() -> None:
     octets = frame(0x0E, CONTROL, HEARTBEAT, channel=3) + BODY_OPEN + COMMAND_OPEN.replace(b"\0\1\0\0\0\0", b"\0\2\0\0\0\0")
     found = read(octets, tolerant=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from pathlib import Path
 
@@ -57,3 +58,12 @@ def test_a_lock_is_for_one_at_a_time(tmp_path: Path) -> None:
     two.take(60.0, sleep=lambda seconds: one.release())
     two.release()
     two.release()
+
+
+def test_where_nothing_can_be_locked_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(file: object, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(LiveSetupError, match=r"has no locks: No locks available \(option journal\)"):
+        disk.Lock(tmp_path, "journal").take()

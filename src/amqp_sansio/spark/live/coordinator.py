@@ -141,7 +141,7 @@ class Coordinator:
         if missing:
             raise LiveError(
                 f"{self.options.access.shown}: {len(missing)} of {len(names)} prepared branches are not there any more: "
-                "the epoch is not decided, and is to be published again"
+                "the epoch is not decided, and is to be published again (another query with the same option journal?)"
             )
 
     def abort(self, published: Sequence[Published | None]) -> None:

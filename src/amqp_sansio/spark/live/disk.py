@@ -95,7 +95,7 @@ class Lock:
         self._file: BinaryIO | None = None
 
     def take(self, seconds: float = LOCK_SECONDS, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Takes it; waits for one that is about to end.  LiveError when it does not."""
+        """Takes it; waits for one that is about to end.  LiveError when it does not, LiveSetupError without locks."""
         if self._file is not None:
             return
         until = time.monotonic() + seconds
@@ -104,13 +104,18 @@ class Lock:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 if time.monotonic() >= until:
                     file.close()
                     raise LiveError(
                         f"{self.path}: is used by another query; each needs one of its own (option {self._option})"
                     ) from None
                 sleep(LOOK_SECONDS)
+            except OSError as error:
+                file.close()
+                raise LiveSetupError(
+                    f"{self.path}: is on a file system that has no locks: {error.strerror} (option {self._option})"
+                ) from error
             else:
                 self._file = file
                 return

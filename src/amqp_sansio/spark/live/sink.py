@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import uuid4
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 QUERY: Final = "sql.streaming.queryId"
 EPOCH: Final = "streaming.sql.batchId"
 """Properties of a task that Spark sets for streams."""
@@ -132,6 +134,8 @@ class JobWriter(DataSourceArrowWriter):
         self._options: Final = _checked(given, schema, overwrite)
         self._job: Final = self._options.job or str(uuid4())
         self._plan: Final = plan(self._options, Decisions(self._options.journal), self._job)
+        if self._job in self._plan.decided:
+            LOG.warning("job %r was published before: nothing is published now; another job has another name", self._job)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """In a task: publishes its rows in a branch and prepares it."""
