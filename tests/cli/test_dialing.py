@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from tests.adapters import scenarios
+from tests.adapters import strangers
 
 from amqp_sansio.cli import dialing
 from amqp_sansio.cli.dialing import NothingDone, split_url, told
@@ -62,11 +62,11 @@ def test_exit_statuses(capsys: pytest.CaptureFixture[str]) -> None:
     assert told(lambda: 0) == 0
 
 
-@pytest.mark.parametrize(("answer", "hold", "text"), scenarios.WRONG)
+@pytest.mark.parametrize(("answer", "hold", "text"), strangers.WRONG)
 def test_who_is_no_broker_is_told_as_the_adapters_tell_it(
     answer: bytes, hold: bool, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with scenarios.someone(answer, hold) as url:
+    with strangers.someone(answer, hold) as url:
         for arguments in (["send", url, "--queue", "q", "x"], ["receive", url, "q"]):
             assert main(arguments) == 2
             out, err = capsys.readouterr()

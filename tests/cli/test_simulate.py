@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -26,6 +27,20 @@ def test_many_seeds_are_added_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("3 seeds: ")
     assert main(["simulate", "--seed", "4", "--count", "2", "--steps", "20", "--json"]) == 0
     assert [json.loads(line)["seed"] for line in capsys.readouterr().out.splitlines()] == [4, 5]
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_person_who_watches_sees_how_far_it_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many seeds are counted on the screen of whoever waits, one seed is not, and a file gets nothing of it."""
+    for count, shown in (("2", ["0 of 2 seeds", "2 of 2 seeds"]), ("1", [])):
+        screen = Screen()
+        monkeypatch.setattr("sys.stderr", screen)
+        assert main(["simulate", "--count", count, "--steps", "5", "--clients", "1", "--brokers", "1"]) == 0
+        assert [line for line in screen.getvalue().replace("\n", "\r").split("\r") if line] == shown
 
 
 def test_a_failure_is_shrunk_told_and_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

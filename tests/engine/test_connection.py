@@ -7,6 +7,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.verdicts import server_of, violation_of
 
 from amqp_sansio.config import STRICT_PROFILE, ClientConfig, ClientMechanism, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
@@ -25,7 +26,6 @@ from amqp_sansio.events import (
     SessionAttached,
     SessionDetached,
     StartReceived,
-    Violation,
 )
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
@@ -55,18 +55,6 @@ def serving(config: ClientConfig | None = None, tune: Tune | None = None) -> Scr
     peer.hear()
     assert peer.connection.is_open
     return peer
-
-
-def server_of(peer: ScriptedPeer) -> ServerConnection:
-    assert isinstance(peer.connection, ServerConnection)
-    return peer.connection
-
-
-def violation_of(events: list[Event]) -> Violation:
-    last = events[-1]
-    assert isinstance(last, ConnectionClosed)
-    assert last.violation is not None
-    return last.violation
 
 
 # --- channels ---------------------------------------------------------------------------------------------------------

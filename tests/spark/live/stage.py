@@ -6,6 +6,7 @@ import itertools
 import json
 import signal
 import socket
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -68,6 +69,14 @@ class OnDisk:
     def fall(self) -> None:
         """It is killed, and started again where it was."""
         self._serving.process.send_signal(signal.SIGKILL)
+        self.rise()
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        return self._serving.process
+
+    def rise(self) -> None:
+        """It was killed, and is started again where it was."""
         self._serving.wait()
         self._serving.out.close()
         self._serving = Serving("--data-dir", str(self._folder), port=self.port)

@@ -41,6 +41,17 @@ def test_who_we_are(mechanism: str, tmp_path: Path) -> None:
         assert "falsch" not in str(told.value)
 
 
+def test_what_waiting_does_not_heal_is_told_with_its_options() -> None:
+    with Served() as served:
+        for url, more, told in (
+            (served.url, {"username": "me", "password": "geheim", "mechanism": "SCRAM-SHA-256"}, "no mechanism .*mechanism"),
+            (served.url.replace("amqp:", "amqps:"), {}, r"does not seem to speak TLS \(option url"),
+        ):
+            with pytest.raises(LiveSetupError, match=told) as raised, Link(access(url, **more)):
+                pass
+            assert "geheim" not in str(raised.value)
+
+
 def test_tls(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
@@ -51,7 +62,7 @@ def test_tls(tmp_path: Path) -> None:
     with Served(ServerConfig(mechanisms=(AnonymousServer(),)), tls=context) as served:
         with Link(access(served.url, tlsCa=str(tmp_path / "ca.pem"))) as link:
             assert link.has_exchange("amq.topic")
-        with pytest.raises(LiveSetupError, match="certificate is not accepted"), Link(access(served.url)):
+        with pytest.raises(LiveSetupError, match=r"certificate is not accepted.*\(option tlsCa\)"), Link(access(served.url)):
             pass
         with pytest.raises(LiveSetupError, match="no certificates can be read"):
             Link(access(served.url, tlsCa=str(tmp_path / "none.pem")))
