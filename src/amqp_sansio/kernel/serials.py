@@ -294,6 +294,12 @@ class MutableRangeSet:
 
     def update(self, ids: RangeSet) -> None:
         """Adds all ids of a set."""
+        highs = self.highs
+        if len(ids._line) == 1 and len(highs) == 1:  # nearly always: what follows the only range, or goes beyond it
+            low, high = ids._line[0]
+            if self._lows[0] <= low <= highs[0] + 1:
+                highs[0] = max(high, highs[0])
+                return
         if len(ids._line) <= 4:
             for low, high in ids._line:
                 self._add_line(low, high)
@@ -423,6 +429,9 @@ def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:
     """
     if not live or not ids:
         return []
+    low, high = ids._line[0]
+    if low == high and len(ids._line) == 1:  # who waits for each one by itself
+        return [low] if low in live else []
     found: list[int] = []
     if len(ids) <= 4 * len(live):
         for low, high in ids.ranges:

@@ -155,11 +155,17 @@ class SegmentReader:
 
     def receive(self, octets: bytes) -> None:
         """Stores octets of the stream."""
-        self.received += len(octets)
+        size = len(octets)
+        self.received += size
         if self.dead or not octets:
             return
-        self._pending.append(octets)
-        self._pending_octets += len(octets)
+        if not self._pending and len(self.buffer) == self.position:  # nearly always: there is nothing that it must be joined to
+            self._base += self.position
+            self.buffer = octets
+            self.position = 0
+        else:
+            self._pending.append(octets)
+            self._pending_octets += size
 
     def _refill(self) -> bool:
         """Joins what is stored to the buffer if that gives what is needed."""

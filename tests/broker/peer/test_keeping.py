@@ -281,3 +281,33 @@ def test_a_queue_of_nobody_is_nobodys_when_a_session_is_kept() -> None:
     world.clients[0].cut()
     host = again(world).broker.host()
     assert {name: each.owner for name, each in host.queues.items()} == {"q": None}
+
+
+def test_what_a_session_had_that_is_not_kept_comes_marked() -> None:
+    """Found by simulation: a broker that was stopped while nobody was connected, but a session was kept that it cannot keep."""
+    world, client, session = declared(timeout=300)
+    publish(client, session, b"had")
+    publish(client, session, b"new")
+    say(client, session, dtx.Select(), dtx.Start(XID), message.Subscribe("q", "d", 0, 0))
+    say(client, session, message.Flow("d", 0, 1), message.Flow("d", 1, 0xFFFFFFFF))
+    assert [event.body for event in client.take(TransferReceived)] == [b"had"]
+    client.cut()
+    then = again(world)
+    assert then.broker.sessions == {}
+    assert [(each.message.body, each.redelivered) for each in then.broker.host().queues["q"].all()] == [
+        (b"had", True), (b"new", False),
+    ]  # fmt: skip
+
+
+def test_what_was_accepted_in_a_prepared_branch_does_not_come_back_with_a_queue_that_is_kept() -> None:
+    """Found by simulation: the queue is transient, so that the branch forgets the accept; the message is gone all the same."""
+    world, client, session = declared(timeout=300)
+    publish(client, session, b"one", "t")
+    publish(client, session, b"two", "t")
+    say(client, session, dtx.Select(), dtx.Start(XID))
+    consume(client, session, "t")
+    (first, _) = client.take(TransferReceived)
+    say(client, session, message.Accept(RangeSet.of(first.id)), dtx.End(XID), dtx.Prepare(XID))
+    client.cut()
+    then = again(world)
+    assert [each.message.body for each in then.broker.host().queues["t"].all()] == [b"two"]
