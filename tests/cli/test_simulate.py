@@ -45,12 +45,12 @@ def test_a_person_who_watches_sees_how_far_it_has_come(monkeypatch: pytest.Monke
 
 def test_a_failure_is_shrunk_told_and_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with faulty.loses_order():
-        assert main(["simulate", "--seed", "0"]) == 1
+        assert main(["simulate", "--seed", "1"]) == 1
         told = capsys.readouterr().out
         assert "order holds" in told
         assert "shrunk to " in told
         assert "message.transfer(" in told
-        assert main(["simulate", "--seed", "0", "--json"]) == 1
+        assert main(["simulate", "--seed", "1", "--json"]) == 1
         found = json.loads(capsys.readouterr().out)
         assert (found["ok"], found["rule"]) == (False, "order holds")
         file = tmp_path / "plan.json"
