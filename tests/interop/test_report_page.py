@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from html.parser import HTMLParser
 from importlib.resources import as_file, files
@@ -62,6 +63,30 @@ def test_the_page_of_captures_is_shown_and_its_script_runs(browser: str, tmp_pat
     browse(browser, page, f"--screenshot={picture}", "--window-size=1100,2000", "--hide-scrollbars")
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 50_000
+
+
+PHONE = """<html><body style="margin:0"><iframe id="page" src="{page}" style="width:390px;height:800px;border:0"></iframe>
+<script>addEventListener("load", () => {{
+const seen = document.getElementById("page").contentDocument, charts = [...seen.querySelectorAll("svg.chart")];
+const widest = Math.max(...charts.map((chart) => Math.ceil(chart.getBoundingClientRect().right)));
+document.body.textContent = `width ${{seen.documentElement.scrollWidth}} of ${{charts.length}} charts ${{widest}};`;
+}})</script></body></html>"""
+"""The page in a frame as wide as a telephone; it says how wide the page has become, and where its charts end, in pixels."""
+
+
+def test_on_a_telephone_nothing_is_wider_than_the_page(browser: str, tmp_path: Path) -> None:
+    """Charts shrink; tables and conversations, which cannot, scroll by themselves."""
+    samples = files("amqp_sansio.cli") / "samples"
+    with as_file(samples / "hello.pcap") as hello, as_file(samples / "badopen.pcap") as bad:
+        run([str(hello), str(bad)], str(tmp_path), ReplayOptions(tables=tuple(TABLES)))
+    phone = tmp_path / "phone.html"
+    phone.write_text(PHONE.format(page=write(str(tmp_path)).as_uri()))
+    shown = browse(browser, phone, "--allow-file-access-from-files", "--virtual-time-budget=10000", "--dump-dom")
+    found = re.search(r"width (\d+) of (\d+) charts (-?\d+);", shown)
+    assert found is not None, shown[-2000:]
+    width, charts, right = map(int, found.groups())
+    assert charts >= 4
+    assert right <= width <= 390
 
 
 def test_no_text_of_a_capture_runs(browser: str, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.captures import build, scram
 from tests.report.made import START, story, write_story, write_table
 
 from amqp_sansio.captures.columns.runner import run
@@ -203,3 +204,12 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match="cannot be written"):
         write(str(folder), str(tmp_path / "none" / "p.html"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.html", "tables"]
+
+
+def test_nothing_of_a_scram_exchange_reaches_the_page(tmp_path: Path) -> None:
+    """No nonce, no salt, no proof, no verifier, with every table there."""
+    options = ReplayOptions(ports=(scram.PORT,), tables=tuple(TABLES), body_head=64)
+    run([scram.write(tmp_path / "scram.pcap")], str(tmp_path / "tables"), options)
+    text = write(str(tmp_path / "tables")).read_text(encoding="utf-8")
+    assert build.CLIENT in text
+    assert scram.told(text) == []

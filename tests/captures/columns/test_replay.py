@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.captures import scram
 from tests.captures.packets import Row, batch, by_connection, gathered, packet_rows, replayed, tables_of
 
 from amqp_sansio.captures.columns.replay import BATCH_ROWS, ConnectionReplay, Records
@@ -126,8 +127,21 @@ def test_no_secret_reaches_a_table() -> None:
     text = repr(tables("sasl_python.pcap"))
     octets = (DATA / "sasl_python.pcap").read_bytes()
     assert b"PLAIN" in octets
-    for secret in ("\\x00guest", "Z3Vlc3Q", "wrong", "secret"):
+    for secret in ("\\x00guest", "Z3Vlc3Q", "wrong", "secret", b"\0guest".hex()):
         assert secret not in text
+
+
+def test_nothing_of_a_scram_exchange_reaches_a_table(tmp_path: Path) -> None:
+    """No nonce, no salt, no proof, no verifier, whatever is asked for; the exchange itself is told."""
+    path = scram.write(tmp_path / "scram.pcap")
+    found = tables_of(path, ReplayOptions(ports=(scram.PORT,), tables=tuple(TABLES), body_head=64))
+    octets = Path(path).read_bytes()
+    (connection,) = found["connections"]
+    assert connection["mechanism"] == "SCRAM-SHA-256"
+    assert [row["verb"] for row in found["controls"]].count("connection.secure-ok") == 2
+    assert found.get("violations", []) == []
+    assert scram.told(octets.decode("latin-1")) == list(scram.SECRETS)
+    assert scram.told(repr(found)) == []
 
 
 def test_heads_of_bodies_are_kept_when_asked_for() -> None:
