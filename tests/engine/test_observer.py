@@ -397,6 +397,14 @@ def test_a_snapshot_anywhere_changes_nothing(strict: bool) -> None:
         assert found == whole
 
 
+def test_a_snapshot_does_not_hold_octets_that_nobody_can_read() -> None:
+    """What is no AMQP is counted, and not kept."""
+    watch = Observer()
+    watch.receive_data("C", b"GET / HTTP/1.1\r\n" + b"x" * 10_000)
+    assert words(list(watch.events()))
+    assert len(repr(watch.snapshot())) < 5_000
+
+
 def test_a_snapshot_names_its_dialect() -> None:
     watch = Observer(AMQP_0_10_FINAL)
     assert Observer.restore(watch.snapshot()).dialect is AMQP_0_10_FINAL
