@@ -269,7 +269,9 @@ def branch(world: World, line: Line, tenure: Tenure, step: Step) -> None:
         tenure.branch = None
         world.tell(f"{line.name} commits {known.group.name}")
     else:
-        tenure.session.dtx.rollback(known.xid)
+        id = tenure.session.dtx.rollback(known.xid)
+        if known.stage == "prepared":
+            tenure.asked[id] = "rollback", known
         known.group.rolled_back()
         tenure.branch = None
         world.tell(f"{line.name} rolls {known.group.name} back")
