@@ -100,8 +100,16 @@ def test_a_refusal_is_a_fault() -> None:
     settle(made)
     with pytest.raises(Fault, match="nobody breaks the protocol"):
         line.hear(ExceptionReceived(b"client 1-1", 404))
-    line.tolerant = True
+    assert line.tenure is not None
+    line.tenure.fleeting = True
+    with pytest.raises(Fault, match="nobody breaks the protocol"):
+        line.hear(ExceptionReceived(b"client 1-1", 404))
+    line.site.crashes = 1  # then the queue may have gone before its subscribe was heard
     line.hear(ExceptionReceived(b"client 1-1", 404))
+    with pytest.raises(Fault, match="nobody breaks the protocol"):
+        line.hear(ExceptionReceived(b"client 1-1", 409))
+    line.tolerant = True
+    line.hear(ExceptionReceived(b"client 1-1", 409))
 
 
 def test_at_rest_nothing_is_unanswered() -> None:

@@ -176,6 +176,8 @@ class Line:
                 excused = self.tolerant or (tenure is not None and tenure.brittle)
                 if tenure is not None and tenure.branching and (self.site.crashes or tenure.late):
                     excused = True  # the branch that it speaks of went with a crash, or took too long
+                if tenure is not None and tenure.fleeting and self.site.crashes and event.error_code == 404:
+                    excused = True  # the queue went before its subscribe was heard
                 demand(excused, LEGALITY, f"{self.site.name} refuses what {self.name} says: {event.description}")
             case _:
                 pass
