@@ -30,7 +30,7 @@ from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions, SourceOpt
 from amqp_sansio.spark.live.publisher import Published, Publisher
 from amqp_sansio.spark.live.reader import Reader
 from amqp_sansio.spark.live.sink import rows_as
-from amqp_sansio.spec.queue import Declare
+from amqp_sansio.spec.queue import Declare, Query, QueueQueryResult
 
 ORDERS = "orders"
 COPY = "copy"
@@ -109,14 +109,22 @@ def in_doubt(url: str) -> int:
 
 
 def drain(url: str, queue: str = COPY) -> list[Message]:
-    """All messages of a queue, taken from it."""
+    """All messages of a queue, taken from it: the queue says when that is all."""
     found: list[Message] = []
+    silent = 0
     with connect(url) as connection, connection.session() as session, session.subscribe(queue) as messages:
         while True:
             try:
-                message = messages.receive(0.4)
+                message = messages.receive(0.1)
             except TimeoutError:
-                return found
+                session.sync()
+                left = session.ask(Query(queue))
+                assert isinstance(left, QueueQueryResult)
+                if not left.message_count:
+                    return found
+                silent += 1
+                assert silent < 300, f"{left.message_count} messages stay on {queue}"
+                continue
             assert message is not None
             message.accept()
             found.append(message)

@@ -11,10 +11,11 @@ from tests.spark.live.stage import declare
 from tests.spark.live.test_spooler import without_dtx
 
 from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.errors import ConnectFailed
 from amqp_sansio.engine.sasl import AnonymousServer, CramMd5Server, PlainServer
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.identity import SOURCE, branch, new_owner
-from amqp_sansio.spark.live.link import Link
+from amqp_sansio.spark.live.link import Link, cannot_connect
 from amqp_sansio.spark.live.options import Access, source_options
 
 USERS = ServerConfig(mechanisms=(
@@ -50,6 +51,21 @@ def test_what_waiting_does_not_heal_is_told_with_its_options() -> None:
             with pytest.raises(LiveSetupError, match=told) as raised, Link(access(url, **more)):
                 pass
             assert "geheim" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "lasts"),
+    [
+        ("the other side closed it (320): Authentication failed", True),
+        ("the other side closed it (320): Virtual host 'default' is not active", False),
+        ("the other side closed it (402): Unknown virtualhost 'x'", True),
+        ("connection refused: nobody listens there", False),
+    ],
+)
+def test_a_broker_that_begins_is_waited_for(said: str, lasts: bool) -> None:
+    told = cannot_connect(access("amqp://here"), ConnectFailed("here", said))
+    assert isinstance(told, LiveSetupError) is lasts
+    assert said in str(told)
 
 
 def test_tls(tmp_path: Path) -> None:

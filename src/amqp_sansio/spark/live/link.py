@@ -34,13 +34,18 @@ BY_ITSELF: Final = frozenset([XaStatus.XA_HEURRB, XaStatus.XA_HEURCOM, XaStatus.
 LASTING: Final = (
     ("no mechanism in common", "options url, username, password, mechanism"),
     ("authentication", "options url, username, password, passwordFile"),
-    ("the other side closed it", ""),
+    ("the other side closed it (402)", "option url: its virtual host"),
+    ("the other side closed it (403)", ""),
+    ("the other side closed it (530)", ""),
     ("speaks another protocol", ""),
-    ("does not seem to speak TLS", "option url: amqp:// is without TLS"),
-    ("Hostname mismatch", "option url: the host is to be called as in its certificate"),
+    ("does not seem to speak tls", "option url: amqp:// is without TLS"),
+    ("hostname mismatch", "option url: the host is to be called as in its certificate"),
     ("certificate", "option tlsCa"),
 )
-"""What waiting does not heal when no connection comes about, and the options to look at."""
+"""What waiting does not heal when no connection comes about, in small letters, and the options to look at.
+
+Other refusals may heal: Broker-J says 320 (connection-forced) for a wrong password, and also while it begins.
+"""
 
 Value = TypeVar("Value")
 
@@ -57,7 +62,7 @@ class Link:
         try:
             self._connection.__enter__()
         except ConnectFailed as error:
-            raise _cannot_connect(self.access, error) from None
+            raise cannot_connect(self.access, error) from None
         except AmqpError as error:
             raise LiveError(f"{self.access.shown}: {error}") from None
         self._open = True
@@ -229,10 +234,10 @@ def _tls(access: Access) -> ssl.SSLContext | None:
     return context
 
 
-def _cannot_connect(access: Access, error: ConnectFailed) -> LiveError:
+def cannot_connect(access: Access, error: ConnectFailed) -> LiveError:
     """An error that waiting may heal, or one that it will not: a broker that is there and says no."""
     text = str(error)
     for said, options in LASTING:
-        if said in text:
+        if said in text.lower():
             return LiveSetupError(f"{access.shown}: {text}{f' ({options})' if options else ''}")
     return LiveError(f"{access.shown}: {text}")
