@@ -552,4 +552,4 @@ def _layout(name: str, writers: str, shapes: str, readers: str, command_writers:
         "CLASSES",
         "SEGMENTS",
     ]
-    return ["", *call("LAYOUT: Final = Layout", items, "", 0)]
+    return ["", *call("LAYOUT: Final[Layout] = Layout", items, "", 0)]
