@@ -17,6 +17,7 @@ from tools.compiled.machine import Extension, Factory
 from tools.compiled.modules import LEFT_OUT, modules
 from tools.compiled.replaced.wire import octets as other
 from tools.compiled.sources import PACKAGE, REPLACED, files, marked, settable
+from tools.compiled.trial import APART
 
 READERS = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "frame_header", "frame_begin", "get_pair32"]
 READERS += ["control_head", "command_head", "struct_head", "sized16_head"]
@@ -93,6 +94,12 @@ def test_every_source_of_the_compiled_build_is_python_and_a_copy_is_exact(tmp_pa
     sources.copy(tmp_path)
     assert not stale.exists()
     assert {path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()} == set(made)
+
+
+def test_a_test_that_is_left_out_on_the_compiled_build_is_there() -> None:
+    for name in APART:
+        path, _, rest = name.partition("::")
+        assert f"def {rest.partition('[')[0]}(" in (sources.ROOT / path).read_text(encoding="utf-8"), name
 
 
 def test_what_is_missing_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 """`make compiled`: a folder with the compiled build, for PYTHONPATH.
 
-    python -m tools.compiled [--out out/compiled] [--level 2] [--jobs N] [--test]
+    python -m tools.compiled [--out out/compiled] [--level 1] [--jobs N] [--test]
 
 Exit code 0: it is there.  75: what it takes is missing, said in one line.  1: it could not be compiled; why is above.
 """
@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
     """The exit code."""
     parser = argparse.ArgumentParser(prog="make compiled", description=__doc__)
     parser.add_argument("--out", type=Path, default=OUT, help="the folder (out/compiled)")
-    parser.add_argument("--level", default="2", choices="0123", help="how hard the C compiler tries (2)")
+    parser.add_argument("--level", default="1", choices="0123", help="how hard the C compiler tries (1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="C compilers at a time")
     parser.add_argument("--test", action="store_true", help="then run the tests on it")
     given = parser.parse_args(arguments)

@@ -91,7 +91,9 @@ def span(code: int, b: bytes, p: int, end: int) -> tuple[int, int]:
 
 def _boolean(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
     octet = b[p]
-    return (v.Boolean(octet) if octet > 1 else octet == 1), p + 1
+    if octet > 1:
+        return v.Boolean(octet), p + 1
+    return octet == 1, p + 1
 
 
 def _int8(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
@@ -125,7 +127,9 @@ def _int64(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Va
 
 def _uint64(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
     value: int = u64(b, p)[0]
-    return (v.Uint64(value) if value < 1 << 63 else value), p + 8
+    if value < 1 << 63:  # no `... if ... else ...`: compiled, that would be a plain int either way
+        return v.Uint64(value), p + 8
+    return value, p + 8
 
 
 def _datetime(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
@@ -139,7 +143,9 @@ def _float(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Va
 
 def _double(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
     value: float = f64(b, p)[0]
-    return (v.Double(value, b[p : p + 8]) if isnan(value) else value), p + 8
+    if isnan(value):
+        return v.Double(value, b[p : p + 8]), p + 8
+    return value, p + 8
 
 
 def _char(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
