@@ -84,7 +84,9 @@ class Bench:
 
 
 def measure(rows: int = ROWS, turns: int = TURNS, say: Callable[[str], None] = print) -> None:
-    """Measures both ways in both modes, and says what came out."""
+    """Measures both ways in both modes, and says what came out, all at the end: workers say things meanwhile."""
+    began = time.perf_counter()
+    lines: list[str] = []
     with TemporaryDirectory(prefix="amqp-sansio-bench-") as folder:
         place = Path(folder)
         broker = Process("--data-dir", str(place / "broker"))
@@ -106,12 +108,16 @@ def measure(rows: int = ROWS, turns: int = TURNS, say: Callable[[str], None] = p
                 middle = {mode: statistics.median(seconds[mode]) for mode in modes}
                 for mode in modes:
                     told = f"{rows / middle[mode]:10,.0f} rows/s  ({rows:,} rows, {middle[mode]:.2f} s)"
-                    say(f"  live {label:20} {mode:14} {told}")
+                    lines.append(f"  live {label:20} {mode:14} {told}")
                 cost = middle[EXACTLY_ONCE] / middle[AT_LEAST_ONCE] - 1
-                say(f"  live {label:20} exactly-once costs {cost:+.0%} of the time of at-least-once")
+                lines.append(f"  live {label:20} exactly-once costs {cost:+.0%} of the time of at-least-once")
             spark.stop()
         finally:
             broker.end()
+    took = time.perf_counter() - began
+    say(f"\nlive: serve --data-dir, bodies of {len(BODY)} octets, the middle one of {turns} turns; it took {took:.0f} s")
+    for line in lines:
+        say(line)
 
 
 def main() -> int:

@@ -37,10 +37,13 @@ class Meter:
 
 def main() -> None:
     """One case of one client."""
-    from bench.loopback import ours, theirs
+    from bench.loopback import floor, ours, theirs
 
     name, case, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    clients = {"sync": ours.sync, "asyncio": ours.asyncio_, "trio": ours.trio_, "pika": theirs.pika_, "aiormq": theirs.aiormq_}
+    clients = {
+        "sync": ours.sync, "asyncio": ours.asyncio_, "trio": ours.trio_, "pika": theirs.pika_, "aiormq": theirs.aiormq_,
+        "bare": floor.sync, "bare aio": floor.asyncio_, "bare trio": floor.trio_,
+    }  # fmt: skip
     meter = Meter()
     clients[name](os.environ["AMQP_BENCH_URL"], case, count, meter)
     print(meter.cpu / count * 1e6, meter.wall / count * 1e6)

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
-import threading
 import tracemalloc
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
 import pytest
 import trustme
+from tests.adapters.conditions import PATIENCE
 from tests.adapters.served import Served
+from tests.adapters.strangers import redirecting
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, MessageReturned, SessionFailed, SessionLost
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.conversation.session import Session
-from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.xid import xid
-from amqp_sansio.events import OpenRequested, Origin
+from amqp_sansio.events import Origin
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.queue import QueueQueryResult
 
 Value = TypeVar("Value")
 QUICK = RetryPolicy(attempts=40, first=0.02, factor=1.0, jitter=0.0, give_up=10.0)
+
+
+BEAT = 16
+"""Octets of a heartbeat."""
 
 
 class Loop(Protocol):
@@ -45,7 +48,7 @@ class Loop(Protocol):
 
 async def until(loop: Loop, true: Callable[[], bool]) -> None:
     """Waits for what other threads bring about."""
-    async with loop.within(20):
+    async with loop.within(PATIENCE):
         while not true():
             await loop.sleep(0.005)
 
@@ -95,41 +98,6 @@ def test_by_tls(loop: Loop) -> None:
         loop.run(lambda: there_and_back(loop, served.url.replace("amqp", "amqps"), tls=here))
 
 
-@contextmanager
-def someone(answer: bytes, hold: bool = False) -> Iterator[str]:
-    """Somebody who listens and is no broker."""
-    held = []
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            try:
-                while True:
-                    client, _ = listener.accept()
-                    client.recv(100)
-                    client.sendall(answer)
-                    held.append(client) if hold else client.close()
-            except OSError:
-                pass
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"amqp://127.0.0.1:{listener.getsockname()[1]}/?connect_timeout=0.2"
-        listener.shutdown(socket.SHUT_RDWR)
-    for each in held:
-        each.close()
-
-
-WRONG = [
-    (b"AMQP\0\0\x09\x01", False, "speaks another protocol.*0-9-1"),
-    (b"AMQP\0\1\0\0", False, "speaks another protocol.*AMQP 1.0"),
-    (b"HTTP/1.1 400 Bad Request\r\n\r\n", False, 'speaks another protocol.*HTTP.*, and said "HTTP/1.1 400 Bad Request"$'),
-    (b"SSH-2.0-OpenSSH_9.2\r\n", True, 'speaks another protocol.*SSH.*, and said "SSH-2.0-OpenSSH_9.2"$'),
-    (b"\x15\x03\x03\0\x02\x02F", False, "ended the connection before it was open: it said 15 03 .* amqps:// may be meant$"),
-    (b"+OK\r\n", True, 'no open connection within 0.2 seconds: the other side said only "\\+OK"$'),
-    (b"", False, "ended the connection before it was open, and did not say why"),
-    (b"", True, "no open connection within 0.2 seconds: the other side said nothing$"),
-]
-
-
 def refused(loop: Loop, url: str) -> str:
     """What a user is told who cannot connect: one sentence."""
 
@@ -163,31 +131,6 @@ def test_the_next_host_is_tried(loop: Loop) -> None:
 def test_a_redirect_is_followed(loop: Loop) -> None:
     with Served() as served, redirecting(f"amqp:tcp:localhost:{served.port}") as url:
         assert len(loop.run(lambda: there_and_back(loop, url))) == 50
-
-
-@contextmanager
-def redirecting(where: str) -> Iterator[str]:
-    """A server that sends everybody elsewhere."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            client, _ = listener.accept()
-            with client:
-                connection = ServerConnection(ServerConfig())
-                while not connection.finished:
-                    octets = client.recv(4096)
-                    if not octets:
-                        return
-                    connection.receive_data(octets)
-                    for event in connection.events():
-                        if isinstance(event, OpenRequested):
-                            connection.redirect(where)
-                    client.sendall(connection.data_to_send())
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield f"amqp://127.0.0.1:{listener.getsockname()[1]}/"
-        thread.join()
 
 
 def test_errors_reach_who_waits(loop: Loop) -> None:
@@ -283,8 +226,8 @@ def test_a_slow_consumer_stops_the_broker_and_memory_stays_flat(loop: Loop) -> N
                 async for message in subscription:
                     seen += 1
                     assert len(subscription.inbox.messages) < 10
-                    if seen % 50 == 0:
-                        await loop.sleep(0.001)
+                    if seen % 50 == 0:  # as slow as can be: all that may come is here
+                        await until(loop, lambda: len(subscription.inbox.messages) == 9)
                     message.accept()
                     if seen == 1000:
                         break
@@ -354,7 +297,9 @@ def test_a_broker_that_falls_silent_and_takes_nothing_is_given_up(loop: Loop) ->
 def test_heartbeats_flow_while_nobody_says_anything(loop: Loop) -> None:
     async def main(served: Served) -> None:
         async with loop.connect(f"{served.url}?heartbeat=1") as connection, connection.session() as session:
-            await loop.sleep(2.5)
+            machine = connection.client.machine
+            said = machine._written
+            await until(loop, lambda: machine._written >= said + 2 * BEAT)
             await session.sync()
 
     with Served() as served:

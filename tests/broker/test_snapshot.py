@@ -43,7 +43,9 @@ def test_what_is_durable_is_there_again_and_what_is_not_is_gone() -> None:
     host = then.broker.host()
     assert (sorted(host.queues), "x" in host.exchanges, "y" in host.exchanges) == (["q", "r"], True, False)
     reader = then.connect()
-    consume(reader, reader.session(b"reader"))
+    session = reader.session(b"reader")
+    stored(then)  # that somebody has come
+    consume(reader, session)
     assert bodies(reader) == [b"kept"]
 
 

@@ -28,6 +28,8 @@ class Proxy:
     def __init__(self, port: int, faults: Iterable[Fault]) -> None:
         self.met = 0
         """Faults that came to pass."""
+        self.passed: Final[list[int]] = []
+        """Octets of the one speaker who is cut off that each connection passed on, or of its client."""
         self._to: Final = port
         self._faults: Final = iter(faults)
         self._listener: Final = socket.create_server(("127.0.0.1", 0))
@@ -70,13 +72,16 @@ class Proxy:
                 self._sockets.extend((client, server))
                 fault = next(self._faults, None)
                 silent = threading.Event()
-                self._begin(self._pass_on, "client", client, server, fault, silent)
-                self._begin(self._pass_on, "server", server, client, fault, silent)
+                number = len(self.passed)
+                self.passed.append(0)
+                self._begin(self._pass_on, number, "client", client, server, fault, silent)
+                self._begin(self._pass_on, number, "server", server, client, fault, silent)
 
     def _pass_on(
-        self, speaker: str, here: socket.socket, there: socket.socket, fault: Fault | None, silent: threading.Event
+        self, number: int, speaker: str, here: socket.socket, there: socket.socket, fault: Fault | None, silent: threading.Event
     ) -> None:
         """One direction of a connection, to its end."""
+        counts = speaker == ("client" if fault is None else fault.speaker)
         left = fault.octets if fault is not None and fault.speaker == speaker else None
         with suppress(OSError):
             while octets := here.recv(4096):
@@ -85,8 +90,10 @@ class Proxy:
                 if left is None or len(octets) < left:
                     there.sendall(octets)
                     left = None if left is None else left - len(octets)
+                    self.passed[number] += len(octets) * counts
                     continue
                 there.sendall(octets[:left])
+                self.passed[number] += left
                 assert fault is not None
                 self.met += 1
                 left = None

@@ -11,7 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from amqp_sansio.adapters.sync import Session
+from amqp_sansio.spec.queue import Query, QueueQueryResult
+
 SOAK = os.environ.get("AMQP_PROFILE") == "soak"
+PATIENCE = 60.0
+"""Seconds after which what does not come is taken for lost, on however slow a machine."""
 COMMAND = (sys.executable, "-m", "amqp_sansio")
 COMPACTING = """
 import sys
@@ -27,6 +32,22 @@ def environment(**more: str) -> dict[str, str]:
     path = os.pathsep.join(each for each in sys.path if each)
     kept = {name: value for name, value in os.environ.items() if name != "AMQP_URL"}
     return {**kept, "PYTHONPATH": path, **more}
+
+
+def browse(session: Session, name: str = "q") -> list[bytes]:
+    """All that is on a queue on which nobody else works: as many as the broker says that there are, and no more."""
+    told = session.ask(Query(name))
+    assert isinstance(told, QueueQueryResult)
+    found: list[bytes] = []
+    with session.subscribe(name, browse=True) as messages:
+        for _ in range(told.message_count or 0):
+            message = messages.receive(PATIENCE)
+            assert message is not None
+            found.append(message.body)
+            message.release()
+        session.sync()  # what comes comes before this is complete
+        assert not messages.inbox.messages
+    return found
 
 
 def run(*arguments: str, given: bytes = b"", **more: Any) -> subprocess.CompletedProcess[bytes]:

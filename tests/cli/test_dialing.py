@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from tests.adapters import scenarios
+from tests.adapters import strangers
 
 from amqp_sansio.cli import dialing
 from amqp_sansio.cli.dialing import NothingDone, split_url, told
@@ -20,6 +20,10 @@ def test_the_url_is_the_first_word_or_in_the_environment(monkeypatch: pytest.Mon
     assert split_url(["amqp://x", "a"]) == ("amqp://x", ["a"])
     assert split_url(["a", "amqp://x"]) == (dialing.URL, ["a", "amqp://x"])
     assert split_url([]) == (dialing.URL, [])
+    assert split_url(["AMQPS://x", "a"]) == ("AMQPS://x", ["a"])
+    assert split_url(["a"], ["amqp://x"]) == (dialing.URL, ["a", "amqp://x"])
+    assert split_url([], ["amqp://x"]) == (dialing.URL, ["amqp://x"])
+    assert split_url(["see amqp://x"]) == (dialing.URL, ["see amqp://x"])
     monkeypatch.setenv(dialing.VARIABLE, "amqps://y")
     assert split_url(["a"]) == ("amqps://y", ["a"])
     assert split_url(["amqp://x"]) == ("amqp://x", [])
@@ -38,6 +42,10 @@ def test_nobody_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     assert main(["send", "amqp://u:secret@here:x", "--queue", "q", "x"]) == 2
     err = capsys.readouterr().err
     assert "a port is 1 to 65535" in err
+    assert "secret" not in err
+    assert main(["send", "ampq://u:secret@here", "--queue", "q", "x"]) == 2  # no message whose text that is
+    err = capsys.readouterr().err
+    assert "amqp://" in err
     assert "secret" not in err
     junk = tmp_path / "junk"
     junk.write_text("junk")
@@ -62,11 +70,11 @@ def test_exit_statuses(capsys: pytest.CaptureFixture[str]) -> None:
     assert told(lambda: 0) == 0
 
 
-@pytest.mark.parametrize(("answer", "hold", "text"), scenarios.WRONG)
+@pytest.mark.parametrize(("answer", "hold", "text"), strangers.WRONG)
 def test_who_is_no_broker_is_told_as_the_adapters_tell_it(
     answer: bytes, hold: bool, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with scenarios.someone(answer, hold) as url:
+    with strangers.someone(answer, hold) as url:
         for arguments in (["send", url, "--queue", "q", "x"], ["receive", url, "q"]):
             assert main(arguments) == 2
             out, err = capsys.readouterr()

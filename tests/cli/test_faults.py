@@ -6,21 +6,21 @@ Small in `make test`; `make soak` kills fifty times, and fills fifty disks (tool
 from __future__ import annotations
 
 import os
-import resource
 import threading
 from pathlib import Path
 from random import Random
 
 import pytest
-from tests.cli.serving import SOAK, Serving
+from tests.cli.disks import Tmpfs, limited
+from tests.cli.serving import SOAK, Serving, browse
 
-from amqp_sansio.adapters.sync import Session, connect
+from amqp_sansio.adapters.sync import connect
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.spec import queue
 
 KILLS = 50 if SOAK else 4
-FULL = 50 if SOAK else 2
+FULL = 50 if SOAK else 4
 SEED = int(os.environ.get("AMQP_SEED", "1"))
 
 
@@ -96,20 +96,6 @@ def consume(url: str, ledger: Ledger) -> None:
         pass
 
 
-def browse(session: Session) -> list[bytes]:
-    """All that is on the queue."""
-    found: list[bytes] = []
-    with session.subscribe("q", browse=True) as messages:
-        while True:
-            try:
-                message = messages.receive(1.0)
-            except TimeoutError:
-                return found
-            assert message is not None
-            found.append(message.body)
-            message.release()
-
-
 def check(url: str, ledger: Ledger) -> None:
     """Every completed message is there, once, unless somebody accepted it; what was accepted for certain is not."""
     with connect(url) as connection, connection.session() as session:
@@ -168,22 +154,22 @@ def test_no_kill_loses_what_was_completed(tmp_path: Path) -> None:
 def test_no_full_disk_loses_what_was_completed(tmp_path: Path, number: int) -> None:
     """Wherever the disk is full, a message whose publish was completed is on the queue once there is room again.
 
-    In every other run snapshots take the place of entries all the time, so that it is full in the middle of one, too.
+    In every other run snapshots take the place of entries all the time, so that it is full in the middle of one, too.  Of two
+    runs each one is on a small tmpfs, the other under a limit of what a file may hold; all of them where none can be mounted.
     """
-    limit = Random(f"{SEED}-{number}").randrange(100_000, 900_000)
-
-    def small() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    data = str(tmp_path / "data")
+    octets = Random(f"{SEED}-{number}").randrange(100_000, 900_000)
     ledger = Ledger()
-    with Serving("--data-dir", data, compact=50_000 if number % 2 else None, preexec_fn=small) as serving:
-        with connect(serving.url) as connection, connection.session() as session:
-            session.say(queue.Declare("q", durable=True))
-        publish(serving.url, ledger, "full", 3000, False)
-        assert serving.wait() == 1
-        assert "it stops: " in serving.errors
-        assert len(serving.errors.splitlines()) == 1
-    with Serving("--data-dir", data) as serving:
-        check(serving.url, ledger)
-        assert serving.stop() == 0
+    with Tmpfs(tmp_path / "disk", octets + 100_000) as disk:  # where there is nothing yet, a broker does not begin at all
+        small = None if disk.mounted and number % 4 < 2 else limited(octets)
+        data = str((disk.path if small is None else tmp_path) / "data")
+        with Serving("--data-dir", data, compact=50_000 if number % 2 else None, preexec_fn=small) as serving:
+            with connect(serving.url) as connection, connection.session() as session:
+                session.say(queue.Declare("q", durable=True))
+            publish(serving.url, ledger, "full", 3000, False)
+            assert serving.wait() == 1
+            assert "it stops: " in serving.errors
+            assert len(serving.errors.splitlines()) == 1
+        disk.grow()
+        with Serving("--data-dir", data) as serving:
+            check(serving.url, ledger)
+            assert serving.stop() == 0

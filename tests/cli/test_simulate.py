@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -28,14 +29,28 @@ def test_many_seeds_are_added_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert [json.loads(line)["seed"] for line in capsys.readouterr().out.splitlines()] == [4, 5]
 
 
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_person_who_watches_sees_how_far_it_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many seeds are counted on the screen of whoever waits, one seed is not, and a file gets nothing of it."""
+    for count, shown in (("2", ["0 of 2 seeds", "2 of 2 seeds"]), ("1", [])):
+        screen = Screen()
+        monkeypatch.setattr("sys.stderr", screen)
+        assert main(["simulate", "--count", count, "--steps", "5", "--clients", "1", "--brokers", "1"]) == 0
+        assert [line for line in screen.getvalue().replace("\n", "\r").split("\r") if line] == shown
+
+
 def test_a_failure_is_shrunk_told_and_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with faulty.loses_order():
-        assert main(["simulate", "--seed", "0"]) == 1
+        assert main(["simulate", "--seed", "1"]) == 1
         told = capsys.readouterr().out
         assert "order holds" in told
         assert "shrunk to " in told
         assert "message.transfer(" in told
-        assert main(["simulate", "--seed", "0", "--json"]) == 1
+        assert main(["simulate", "--seed", "1", "--json"]) == 1
         found = json.loads(capsys.readouterr().out)
         assert (found["ok"], found["rule"]) == (False, "order holds")
         file = tmp_path / "plan.json"

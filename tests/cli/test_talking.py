@@ -58,6 +58,6 @@ def test_words_and_options_in_any_order() -> None:
         assert (given.words, given.queue, given.json) == (["amqp://x", "a", "b"], "q", True)
     given = talking.intermixed(["send", "--queue", "q", "--", "-x"])
     assert given is not None
-    assert given.words == ["-x"]
+    assert (given.words, given.behind) == ([], ["-x"])
     assert talking.intermixed(["serve"]) is None
     assert talking.intermixed([]) is None

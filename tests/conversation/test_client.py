@@ -6,7 +6,7 @@ import pytest
 from tests.conversation.stage import Stage, staged
 
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.client import GRAIN, Client
 from amqp_sansio.conversation.errors import ConnectionLost, SessionLost
 from amqp_sansio.conversation.retry import NEVER
 from amqp_sansio.errors import ConnectionClosedError, LocalProtocolError
@@ -117,3 +117,31 @@ def test_events_of_sessions_that_nobody_knows_are_nobodys() -> None:
     session.detach()
     stage.run()
     assert stage.client.talks == {}
+
+
+def test_time_passes_in_grains_for_who_looks_with_every_word() -> None:
+    """While the connection is open, and nothing is due, the machine hears of the time only now and then."""
+    stage = Stage(config=ClientConfig(heartbeat=10))
+    stage.connect()
+    client, ticks = stage.client, 0
+    tick = client.machine.tick
+
+    def counted(now: float) -> float | None:
+        nonlocal ticks
+        ticks += 1
+        return tick(now)
+
+    client.machine.tick = counted  # type: ignore[method-assign]
+    assert client.look(1.0) == client.look(1.0 + GRAIN / 2) == 10.0
+    assert ticks == 1
+    client.look(1.0 + GRAIN)
+    assert ticks == 2
+    due = client.look(9.99)
+    assert due == 10.0
+    client.look(due)  # what is due is done at once, however fine the grain
+    assert ticks == 4
+    assert client.machine.bytes_to_send  # a heartbeat
+    client.close()
+    client.look(due)
+    client.look(due)
+    assert ticks == 6

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import pytest
@@ -45,11 +45,17 @@ class World:
         assert ticket.done, "it would wait for ever"
         return ticket.result()
 
+    def free(self) -> bool:
+        return False
+
     async def writable(self) -> None:
         pass
 
+    async def asked(self, say: Callable[[], Ticket[Value]]) -> Value:
+        return await self.wait(say())
+
     def session(self, timeout: int | None = 0) -> Session:
-        return Session(self.stage.client.open_session(None, timeout), self.wait, self.writable, 1.0)
+        return Session(self.stage.client.open_session(None, timeout), self, 1.0)
 
 
 def run(coroutine: Coroutine[Any, Any, Value]) -> Value:

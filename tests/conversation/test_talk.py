@@ -247,3 +247,15 @@ def test_who_waits_for_an_attach_that_is_cut_off_hears_what_came_of_it(attempts:
         stage.client.give_up(ConnectionLost("the octets ended"))
         with pytest.raises(SessionLost):
             waited.result()
+
+
+def test_who_waits_asks_by_a_barrier() -> None:
+    """A broker may answer session.flush with what is done by then, which is nothing yet, and say no more: Broker-J does."""
+    stage = staged()
+    talk = stage.open()
+    waited_for = talk.publish("", "q", b"")
+    said = talk.session.outbound.next_id
+    for _ in range(2):
+        talk.prompt()
+        assert talk.session.outbound.next_id == said + 1  # execution.sync, once
+    assert stage.get(waited_for) is None

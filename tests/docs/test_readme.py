@@ -94,3 +94,16 @@ def test_the_first_screen_has_the_purpose_the_loop_and_the_two_commands() -> Non
     screen = "\n".join(README.read_text(encoding="utf-8").splitlines()[:50])
     for word in ("pure state machines", "conn.receive_data(data)", "make run", "make test"):
         assert word in screen
+
+
+def test_readme_and_manual_lead_to_every_page_that_somebody_wrote() -> None:
+    root = README.parent
+    for start, under in ((README, "docs/"), (root / "docs" / "index.md", "")):
+        text = start.read_text(encoding="utf-8")
+        pages = [
+            each.relative_to(root / "docs")
+            for folder in ("tutorial", "how-to", "topics")
+            for each in (root / "docs" / folder).glob("*.md")
+        ]
+        assert pages
+        assert [str(page) for page in pages if f"({under}{page})" not in text] == []

@@ -48,6 +48,38 @@ def test_a_channel_is_free_again_when_its_session_is_detached() -> None:
     assert channels.free(5).number == 1
 
 
+def test_the_lowest_one_is_found_whatever_was_given_up_last() -> None:
+    """Of several channels that are free again the lowest is taken, also when a higher one became free behind it."""
+    channels = Channels(BareCarrier("client"))
+    for number in (1, 2, 3):
+        assert channels.free(5).number == number
+        attached(channels, number, b"%d" % number)
+    for number in (1, 3):
+        channels.at(number).session = None
+        channels.unname(number)
+        channels.used.pop(number)
+    assert channels.free(5).number == 1
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_channel_0_is_the_last_one_also_when_it_was_given_up_last(swept: bool) -> None:
+    """As long as another channel is free, a session does not get channel 0, whichever became free at last."""
+    channels = Channels(BareCarrier("client"))
+    sessions: dict[int, Session] = {}
+    for number in (1, 2, 3, 0):
+        assert channels.free(4).number == number
+        sessions[number] = attached(channels, number, b"%d" % number)
+    for number in (2, 0):
+        if swept:
+            sessions[number].detach()
+            channels.at(number).receive_control(Detached(b"%d" % number, 0), 0)
+            channels.sweep(channels.at(number))
+        else:
+            channels.unname(number)
+            channels.used.pop(number)
+    assert channels.free(4).number == 2
+
+
 def test_an_unused_one_is_forgotten_and_a_used_one_is_not() -> None:
     channels = Channels(BareCarrier("client"))
     channels.at(7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.engine.verdicts import dropped, violation_of
 
 from amqp_sansio.config import ClientConfig, ClientExchange
 from amqp_sansio.engine.client import ClientConnection
@@ -12,11 +13,9 @@ from amqp_sansio.events import (
     ConnectionClosed,
     ConnectionOpened,
     ConnectionRedirected,
-    Event,
     Origin,
     SecurityLayerStarted,
     StartReceived,
-    Violation,
 )
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.connection import (
@@ -50,22 +49,6 @@ def peer_of(config: ClientConfig | None = None) -> ScriptedPeer:
     return peer
 
 
-def violation_of(events: list[Event]) -> Violation:
-    """The violation in the last event."""
-    last = events[-1]
-    assert isinstance(last, ConnectionClosed)
-    assert last.origin is Origin.VIOLATION
-    assert last.violation is not None
-    assert last.violation.speaker == "server"
-    return last.violation
-
-
-def dropped(peer: ScriptedPeer) -> bool:
-    """Whether the connection ended without a close."""
-    said = peer.hear()
-    return not any(isinstance(each, Close) for each in said) and peer.connection.finished
-
-
 def test_the_opening_word_by_word() -> None:
     peer = peer_of(ClientConfig(virtual_host="v", insist=True, capabilities=["x"], heartbeat=7, properties={"a": 1}))
     assert peer.say(HEADER) == []
@@ -89,7 +72,7 @@ def test_the_opening_word_by_word() -> None:
 @pytest.mark.rule("connection.start.client-support")
 def test_rule_connection_start_client_support(octets: bytes, name: str) -> None:
     peer = peer_of()
-    violation = violation_of(peer.say(octets + b" and more"))
+    violation = violation_of(peer.say(octets + b" and more"), "server")
     assert violation.rule == "connection.start.client-support"
     assert violation.said == name
     assert "version mismatch" in violation.text
@@ -171,7 +154,7 @@ def test_limit_sasl_rounds(rounds: int) -> None:
     if rounds <= 3:
         assert len(events) == 1
     else:
-        assert violation_of(events).rule == "limits.sasl_rounds"
+        assert violation_of(events, "server").rule == "limits.sasl_rounds"
         close = peer.hear()[-1]
         assert isinstance(close, Close)
         assert close.reply_code == 320
@@ -184,7 +167,7 @@ def test_limit_sasl_octets(size: int) -> None:
     if size <= 10:
         assert len(events) == 1
     else:
-        assert violation_of(events).rule == "limits.sasl_octets"
+        assert violation_of(events, "server").rule == "limits.sasl_octets"
         assert "xxx" not in repr(events)
 
 
@@ -201,7 +184,7 @@ def test_limit_sasl_octets(size: int) -> None:
 )
 def test_a_bad_tune_is_closed_with_501(tune: Tune, rule: str) -> None:
     peer = peer_of()
-    assert violation_of(peer.say(HEADER, START, tune)).rule == f"connection.tune.{rule}"
+    assert violation_of(peer.say(HEADER, START, tune), "server").rule == f"connection.tune.{rule}"
     assert isinstance(peer.hear()[-1], Close)
 
 
@@ -250,7 +233,7 @@ def test_a_redirect_is_told_and_ends_it() -> None:
 @pytest.mark.rule("connection.open.insist.behavior")
 def test_rule_connection_open_insist_behavior() -> None:
     peer = peer_of(ClientConfig(insist=True))
-    violation = violation_of(peer.say(*OPENING[:3], Redirect("b:5672")))
+    violation = violation_of(peer.say(*OPENING[:3], Redirect("b:5672")), "server")
     assert violation.rule == "connection.open.insist.behavior"
     assert dropped(peer)
 
@@ -272,7 +255,7 @@ def test_a_close_code_that_nobody_knows_is_kept() -> None:
 @pytest.mark.parametrize("word", [Tune(), OpenOk(()), Secure(b""), Heartbeat(), StartOk(), CloseOk()])
 def test_a_server_that_does_not_begin_with_start_is_dropped(word: Word) -> None:
     peer = peer_of()
-    violation_of(peer.say(HEADER, word))
+    violation_of(peer.say(HEADER, word), "server")
     assert dropped(peer)
 
 
@@ -287,7 +270,7 @@ def test_a_control_out_of_turn_is_closed_with_501(length: int, word: Word) -> No
     if isinstance(word, legal):
         return
     peer = peer_of()
-    violation = violation_of(peer.say(*OPENING[:length], word))
+    violation = violation_of(peer.say(*OPENING[:length], word), "server")
     assert violation.code == 501
     close = peer.hear()[-1]
     assert isinstance(close, Close)
@@ -297,14 +280,14 @@ def test_a_control_out_of_turn_is_closed_with_501(length: int, word: Word) -> No
 @pytest.mark.parametrize("word", [StartOk(), SecureOk(b""), TuneOk(), Open("")])
 def test_what_only_clients_say_is_closed_with_501(word: Word) -> None:
     peer = peer_of()
-    assert violation_of(peer.say(*OPENING, word)).text == f"only the client says {getattr(word, 'VERB', '')}"
+    assert violation_of(peer.say(*OPENING, word), "server").text == f"only the client says {getattr(word, 'VERB', '')}"
     assert isinstance(peer.hear()[-1], Close)
 
 
 @pytest.mark.parametrize("word", [Attached(b"s"), Sync()])
 def test_nothing_of_a_session_before_open_ok(word: Word) -> None:
     peer = peer_of()
-    assert "not open yet" in violation_of(peer.say(*OPENING[:3], word)).text
+    assert "not open yet" in violation_of(peer.say(*OPENING[:3], word), "server").text
     assert isinstance(peer.hear()[-1], Close)
 
 

@@ -7,6 +7,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.verdicts import server_of, violation_of
 
 from amqp_sansio.config import STRICT_PROFILE, ClientConfig, ClientMechanism, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
@@ -25,16 +26,19 @@ from amqp_sansio.events import (
     SessionAttached,
     SessionDetached,
     StartReceived,
-    Violation,
+    TransferReceived,
 )
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.connection import Close, CloseOk, Heartbeat, Open, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.execution import Sync
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, Detached
 from amqp_sansio.testing.link import Link
 from amqp_sansio.testing.scripted import ScriptedPeer
+from amqp_sansio.wire.frames import frame_command
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
 
@@ -55,18 +59,6 @@ def serving(config: ClientConfig | None = None, tune: Tune | None = None) -> Scr
     peer.hear()
     assert peer.connection.is_open
     return peer
-
-
-def server_of(peer: ScriptedPeer) -> ServerConnection:
-    assert isinstance(peer.connection, ServerConnection)
-    return peer.connection
-
-
-def violation_of(events: list[Event]) -> Violation:
-    last = events[-1]
-    assert isinstance(last, ConnectionClosed)
-    assert last.violation is not None
-    return last.violation
 
 
 # --- channels ---------------------------------------------------------------------------------------------------------
@@ -141,6 +133,18 @@ def test_limit_channels(limit: int, good: bool) -> None:
         assert first.channel.number == 0
         with pytest.raises(LimitError, match="channels"):
             peer.connection.session("b")
+
+
+@pytest.mark.parametrize("limits", [Limits(header_octets=100), Limits(header_structs=1)])
+def test_the_limits_of_headers_hold_also_behind_a_command_that_is_known(limits: Limits) -> None:
+    """A transfer like one before it is read quickly, but not past a limit that the quick way does not look at."""
+    peer = served(ServerConfig(limits=limits))
+    peer.say(Attach(b"s"), CommandPoint(0, 0), channel=1)
+    payload = LAYOUT.encode_command(Transfer("q", 1, 0), False)
+    small, large = b"\0\0\0\x04\0\x63\0\0", (b"\0\0\0\x3c\0\x63" + bytes(58)) * 2
+    told = [peer.say(b"".join(frame_command(1, payload, header, b"x"))) for header in (small, large)]
+    assert isinstance(told[0][-1], TransferReceived)
+    assert violation_of(told[1]).rule in ("limits.header_octets", "limits.header_structs")
 
 
 def test_a_channel_is_used_again_once_it_is_free() -> None:

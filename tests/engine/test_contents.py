@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from amqp_sansio.engine.contents import CONTENT_VERBS, Contents, is_global
@@ -58,3 +59,13 @@ def test_what_is_for_the_whole_connection() -> None:
     assert is_global(file.Qos(0, 1, True))
     assert not is_global(file.Qos(0, 1))
     assert not is_global(stream.Qos(0, 1, 1, True))  # a server may ignore what is asked of a stream
+
+
+@pytest.mark.parametrize("heard", [False, True])
+def test_to_who_comes_late_a_delivery_shows_that_its_tag_has_a_consumer(heard: bool) -> None:
+    """Whoever did not hear the consume knows of the consumer by what is delivered to it, and counts it."""
+    contents = Contents(attrs.evolve(DEFAULT_LIMITS, subscriptions=1), None, True)
+    if heard:
+        contents.step(S, file.Deliver("t", 1), None)
+    objection = contents.check(C, file.Consume("q", "u"), None, None)
+    assert (None if objection is None else objection.rule) == ("limits.subscriptions" if heard else None)

@@ -175,6 +175,22 @@ def test_limit_of_ranges(ranges: int, ends: bool) -> None:
         assert (event.violation.rule, event.violation.code) == ("limits.ranges", 506)
 
 
+@pytest.mark.parametrize(("ranges", "ends"), [(2, False), (3, False), (4, True)])
+def test_limit_of_ranges_that_are_completed(ranges: int, ends: bool) -> None:
+    """Completions that leave holes, of which the other side never says that we need not remember them."""
+    carrier, session = attached_session("client", limits=Limits(ranges=3))
+    for _ in range(2 * ranges):
+        session.sync()
+    for n in range(ranges):
+        carrier.hear(c.Completed(RangeSet.of(2 * n)))
+    assert (session.state == "ended") == ends
+    if ends:
+        event = carrier.happened()[-1]
+        assert isinstance(event, SessionDetached)
+        assert event.violation is not None
+        assert (event.violation.rule, event.violation.said) == ("limits.ranges", "session.completed")
+
+
 def test_sync_is_complete_when_all_before_it_are() -> None:
     carrier, session = attached_session("server")
     carrier.hear(queue.Declare("q"), execution.Sync(), queue.Declare("q"))

@@ -196,3 +196,13 @@ def test_credit_is_never_negative_never_wraps_and_a_completion_gives_back_what_w
             if not infinite and not credit_mode:
                 assert credit.available <= max(0, granted - in_flight)
     assert Flow.restore(*flow.snapshot()).snapshot() == flow.snapshot()
+
+
+def test_credit_that_adds_up_never_becomes_infinite() -> None:
+    """However much is granted, only a grant without limit is without limit: else the next transfer still costs something."""
+    credit = Credit()
+    for value in (0xFFFFFFFE, 1, 0xFFFFFFFE):
+        credit.grant(value)
+        assert credit.available == 0xFFFFFFFE
+    credit.spend(1)
+    assert credit.available == 0xFFFFFFFD

@@ -126,3 +126,17 @@ def test_a_snapshot() -> None:
     for key in deliveries.snapshot():
         with pytest.raises((KeyError, ValueError, TypeError)):
             Deliveries(False, False).restore({**deliveries.snapshot(), key: "x"})
+
+
+def test_a_window_in_octets_goes_on_behind_a_snapshot() -> None:
+    """What was under way when the snapshot was taken fills the window of octets as before, and is given back once."""
+    deliveries = delivered(1, 2)
+    deliveries.open_window(30, 0)
+    again = Deliveries(False, False)
+    again.restore(deliveries.snapshot())
+    for each in (deliveries, again):
+        assert each.check_deliver(Deliver("t", 3), True, 10, 99) is None
+        assert each.check_deliver(Deliver("t", 3), True, 11, 99) is not None
+        assert settled(each, Ack(1)) == [True]
+        assert each.check_deliver(Deliver("t", 3), True, 20, 99) is None
+        assert each.check_deliver(Deliver("t", 3), True, 21, 99) is not None

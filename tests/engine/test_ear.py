@@ -143,3 +143,14 @@ def test_what_never_was_a_frame() -> None:
     assert drain(ear) == []
     assert ear.unread
     assert ear.heard == 26
+
+
+@pytest.mark.parametrize(
+    ("known", "octets", "searching"),
+    [(True, b"", False), (True, b"AM", False), (True, b"HT", True), (False, b"", False), (False, b"HT", False)],
+)
+def test_it_searches_where_the_dialect_is_known_and_no_header_comes(known: bool, octets: bytes, searching: bool) -> None:
+    """Before the first whole thing it is looking for a frame only when there may be one without a header before it."""
+    ear = Ear(DEFAULT_LIMITS, lambda *_: True, known)
+    ear.receive(octets)
+    assert ear.searching is searching

@@ -7,7 +7,7 @@ import pytest
 from amqp_sansio.config import STRICT_PROFILE, CompletionPolicy, Profile
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.credit import INFINITE
-from amqp_sansio.errors import HeaderError
+from amqp_sansio.errors import HeaderError, LocalProtocolError
 from amqp_sansio.events import (
     CommandReceived,
     ExceptionReceived,
@@ -52,6 +52,19 @@ def test_completion_policies(role: Role, policy: CompletionPolicy, explicit: boo
             session.complete(id)
     assert session.inbound.completed.freeze() == RangeSet([(0, 2)])
     assert carrier.said() == [c.Completed(RangeSet([(0, 2)]))]
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+def test_what_a_server_hears_is_acquired_whatever_its_mode_says(role: Role) -> None:
+    """Acquire-mode is about a queue and who reads it: a publish that says not-acquired is accepted like any other."""
+    carrier, session = attached_session(role)
+    carrier.hear(message.Transfer("d", 0, 1))
+    if role == "client":
+        with pytest.raises(LocalProtocolError, match="NOT-ACQUIRED"):
+            session.accept(0)
+    else:
+        session.accept(0)
+        assert message.Accept(RangeSet.of(0)) in carrier.said()
 
 
 @pytest.mark.parametrize("verb", ["accept", "reject", "release"])
@@ -196,7 +209,8 @@ def test_limit_of_subscribers(most: int, ends: bool) -> None:
 BAD = {
     "a mode outside its domain": (message.Transfer("d", 9, 0), 531),
     "an acquire mode outside its domain": (message.Transfer("d", 0, 9), 531),
-    "a subscription in no mode": (message.Subscribe("q", "d", 5, 0), 531),
+    "a subscription in no accept mode": (message.Subscribe("q", "d", 2, 0), 531),
+    "a subscription in no acquire mode": (message.Subscribe("q", "d", 0, 2), 531),
     "a flow in no unit": (message.Flow("d", 9, 1), 531),
     "a flow mode that is none": (message.SetFlowMode("d", 9), 531),
 }

@@ -198,6 +198,10 @@ def test_what_cannot_be_decoded_appears_with_its_number() -> None:
     violation = found[-6].event
     assert isinstance(violation, Violation)
     assert violation.code == 540
+    for payload, sync in (("0c010101", True), ("0c010100", False), ("0c010001", False), ("0c01", False)):  # no octet too many
+        seen = observe([*opening(), *ATTACH, ("C", frame_command(1, bytes.fromhex(payload))[0])], end=False)[-2].event
+        assert isinstance(seen, CommandSeen)
+        assert seen.sync is sync
     last = found[-1].event
     assert isinstance(last, CommandSeen)
     assert last.id == 2
@@ -391,6 +395,14 @@ def test_a_snapshot_anywhere_changes_nothing(strict: bool) -> None:
         assert second.snapshot() == plain
         found += observe(octets[cut:], second)
         assert found == whole
+
+
+def test_a_snapshot_does_not_hold_octets_that_nobody_can_read() -> None:
+    """What is no AMQP is counted, and not kept."""
+    watch = Observer()
+    watch.receive_data("C", b"GET / HTTP/1.1\r\n" + b"x" * 10_000)
+    assert words(list(watch.events()))
+    assert len(repr(watch.snapshot())) < 5_000
 
 
 def test_a_snapshot_names_its_dialect() -> None:

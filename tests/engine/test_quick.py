@@ -15,11 +15,16 @@ from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.observer import Observer, Speaker
+from amqp_sansio.engine.quick import QuickTransfers
+from amqp_sansio.engine.witness import Witness
+from amqp_sansio.events import CommandSeen
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec import connection, message, session
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.reading import DEFAULT_READING
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 LAYOUT = AMQP_0_10.layout
@@ -106,3 +111,49 @@ def test_recordings_give_the_same_both_ways(name: str, monkeypatch: pytest.Monke
     quick = heard()
     monkeypatch.setattr(Ear, "cut", lambda self: None)
     assert quick == heard()
+
+
+def begun(deliveries: int) -> Observer:
+    """An observer of an open session to which so many messages were delivered."""
+    observer = Observer()
+    for speaker, octets in conversation(0)[:10]:
+        observer.receive_data(speaker, octets)
+    transfer = command(1, message.Transfer("d", 0, 0), message.DeliveryProperties(routing_key="k"), body=b"body")
+    observer.receive_data("S", transfer * deliveries)
+    return observer
+
+
+def read_at_once(observer: Observer) -> int:
+    """How many transfers are read many at once, next."""
+    found = observer.next_transfers(observer.read_headers(lambda structs: (len(structs), None)))
+    return 0 if found is None else len(found.items)
+
+
+def test_what_comes_again_is_read_many_at_once_until_something_of_either_side_is_lost() -> None:
+    """Transfers like one before them are read at once; behind octets that are missing, of whomever, with every check."""
+    transfer = command(1, message.Transfer("d", 0, 0), message.DeliveryProperties(routing_key="k"), body=b"body")
+    for lost in (False, True):
+        observer = begun(1)
+        list(observer.events())
+        if lost:
+            observer.receive_gap("C", 7)
+            list(observer.events())
+        observer.receive_data("S", transfer * 3)
+        assert read_at_once(observer) == (0 if lost else 3)
+
+
+def test_a_header_whose_sizes_are_right_is_read_once_and_remembered_by_the_event() -> None:
+    """The quick way reads a header itself, and leaves to others only what cannot be read."""
+    quick = QuickTransfers(DEFAULT_LIMITS, DEFAULT_READING)
+    good = encode_headers([message.DeliveryProperties(routing_key="k"), message.MessageProperties(content_type="t")])
+    for header, read in ((good, True), (good, True), (good[:-1] + b"\xff", False), (good[:-2] + b"\x02t", False)):
+        seen = CommandSeen(1, b"s", 0, "message.transfer", None, False, b"", header, b"", True)
+        assert quick.read(seen, header, LAYOUT) is read
+
+
+def test_nothing_is_learned_where_a_state_may_change() -> None:
+    """A transfer is remembered on no channel but one on which both sides are attached."""
+    quick = QuickTransfers(DEFAULT_LIMITS, DEFAULT_READING)
+    witness = Witness(False, DEFAULT_LIMITS)
+    assert quick.learn("S", 1, witness) is False
+    assert quick.of("S", 1, witness) is None

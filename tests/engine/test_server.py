@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.engine.verdicts import dropped, server_of, violation_of
 
 from amqp_sansio.config import STRICT_PROFILE, Accepted, Challenge, Rejected, SaslError, ServerConfig, ServerExchange
 from amqp_sansio.engine.sasl import CramMd5, CramMd5Server, PlainServer
@@ -12,11 +13,9 @@ from amqp_sansio.events import (
     Authenticated,
     ConnectionClosed,
     ConnectionOpened,
-    Event,
     OpenRequested,
     Origin,
     SecurityLayerStarted,
-    Violation,
 )
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.connection import (
@@ -47,11 +46,6 @@ def peer_of(config: ServerConfig | None = None) -> ScriptedPeer:
     return ScriptedPeer(ServerConnection(config))
 
 
-def server_of(peer: ScriptedPeer) -> ServerConnection:
-    assert isinstance(peer.connection, ServerConnection)
-    return peer.connection
-
-
 def tuning(config: ServerConfig | None = None) -> ScriptedPeer:
     peer = peer_of(config)
     peer.say(HEADER, START_OK)
@@ -72,22 +66,6 @@ def opened(config: ServerConfig | None = None) -> ScriptedPeer:
     assert isinstance(peer.say(*OPENING)[-1], ConnectionOpened)
     peer.hear()
     return peer
-
-
-def violation_of(events: list[Event]) -> Violation:
-    """The violation in the last event."""
-    last = events[-1]
-    assert isinstance(last, ConnectionClosed)
-    assert last.origin is Origin.VIOLATION
-    assert last.violation is not None
-    assert last.violation.speaker == "client"
-    return last.violation
-
-
-def dropped(peer: ScriptedPeer) -> bool:
-    """Whether the connection ended without a close."""
-    said = peer.hear()
-    return not any(isinstance(each, Close) for each in said) and peer.connection.finished
 
 
 def test_the_opening_word_by_word() -> None:
@@ -116,7 +94,7 @@ def test_the_opening_word_by_word() -> None:
 )
 def test_another_version_is_answered_with_our_header_and_the_end(octets: bytes, name: str) -> None:
     peer = peer_of()
-    violation = violation_of(peer.say(octets + b"and more"))
+    violation = violation_of(peer.say(octets + b"and more"), "client")
     assert violation.rule == "connection.start.protocol-name"
     assert violation.said == name
     assert name in violation.text
@@ -129,7 +107,7 @@ def test_another_version_is_answered_with_our_header_and_the_end(octets: bytes, 
 @pytest.mark.rule("connection.start-ok.mechanism.validity")
 def test_rule_connection_start_ok_mechanism_validity() -> None:
     peer = peer_of()
-    violation = violation_of(peer.say(HEADER, StartOk({}, "PLAIN", b"", "en_US")))
+    violation = violation_of(peer.say(HEADER, StartOk({}, "PLAIN", b"", "en_US")), "client")
     assert violation.rule == "connection.start-ok.mechanism.validity"
     assert violation.legal == ("ANONYMOUS",)
     assert dropped(peer)
@@ -193,7 +171,7 @@ def test_limit_sasl_rounds(rounds: int) -> None:
         assert events == []
         assert peer.hear()[-1] == Secure(b"more")
     else:
-        assert violation_of(events).rule == "limits.sasl_rounds"
+        assert violation_of(events, "client").rule == "limits.sasl_rounds"
         assert isinstance(peer.hear()[-1], Close)
 
 
@@ -204,7 +182,7 @@ def test_limit_sasl_octets(size: int) -> None:
     if size <= 10:
         assert isinstance(events[-1], Authenticated)
     else:
-        assert violation_of(events).rule == "limits.sasl_octets"
+        assert violation_of(events, "client").rule == "limits.sasl_octets"
         assert "xxx" not in repr(events)
 
 
@@ -230,7 +208,7 @@ def test_a_mechanism_that_raises_lets_nobody_in_and_tells_no_secret() -> None:
 )
 def test_a_bad_tune_ok_drops_the_socket(tune_ok: TuneOk, rule: str) -> None:
     peer = tuning(ServerConfig(channel_max=10, max_frame_size=5000, heartbeat_min=10, heartbeat_max=20))
-    violation = violation_of(peer.say(tune_ok, Open("")))
+    violation = violation_of(peer.say(tune_ok, Open("")), "client")
     assert violation.rule == f"connection.tune-ok.{rule}"
     assert violation.legal
     assert dropped(peer)
@@ -253,7 +231,7 @@ def test_a_good_tune_ok_is_agreed(tune_ok: TuneOk, agreed: tuple[int, int, int])
 @pytest.mark.rule("connection.tune-ok.heartbeat.no-heartbeat-min")
 def test_rule_connection_tune_ok_heartbeat_no_heartbeat_min() -> None:
     peer = tuning(ServerConfig(heartbeat_min=None, heartbeat_max=None))
-    assert violation_of(peer.say(TuneOk(0, 0, 5))).rule == "connection.tune-ok.heartbeat.no-heartbeat-min"
+    assert violation_of(peer.say(TuneOk(0, 0, 5)), "client").rule == "connection.tune-ok.heartbeat.no-heartbeat-min"
     assert dropped(peer)
     assert isinstance(
         tuning(ServerConfig(heartbeat_min=None, heartbeat_max=None)).say(TuneOk(), Open(""))[-1], ConnectionOpened
@@ -322,7 +300,7 @@ def test_a_control_out_of_turn_is_closed_with_501(length: int, word: Word) -> No
     if type(word) is type(OPENING[length]):
         return
     peer = peer_of()
-    violation = violation_of(peer.say(*OPENING[:length], word, Heartbeat()))
+    violation = violation_of(peer.say(*OPENING[:length], word, Heartbeat()), "client")
     assert violation.code == 501
     assert violation.legal
     close = peer.hear()[-1]
@@ -334,7 +312,7 @@ def test_a_control_out_of_turn_is_closed_with_501(length: int, word: Word) -> No
 @pytest.mark.parametrize("word", [Start(), Secure(b""), Tune(), OpenOk(()), Redirect("x")])
 def test_what_only_servers_say_is_closed_with_501(length: int, word: Word) -> None:
     peer = peer_of()
-    assert violation_of(peer.say(*OPENING[:length], word)).text.startswith("only the server says")
+    assert violation_of(peer.say(*OPENING[:length], word), "client").text.startswith("only the server says")
     assert isinstance(peer.hear()[-1], Close)
 
 
@@ -342,7 +320,7 @@ def test_what_only_servers_say_is_closed_with_501(length: int, word: Word) -> No
 @pytest.mark.parametrize("word", [Attach(b"s"), Transfer("")])
 def test_nothing_of_a_session_before_open(length: int, word: Word) -> None:
     peer = peer_of()
-    violation = violation_of(peer.say(*OPENING[:length], word))
+    violation = violation_of(peer.say(*OPENING[:length], word), "client")
     assert "not open yet" in violation.text
     assert violation.code == 501
     assert isinstance(peer.hear()[-1], Close)
@@ -351,7 +329,7 @@ def test_nothing_of_a_session_before_open(length: int, word: Word) -> None:
 @pytest.mark.parametrize("word", [START_OK, SecureOk(b""), TuneOk(), Open("")])
 def test_negotiation_again_once_open_is_closed_with_501(word: Word) -> None:
     peer = opened()
-    violation = violation_of(peer.say(word))
+    violation = violation_of(peer.say(word), "client")
     assert violation.said == word.VERB if not isinstance(word, bytes) else ""
     assert isinstance(peer.hear()[-1], Close)
 

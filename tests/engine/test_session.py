@@ -499,3 +499,17 @@ def test_all_commands_go_through_send() -> None:
     assert list(itertools.chain(session.subscriptions)) == ["d"]
     carrier.hear(c.Completed(RangeSet([(0, 3)])))
     assert session.subscriptions == {}
+
+
+def test_expected_is_an_answer_to_each_flush_that_asked_for_it_and_to_no_other() -> None:
+    """To the letter, the other side says what it expects once for each time that it was asked, and never else."""
+    carrier, session = attached_session("client", profile=Profile(strict=True))
+    session.flush()
+    session.flush(expected=True)
+    carrier.hear(c.Expected(RangeSet()))
+    assert carrier.happened() == []
+    carrier.hear(c.Expected(RangeSet()))
+    (event,) = carrier.happened()
+    assert isinstance(event, SessionDetached)
+    assert event.violation is not None
+    assert event.violation.rule == "session.expected"

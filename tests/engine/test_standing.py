@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.engine.standing import Standing, State
 from amqp_sansio.errors import ConnectionClosedError, SessionDetachedError
@@ -40,6 +41,15 @@ def test_what_may_be_resumed(timeout: int | None, state: State, resumable: bool)
     standing = Standing(b"s", "client", timeout=timeout)
     standing.state = state
     assert standing.resumable is resumable
+
+
+@pytest.mark.parametrize(
+    ("role", "timeout", "most", "granted"),
+    [("client", 5, 0, 5), ("client", 5, 9, 9), ("server", 5, 0, 0), ("server", 5, 9, 9), ("client", None, 0, None)],
+)
+def test_what_is_granted_at_most(role: Role, timeout: int | None, most: int, granted: int | None) -> None:
+    """A client that says nothing else grants what it asks for itself; a server grants nothing unless told."""
+    assert Standing(b"s", role, timeout=timeout, max_timeout=most).max_timeout == granted
 
 
 def test_the_codes_of_a_command_under_way() -> None:

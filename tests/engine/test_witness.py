@@ -67,6 +67,18 @@ def test_who_speaks_out_of_turn_is_to_blame_and_who_answers_is_not() -> None:
     assert say(witness, "C", CloseOk()) == ["connection.sequence!"]
 
 
+def test_the_answer_to_what_should_not_have_been_asked_changes_nothing() -> None:
+    """A start-ok out of turn is the client's fault; the tune that answers it is nobody's, and nothing is agreed by it."""
+    witness = Witness(False, DEFAULT_LIMITS)
+    witness.header("C", True)
+    witness.header("S", True)
+    for speaker, control in OPENING[:3]:
+        assert say(witness, speaker, control) == []
+    assert say(witness, *OPENING[1]) == ["connection.sequence!"]
+    assert say(witness, "S", Tune(1, 65535, 0, 0)) == []
+    assert say(witness, *OPENING[3]) == []
+
+
 def test_sessions_before_the_connection_is_open() -> None:
     witness = Witness(False, DEFAULT_LIMITS)
     witness.header("C", True)

@@ -132,6 +132,17 @@ def test_a_destination_that_nobody_subscribed_with() -> None:
     assert Scene(strict=True).deliver() == ["message.transfer.destination!"]
 
 
+def test_of_a_destination_eighty_characters_are_told() -> None:
+    """A name that a speaker made up is cut where it is told, and told once however often it comes."""
+    scene = Scene(Subscribe("q", "y" * 200), strict=True)
+    for _ in range(2):
+        scene.credit.delivered(0, "x" * 200, 1)
+    (violation,) = scene.findings.found
+    assert isinstance(violation, Violation)
+    assert violation.said == f"message.transfer to destination {'x' * 80!r}"
+    assert violation.legal == (repr("y" * 80),)
+
+
 def test_without_accounting_nobody_is_held_to_anything() -> None:
     scene = Scene()
     scene.credit.stop()

@@ -51,6 +51,18 @@ def test_ids_count_from_the_command_point_and_wrap() -> None:
     assert rules(findings) == ["session.completed.commands!"]
 
 
+@pytest.mark.parametrize(("to", "legal"), [(10, "ids up to 9"), (3, "ids up to 2"), (2, "no ids: no command was sent")])
+def test_behind_a_jump_what_was_sent_before_was_sent_all_the_same(to: int, legal: str) -> None:
+    """A command-point ahead makes nothing unsaid; one back to the beginning does."""
+    stream, findings = sent(3, first=2)
+    stream.command_point(CommandPoint(to, 0))
+    findings.found.clear()
+    stream.completed(Completed(ids((20, 20))))
+    (violation,) = findings.found
+    assert isinstance(violation, Violation)
+    assert violation.legal == (legal,)
+
+
 def test_a_command_before_the_first_command_point() -> None:
     stream, findings = make()
     assert stream.command(Sync(), "execution.sync") is None

@@ -1,90 +1,75 @@
-"""The live source and sink of Spark against Apache Qpid Broker-J: crash after crash of our side, at every step.
+"""The live source and sink of Spark against Apache Qpid Broker-J: crash after crash of us and of the broker, at every step.
 
-Its store is in memory, so it is not killed itself; that is done to our own broker (tests/spark/live/test_crashes.py).
+It keeps what it is given in a store of Apache Derby, and is killed with signal 9.  Small in `make interop`; `make soak` kills
+us a hundred times and the broker a hundred times, in each test that is exactly once (tools/chores/soak.py).
 """
 
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 
 import pytest
-from tests.spark.live.stage import (
-    COPY,
-    ORDERS,
-    Injector,
-    SinkQuery,
-    SourceQuery,
-    at_step,
-    declare,
-    depth,
-    die,
-    drain,
-    in_doubt,
-    numbers,
-    send,
-    sink,
-    source,
-)
+from tests.cli.serving import SOAK
+from tests.interop.conftest import have
+from tests.spark.live import crashes
+from tests.spark.live.stage import COPY, ORDERS, declare, drain, in_doubt, send, sink, source
 
-from amqp_sansio.spark.live import coordinator, publisher
 from amqp_sansio.spark.live.errors import LiveSetupError
 from amqp_sansio.spark.live.identity import new_owner
 from amqp_sansio.spark.live.mapping import Outgoing
 from amqp_sansio.spark.live.options import EXACTLY_ONCE
 from amqp_sansio.spark.live.publisher import Publisher
 from amqp_sansio.spark.live.reader import Reader
-from amqp_sansio.spark.live.spooler import STEPS, STEPS_AT_LEAST_ONCE
 from tools.interop.broker_j import BrokerJ
+from tools.interop.peers import CACHE
 
-CRASHES = 100
 SEED = int(os.environ.get("AMQP_SEED", "1"))
+MANY = crashes.Many(100, 100, SEED) if SOAK else crashes.Many(30, 5, SEED)
+FEW = crashes.Many(100, 25, SEED) if SOAK else crashes.Many(15, 2, SEED)
+
+
+@pytest.fixture(scope="module")
+def durable() -> Iterator[BrokerJ]:
+    """A Broker-J with a store."""
+    have("broker_j")
+    with BrokerJ(CACHE / "broker_j", durable=True) as broker:
+        yield broker
+
+
+@pytest.fixture
+def falling(durable: BrokerJ) -> BrokerJ:
+    """With two empty queues."""
+    declare(durable.url, ORDERS, COPY)
+    drain(durable.url, ORDERS)
+    drain(durable.url, COPY)
+    return durable
 
 
 @pytest.fixture
 def url(broker_j: BrokerJ) -> str:
-    """With two empty queues."""
+    """Of one that nobody harms, with two empty queues."""
     declare(broker_j.url, ORDERS, COPY)
     drain(broker_j.url, ORDERS)
     drain(broker_j.url, COPY)
     return broker_j.url
 
 
-def test_the_source_a_hundred_crashes(url: str, tmp_path: Path) -> None:
-    bodies = [b"order %d" % number for number in range(1600)]
-    send(url, bodies)
-    injector = Injector(lambda step: die(), numbers(Random(SEED), 9, CRASHES))
-    query = SourceQuery(source(url, tmp_path), injector)
-    query.run()
-    assert Counter(query.bodies) == Counter(bodies)
-    assert (depth(url), in_doubt(url)) == (0, 0)
-    assert injector.done.total() == CRASHES
-    assert set(STEPS) <= set(injector.done)
+def test_the_source_crash_after_crash(falling: BrokerJ, tmp_path: Path) -> None:
+    crashes.crash_the_source(falling, tmp_path, MANY)
 
 
-def test_the_sink_a_hundred_crashes(url: str, tmp_path: Path) -> None:
-    epochs = [[b"row %d.%d" % (epoch, number) for number in range(6)] for epoch in range(70)]
-    injector = Injector(lambda step: die(), numbers(Random(SEED + 1), 9, CRASHES))
-    query = SinkQuery(sink(url, tmp_path), epochs, injector)
-    query.run()
-    assert Counter(each.body for each in drain(url)) == Counter([row for epoch in epochs for row in epoch])
-    assert in_doubt(url) == 0
-    assert {*publisher.STEPS, *coordinator.STEPS} <= set(injector.done)
+def test_the_sink_crash_after_crash(falling: BrokerJ, tmp_path: Path) -> None:
+    crashes.crash_the_sink(falling, tmp_path, MANY)
 
 
-@pytest.mark.parametrize("step", STEPS_AT_LEAST_ONCE)
-def test_at_least_once(url: str, tmp_path: Path, step: str) -> None:
-    bodies = [b"order %d" % number for number in range(30)]
-    send(url, bodies)
-    query = SourceQuery(source(url, tmp_path, mode="at-least-once"), at_step(step, 2, die))
-    query.run()
-    seen: set[bytes] = set()
-    for row in query.rows:
-        assert row["redelivered"] or row["body"] not in seen
-        seen.add(row["body"])
-    assert seen == set(bodies)
+def test_the_source_at_least_once_crash_after_crash(falling: BrokerJ, tmp_path: Path) -> None:
+    crashes.crash_the_source_at_least_once(falling, tmp_path, FEW, remembers=False)
+
+
+def test_the_sink_at_least_once_crash_after_crash(falling: BrokerJ, tmp_path: Path) -> None:
+    crashes.crash_the_sink_at_least_once(falling, tmp_path, FEW)
 
 
 def test_credit_and_lag(url: str, tmp_path: Path) -> None:

@@ -43,3 +43,10 @@ def test_nothing_but_plain_values() -> None:
         deep = (deep,)
     with pytest.raises(ValueError, match="cannot be"):
         unpack(pack(deep))
+
+
+def test_a_text_that_comes_again_is_packed_as_its_number() -> None:
+    """However long a text is, every time but the first it takes two octets: that it comes again, and which one it is."""
+    first, second = "a" * 300, "b" * 300
+    once = len(pack((first, second, first)))
+    assert len(pack((first, second, first, second, first))) == once + 4

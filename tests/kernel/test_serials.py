@@ -245,3 +245,12 @@ def test_between_is_an_intersection(some: frozenset[int], low: int, high: int) -
 def test_a_span_is_made_of_serial_numbers() -> None:
     with pytest.raises(ValueError, match="is not a serial number"):
         RangeSet.span(0, MODULUS)
+
+
+@given(near, near, near, near)
+def test_updating_one_range_by_another_adds_what_is_new(low: int, high: int, first: int, last: int) -> None:
+    """Whatever lies where: what was in the set stays, what is added comes to it, and nothing else."""
+    low, high, first, last = *sorted((low, high)), *sorted((first, last))
+    ids = MutableRangeSet(RangeSet.span(NEAR_TOP[low], NEAR_TOP[high]))
+    ids.update(RangeSet.span(NEAR_TOP[first], NEAR_TOP[last]))
+    assert {at for at, id in enumerate(NEAR_TOP) if id in ids} == {*range(low, high + 1), *range(first, last + 1)}

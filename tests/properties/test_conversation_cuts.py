@@ -26,6 +26,27 @@ def half(stage: Stage) -> None:
         pass
 
 
+class Line:
+    """The connection of a stage, which goes up and down as it is told."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._up = True
+
+    def step(self, word: str) -> None:
+        """Does what the word says, where it can be done; words of others are passed over."""
+        if word == "connect" and not self._up:
+            self._stage.connect()
+            self._up = True
+        elif word == "run" and self._up:
+            self._stage.run()
+        elif word == "half" and self._up:
+            half(self._stage)
+        elif word == "cut" and self._up:
+            self._stage.cut()
+            self._up = False
+
+
 @given(STEPS, st.sampled_from([0, 600]))
 @settings(max_examples=150, deadline=None)
 def test_a_confirmed_message_is_there_and_a_resumed_session_has_each_once(steps: list[str], timeout: int) -> None:
@@ -35,20 +56,11 @@ def test_a_confirmed_message_is_there_and_a_resumed_session_has_each_once(steps:
     talk = stage.open(timeout=timeout)
     stage.get(talk.say(queue.Declare("q")))
     tickets: list[Ticket[None]] = []
-    up = True
+    line = Line(stage)
     for step in [*steps, "connect", "run"]:
         if step == "publish" and talk.has_room:
             tickets.append(talk.publish("", "q", b"%d" % len(tickets)))
-        elif step == "run" and up:
-            stage.run()
-        elif step == "half" and up:
-            half(stage)
-        elif step == "cut" and up:
-            stage.cut()
-            up = False
-        elif step == "connect" and not up:
-            stage.connect()
-            up = True
+        line.step(step)
     stage.get(talk.sync())
     inbox = talk.subscribe("q", prefetch=1000)
     stage.run()
@@ -71,7 +83,7 @@ def test_a_transaction_is_there_whole_or_not_at_all(steps: list[str], timeout: i
     stage.get(talk.say(queue.Declare("q")))
     outcomes: list[Ticket[None]] = []
     sizes: list[int] = []
-    up, size = True, -1
+    line, size = Line(stage), -1
     for step in [*steps, "connect", "run"]:
         try:
             if step == "publish" and talk.has_room:
@@ -88,16 +100,7 @@ def test_a_transaction_is_there_whole_or_not_at_all(steps: list[str], timeout: i
             elif step == "abandon" and size >= 0:
                 talk.transactions.abandon()
                 size = -1
-            elif step == "run" and up:
-                stage.run()
-            elif step == "half" and up:
-                half(stage)
-            elif step == "cut" and up:
-                stage.cut()
-                up = False
-            elif step == "connect" and not up:
-                stage.connect()
-                up = True
+            line.step(step)
         except TransactionFailed:
             talk.transactions.abandon()
             size = -1

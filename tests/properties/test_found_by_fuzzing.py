@@ -26,3 +26,15 @@ def test_where_a_security_layer_begins_does_not_depend_on_how_octets_are_cut() -
         ("client", bytes.fromhex("0b0100130001000100000000" + "04010100000000" + "0100000100000000000000000000000000")),
     )
     assert breach("observer", said) == ""
+
+
+def test_a_broker_accepts_what_was_published_as_not_acquired() -> None:
+    # The acquire-mode of a publish means nothing; the broker could not accept it, and stopped.
+    transfer = "0b0100150001000100000000" + "040101000700000001"
+    header = (
+        "0702003c0001000100000000"
+        + "0000000e040120020000000000000005017100000"
+        + "01a03010100000000000000030000000a00000001016b9000017916"
+    )
+    said = (("client", bytes.fromhex(transfer + header)),)
+    assert breach("broker", said) == ""

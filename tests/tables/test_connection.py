@@ -150,3 +150,12 @@ def test_legal_means_not_refused(words: list[str], late: bool) -> None:
     for word in words:
         legal = word in dialogue.legal
         assert refused(dialogue, word) != legal
+
+
+# The states are the whole of a dialogue: another one that is made of them stands where it stands, whatever was said.
+@given(st.lists(st.sampled_from(WORDS), max_size=20))
+def test_a_dialogue_made_of_its_states_stands_where_it_stood(words: list[str]) -> None:
+    dialogue = opened()
+    for word in words:
+        refused(dialogue, word)
+        assert ConnectionDialogue(dialogue.states).states == dialogue.states

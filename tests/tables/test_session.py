@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amqp_sansio.kernel.machine import Machine
@@ -103,6 +103,17 @@ def test_who_comes_late_accuses_nobody_whom_an_early_listener_does_not(words: Wo
     for speaker, verb in words:
         if early.step(speaker, verb) is None:
             assert late.step(speaker, verb) is None
+
+
+@example([(C, ATTACH), (S, ATTACH), (S, ATTACHED)])  # who has asked as well does not answer
+@given(st.lists(st.tuples(st.sampled_from([CLIENT, SERVER]), st.sampled_from(ATTACHMENT_VERBS))))
+def test_a_refused_word_moves_neither_machine(words: Words) -> None:
+    """Whatever was said before, a word that its speaker may not say leaves both sides where they were."""
+    dialogue = AttachmentDialogue()
+    for word in words:
+        before = dialogue.state(CLIENT), dialogue.state(SERVER)
+        if dialogue.step(*word) is not None:
+            assert (dialogue.state(CLIENT), dialogue.state(SERVER)) == before
 
 
 def test_verbs_of_the_attachment() -> None:

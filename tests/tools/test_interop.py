@@ -54,6 +54,10 @@ def test_what_is_there_is_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert interop.main(["-q"]) == 1
     assert ran == ["tshark"]
     assert len(capsys.readouterr().err.splitlines()) == 3
+    assert interop.main(["--only", "tshark", "-q", "--as-it-is"]) == 1
+    assert interop.main(["--only", "jms"]) == 75
+    assert ran == ["tshark", "tshark"]
+    assert len(capsys.readouterr().err.splitlines()) == 2
 
 
 def test_an_archive_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,6 +108,8 @@ def test_a_span_stays_within_its_end() -> None:
     for code, octets, end in ((0x85, b"\x03ab", 3), (0x85, b"\x02ab", 2), (0x95, b"\x00", 1), (0x22, b"abcd", 3)):
         with pytest.raises(DecodeError):
             span(code, octets, 0, end)
+    with pytest.raises(DecodeError, match="its length takes 4 octets, 3 are left"):
+        span(0xA0, b"\0\0\0\x01x", 0, 3)
 
 
 def test_a_float_keeps_the_octets_of_a_nan() -> None:

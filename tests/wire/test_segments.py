@@ -319,6 +319,25 @@ def test_frames_out_of_order(octets: bytes, rule: str, code: int, heard: list[st
     assert not other.fatal
 
 
+def test_what_has_come_whole_before_the_end_is_read_whole() -> None:
+    """The end of the stream takes nothing from what was not looked at yet: what is open behind it is incomplete."""
+    reader = SegmentReader(DEFAULT_LIMITS, tolerant=True, carries=carries)
+    reader.receive(b"".join(frame_command(1, TRANSFER, b"", b"x")) + COMMAND_OPEN)
+    reader.finish()
+    assert summary(drain(reader)) == ["0401", "0401!"]
+
+
+def test_only_an_observer_is_given_what_was_broken_off() -> None:
+    """Behind a frame that cannot be cut, who takes part gets the reason alone; an observer also what was under way."""
+    limits = attrs.evolve(DEFAULT_LIMITS, assembly_octets=50)
+    octets = COMMAND_OPEN + frame(0x0E, COMMAND, bytes(60), channel=2) + b"\xff" * 12
+    refused = "limits.assembly_octets"
+    assert summary(read(octets, limits=limits))[:1] == [refused]
+    assert len(read(octets, limits=limits)) == 2
+    found = summary(read(octets, limits=limits, tolerant=True))
+    assert [word for word in found if word.endswith("!")] == ["0000!", "0401!"]
+
+
 def test_what_is_open_at_the_end_is_incomplete() -> None:
     octets = frame(0x0E, CONTROL, HEARTBEAT, channel=3) + BODY_OPEN + COMMAND_OPEN.replace(b"\0\1\0\0\0\0", b"\0\2\0\0\0\0")
     found = read(octets, tolerant=True)
@@ -381,6 +400,15 @@ def test_the_rest_of_a_command_that_was_too_large_begins_nothing() -> None:
     message = frame(0x0E, COMMAND, TRANSFER) + frame(0x0C, COMMAND, bytes(99)) + frame(0x0C, COMMAND) + frame(0x0D, COMMAND)
     for tolerant, expected in ((False, []), (True, ["0401!"])):
         assert summary(read(message + NEXT, limits=limits, tolerant=tolerant)) == [*expected, "limits.assembly_octets", "0301"]
+
+
+def test_behind_a_header_that_was_too_large_an_observer_takes_a_command_for_a_new_one() -> None:
+    """The rest of a header that was refused is more of the header: a command frame begins something, whatever it says."""
+    limits = attrs.evolve(DEFAULT_LIMITS, header_octets=100)
+    message = BETWEEN_COMMAND + frame(0x02, HEADER, bytes(101)) + frame(0x0D, COMMAND, SYNC)
+    for tolerant, expected in ((False, []), (True, ["0401!"])):
+        told = summary(read(message + NEXT, limits=limits, tolerant=tolerant))
+        assert told == [*expected, "limits.header_octets", *["0301"] * (1 + tolerant)]
 
 
 @pytest.mark.parametrize(("octets", "legal"), [(99, True), (100, True), (101, False)])

@@ -76,8 +76,8 @@ def test_what_cannot_be_read_is_left_to_others() -> None:
     assert Headers(DEFAULT_READING, wanted).read(broken) is None
 
 
-def octets(bodies: list[bytes | None], channel: int = 1) -> bytes:
-    header = encode_headers([DeliveryProperties(routing_key="k")])
+def octets(bodies: list[bytes | None], channel: int = 1, more: bytes = b"") -> bytes:
+    header = encode_headers([DeliveryProperties(routing_key="k")]) + more
     return b"".join([b"".join(frame_command(channel, PAYLOAD, header, body)) for body in bodies])
 
 
@@ -106,6 +106,15 @@ def test_a_run_is_what_is_cut_one_by_one(bodies: list[bytes | None], missing: in
     assert many.next() is None  # which sees what is needed
     many.receive(whole[len(data) :])
     assert len(run) + len(cut_run(many, 0)) == len(bodies)
+
+
+@pytest.mark.parametrize("size", [0, 2, 3, 4, 5, 20])
+def test_a_second_struct_is_cut_as_well_when_it_can_be_one(size: int) -> None:
+    """A header of two structs is read at once, down to a second one without any field; less than its codes is none."""
+    more = size.to_bytes(4) + bytes.fromhex("0403") + bytes(size)
+    data = octets([b"x"], more=more[: 4 + size])
+    one, many = reader(data).cut_transfer(), cut_run(reader(data), 0)
+    assert (one is not None, len(many)) == ((True, 1) if size >= 4 else (False, 0))
 
 
 @pytest.mark.parametrize("left", [0, 1, 2])

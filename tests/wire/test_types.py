@@ -26,6 +26,7 @@ from amqp_sansio.wire.types import (
     decode_map,
     decode_struct32,
     decode_value,
+    encode_array,
     encode_as,
     encode_list,
     encode_map,
@@ -525,3 +526,13 @@ def test_structs_too_short(octets: str) -> None:
         data = bytes.fromhex(octets + more)
         with pytest.raises(DecodeError):
             decode_struct32(data, 0, len(data))
+
+
+@pytest.mark.parametrize(("code", "good"), [(-1, False), (0, True), (255, True), (256, False)])
+def test_the_code_of_elements_is_an_octet(code: int, good: bool) -> None:
+    """Every octet may be the code of an empty array, and nothing else may."""
+    if good:
+        assert encode_array(Array(code)) == bytes([0, 0, 0, 5, code, 0, 0, 0, 0])
+    else:
+        with pytest.raises(EncodeError, match="an element code is an octet"):
+            encode_array(Array(code))

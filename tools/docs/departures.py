@@ -26,6 +26,19 @@ def departures_page() -> str:
         for way in each["ways"]:
             cells = (f"`{each['rule']}`", each["broken"], each["kept"], way["answer"].replace("|", "\\|"))
             lines.append("| " + " | ".join(map(str, cells)) + " |")
+    lines += [
+        "",
+        f"It was started {told['starts']} times: what ends it is below, under `server: it goes on`.",
+        "",
+        "| part | moves gone through | left, and why |",
+        "|---|---|---|",
+    ]
+    for part in told["coverage"]:
+        left: dict[str, int] = {}
+        for missed in part["missing"]:
+            left[missed["why"]] = left.get(missed["why"], 0) + missed["moves"]
+        why = "; ".join([f"{count}: {text}" for text, count in left.items()])
+        lines.append(f"| {part['part']} | {part['covered']} of {part['moves']} | {why} |")
     for each in told["broken"]:
         way = each["ways"][0]
         lines += ["", f"## {each['rule']}", "", "```text", *way["conversation"], "```"]

@@ -214,8 +214,8 @@ SECTIONS: Final[tuple[Section, ...]] = (
 
 ALONE: Final = {
     "execution": "any command in any order; an exception is the last one. The engine's streams of commands follow it; "
-    "only of a command behind it the observer accuses nobody: the session ends with the detach, and what comes before that "
-    "breaks no rule that has a name.",
+    "only of a command behind it the observer accuses nobody: the specification says of an exception that it informs a peer, "
+    "and nowhere that nothing may follow; what ends the session is the detach, and what is said before it breaks no rule.",
     "exchange": "any command of the client in any order.",
     "queue": "any command of the client in any order.",
     "message: subscription": "credit is arithmetic (`engine.credit`), and the grammar says only whether there may be any: it "

@@ -61,6 +61,7 @@ class Broker:
         """Whether a snapshot was taken without any connection, and nobody has connected since."""
         self.remembered: Final[dict[Key, None]] = {}
         """The sessions that are in the last snapshot, as long as nothing happens to them."""
+        self._opened = 0  # the entry by which messages of a clean snapshot may have been delivered
         self._leaving: Final[dict[Key, int]] = {}  # what `touched` wrote and is not known to be journalled
         self.throttle: Final = Throttle(config.limits.throttle_messages)
         self._peers: Final[dict[Peer, None]] = {}
@@ -92,8 +93,13 @@ class Broker:
         self._untold[peer] = None
         if self.clean:
             self.clean = False
-            self.journals.write(Opened(""))
+            number = self._opened = self.journals.write(Opened(""))
+            self.journals.after(number, lambda: self._open_to_all(number))
         return peer
+
+    def _open_to_all(self, number: int) -> None:
+        if self._opened == number:
+            self._opened = 0
 
     @property
     def peers(self) -> tuple[Peer, ...]:
@@ -185,8 +191,6 @@ class Broker:
         if not peer.in_turn:
             peer.in_turn = True
             self._turns.append(peer)
-        if peer.eof:
-            self._blocked.pop(peer, None)
 
     def taken(self, peer: Peer) -> None:
         """The octets of the connection were taken: who waited for room goes on."""
@@ -361,15 +365,15 @@ class Broker:
         return broker
 
     def touched(self, key: Key) -> int:
-        """A session lives on or ends: it is not to be restored from an earlier snapshot any more.
+        """A session begins, lives on or ends: what an earlier snapshot has of it is not to be restored any more.
 
-        The number of the journal entry that says so; 0 when none had to.
+        The number of the journal entry that must be stored before anything is said in it; 0 when none must.
         """
         if key in self.remembered:
             del self.remembered[key]
             number = self._leaving[key] = self.journals.write(SessionLeft(*key))
             self.journals.after(number, lambda: self._left(key, number))
-        return self._leaving.get(key, 0)
+        return max(self._leaving.get(key, 0), self._opened)
 
     def _left(self, key: Key, number: int) -> None:
         if self._leaving.get(key) == number:

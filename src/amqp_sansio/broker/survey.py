@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.ledger import HostLedger
+from amqp_sansio.broker.model.entry import AVAILABLE
 from amqp_sansio.broker.operations import (
     Bound,
     BranchDecided,
@@ -56,6 +57,8 @@ def survey(host: VirtualHost, coordinator: Coordinator, needed: Needed | None = 
             )  # fmt: skip
     queues = [queue for queue in host.queues.values() if queue.durable or queue in needed.queues]
     stored: dict[int, Message] = {message.number: message for message in needed.messages}
+    branches = coordinator.doubtful
+    accepted = {entry: None for branch in branches for entry in branch.work.accepted}
     standing: list[Enqueued] = []
     for queue in queues:
         ledger.apply(declared(host.name, queue))
@@ -63,10 +66,13 @@ def survey(host: VirtualHost, coordinator: Coordinator, needed: Needed | None = 
             if binding.exchange.durable:
                 ledger.apply(Bound(host.name, binding.exchange.name, queue.name, binding.key, binding.arguments))
         for entry in sorted(queue.all(), key=lambda entry: entry.position):
-            if entry.message.persistent or not queue.durable or entry in needed.entries:
+            lasts = entry.message.persistent and queue.durable
+            # What does not last and was accepted in a branch in doubt is nobody's any more: the branch forgets it.
+            if lasts or entry in needed.entries or (not queue.durable and entry not in accepted):
                 stored[entry.message.number] = entry.message
-                standing.append(Enqueued(host.name, queue.name, entry.message.number, entry.redelivered))
-    branches = coordinator.doubtful
+                # Who has it and is not in the snapshot will not have it again: somebody else will, marked.
+                lost = entry.state != AVAILABLE and entry not in needed.entries
+                standing.append(Enqueued(host.name, queue.name, entry.message.number, entry.redelivered or lost))
     for branch in branches:
         stored.update({message.number: message for message in branch.stored})
     for _, message in sorted(stored.items()):

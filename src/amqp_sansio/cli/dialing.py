@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 import sys
 from collections.abc import Callable, Sequence
@@ -17,18 +18,21 @@ from amqp_sansio.spec.queue import Declare, Query, QueueQueryResult
 URL: Final = "amqp://127.0.0.1"
 VARIABLE: Final = "AMQP_URL"
 """The environment variable whose URL counts where none is given: its password is on no command line."""
-_SCHEMES: Final = ("amqp://", "amqps://")
+_SCHEME: Final = re.compile("[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 class NothingDone(AmqpError):
     """What was wanted was not done, in one sentence."""
 
 
-def split_url(words: Sequence[str]) -> tuple[str, list[str]]:
-    """The URL, if the first word is one, else the default; and the other words."""
-    if words and words[0].startswith(_SCHEMES):
-        return words[0], list(words[1:])
-    return os.environ.get(VARIABLE) or URL, list(words)
+def split_url(words: Sequence[str], behind: Sequence[str] = ()) -> tuple[str, list[str]]:
+    """The URL, if the first word is one, else the default; and the other words, with those behind `--`, which are none.
+
+    One with another scheme counts, too, and is refused later: a slip of the pen in it must not make a message of a password.
+    """
+    if words and _SCHEME.match(words[0]):
+        return words[0], [*words[1:], *behind]
+    return os.environ.get(VARIABLE) or URL, [*words, *behind]
 
 
 def dial(url: str, authorities: str | None) -> Connection:

@@ -20,6 +20,8 @@ class Sending:
     """What the command line says."""
 
     words: Sequence[str] = ()
+    behind: Sequence[str] = ()
+    """Words behind `--`: none of them is a URL."""
     exchange: str = ""
     key: str | None = None
     queue: str | None = None
@@ -40,7 +42,7 @@ def send(wishes: Sending) -> int:
 
 
 def _send(wishes: Sending) -> int:
-    url, bodies = split_url(wishes.words)
+    url, bodies = split_url(wishes.words, wishes.behind)
     key = wishes.key if wishes.queue is None else wishes.queue
     headers: dict[str, Value] | None = dict(wishes.headers) or None
     sent = 0

@@ -93,7 +93,7 @@ def intermixed(arguments: Sequence[str]) -> argparse.Namespace | None:
         at = options.index("--")
         options, words = options[:at], options[at + 1 :]
     given = alone.parse_intermixed_args(options)
-    given.words = [*given.words, *words]
+    given.behind = words
     given.verb, given.version = verb, False
     return given
 
@@ -240,8 +240,8 @@ def run(given: argparse.Namespace) -> int:
 
         return send(
             Sending(
-                words=given.words, exchange=given.exchange, key=given.key, queue=given.queue, create=given.create,
-                lines=given.lines, persistent=not given.transient, priority=given.priority, ttl=given.ttl,
+                words=given.words, behind=given.behind, exchange=given.exchange, key=given.key, queue=given.queue,
+                create=given.create, lines=given.lines, persistent=not given.transient, priority=given.priority, ttl=given.ttl,
                 content_type=given.content_type, headers=given.headers, authorities=given.ca, as_json=given.json,
             )
         )  # fmt: skip
@@ -260,7 +260,7 @@ def run(given: argparse.Namespace) -> int:
     from amqp_sansio.cli.dialing import split_url
     from amqp_sansio.cli.receive import Receiving, receive
 
-    url, queues = split_url(given.words)
+    url, queues = split_url(given.words, given.behind)
     if len(queues) != 1:
         given.complain("one queue to receive from")
     return receive(

@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 class Acceptance:
     """The ids of one session's messages that were accepted since it last said so; one command says all of them."""
 
-    __slots__ = ("_ids",)
+    __slots__ = ("ids",)
 
     def __init__(self) -> None:
-        self._ids: Final[dict[int, None]] = {}
+        self.ids: Final[dict[int, None]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._ids)
+        return bool(self.ids)
 
     def note(self, session: Session, id: int) -> bool:
         """Notes that a message is accepted; False for one that cannot be, or not like that: ask the session why."""
-        if not (session.state == "attached" or session.resumable) or id in self._ids:
+        if not (session.state == "attached" or session.resumable) or id in self.ids:
             return False
         delivery = session.transfers.deliveries.get(id)
         if delivery is None or delivery.state != ACQUIRED or TRANSFER[delivery.accept_mode] is not EXPLICIT:
             return False
-        self._ids[id] = None
+        self.ids[id] = None
         return True
 
     def say(self, session: Session) -> None:
         """Says them, unless the session is not attached now: they stay for when it is resumed."""
-        if self._ids and session.state == "attached":
+        if self.ids and session.state == "attached":
             with suppress(AmqpError):  # the connection closes: these messages come again
-                session.accept(RangeSet.of(*self._ids))
-                self._ids.clear()
+                session.accept(RangeSet.of(*self.ids))
+                self.ids.clear()
 
     def clear(self) -> None:
         """The session is over: who held its messages does so no more."""
-        self._ids.clear()
+        self.ids.clear()

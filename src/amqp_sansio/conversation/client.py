@@ -30,6 +30,9 @@ from amqp_sansio.events import (
     TransferReceived,
 )
 
+GRAIN: Final = 0.05
+"""Seconds by which an adapter may be late to tell when octets came or went: intervals of heartbeats are whole seconds."""
+
 
 class Client:
     """What one user wants of a broker: sessions, for as long as the policy lets it come back.
@@ -66,11 +69,14 @@ class Client:
         """What the last open connection told about other hosts."""
         self.connections = 0
         """How many were open so far."""
+        self._greeted = False
         self.said = b""
         """How the other side began on the present connection, as long as it is not open."""
         self._machine: ClientConnection | None = None
         self._owing: Final[dict[Talk, None]] = {}
         self._numbers = 0
+        self._looked: float | None = None  # when `look` let the machine tick, and what it said then
+        self._due: float | None = None
 
     # --- what an adapter calls ---------------------------------------------------------------------------------------------
 
@@ -79,6 +85,8 @@ class Client:
         self._machine = machine = ClientConnection(self.config)
         self.closed = None
         self.redirected = None
+        self._looked = self._due = None
+        self._greeted = False
         self.said = b""
         return machine
 
@@ -92,21 +100,31 @@ class Client:
     def receive_data(self, data: bytes) -> None:
         """Octets came: everything that follows from them happens."""
         machine = self.machine
-        if len(self.said) < KEPT and not machine.is_open:
+        if not self._greeted and len(self.said) < KEPT:
             self.said += data[: KEPT - len(self.said)]
         machine.receive_data(data)
-        self._hear()
+        self._hear(machine)
 
     def receive_eof(self) -> None:
         """No more octets will come on this connection."""
         self.machine.receive_eof()
-        self._hear()
+        self._hear(self.machine)
 
     def tick(self, now: float) -> float | None:
         """Time passes (monotonic seconds); the moment at which to call again."""
         self.flush()
         due = self.machine.tick(now)
-        self._hear()
+        self._hear(self.machine)
+        return due
+
+    def look(self, now: float) -> float | None:
+        """Like `tick`, for whoever calls with every word: as long as the connection is open, time passes in grains."""
+        due = self._due
+        if self._looked is not None and now - self._looked < GRAIN and (due is None or now < due) and self.machine.is_open:
+            self.flush()
+            return due
+        self._due = due = self.tick(now)
+        self._looked = now if self.machine.is_open else None
         return due
 
     def flush(self) -> None:
@@ -165,7 +183,7 @@ class Client:
             self.give_up(ConnectionLost("it was closed here"))
         elif machine.closed_cause is None:
             machine.close()
-            self._hear()
+            self._hear(machine)
             self.wake()
         return self.ended
 
@@ -174,10 +192,13 @@ class Client:
     def _woken(self) -> None:
         self.wake()
 
-    def _hear(self) -> None:
-        machine = self.machine
+    def _hear(self, machine: ClientConnection) -> None:
         while (event := machine.next_event()) is not None:
-            if type(event) is TransferReceived or type(event) is CommandsCompleted:  # nearly all there is
+            if type(event) is CommandsCompleted:  # these two are nearly all there is
+                talk = self.talks.get(event.session)
+                if talk is not None:
+                    talk.completed(event.ids)
+            elif type(event) is TransferReceived:
                 talk = self.talks.get(event.session)
                 if talk is not None:
                     talk.hear(event)
@@ -187,6 +208,7 @@ class Client:
     def _heard(self, machine: ClientConnection, event: Event) -> None:
         match event:
             case ConnectionOpened():
+                self._greeted = True
                 self.connections += 1
                 self.known_hosts = event.known_hosts
                 self._attach_all()

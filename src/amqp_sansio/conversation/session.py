@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import Any, Final, Self
 
 from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.inbox import Inbox
+from amqp_sansio.conversation.line import Line
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
@@ -19,16 +20,6 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 
-Value = TypeVar("Value")
-
-
-class Wait(Protocol):
-    """How an adapter waits for a ticket: its value, or its error is raised."""
-
-    async def __call__(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
-        """The value, once there is one; TimeoutError when there is none within `timeout` seconds."""
-        raise NotImplementedError
-
 
 class Session:
     """A session, to be used as `async with connection.session() as session`.
@@ -36,10 +27,9 @@ class Session:
     While the connection is being made again, what is said here waits for that; never longer than the retry policy lets it.
     """
 
-    def __init__(self, talk: Talk, wait: Wait, writable: Callable[[], Awaitable[None]], close_timeout: float) -> None:
+    def __init__(self, talk: Talk, line: Line, close_timeout: float) -> None:
         self.talk: Final = talk
-        self._wait: Final = wait
-        self._writable: Final = writable
+        self._line: Final = line
         self._close_timeout: Final = close_timeout
 
     async def __aenter__(self) -> Self:
@@ -67,7 +57,7 @@ class Session:
 
     async def _end(self, quiet: bool) -> None:
         try:
-            await self._wait(self.talk.detach(), self._close_timeout)
+            await self._line.wait(self.talk.detach(), self._close_timeout)
         except TimeoutError:
             self.talk.over(SessionLost(self.talk.name, f"no answer to detach within {self._close_timeout} seconds"))
             if not quiet:
@@ -79,23 +69,23 @@ class Session:
     async def _attached(self) -> None:
         """Until something may be said; raises why nothing ever will."""
         while not self.talk.attached.done:
-            await self._wait(self.talk.attached)
+            await self._line.wait(self.talk.attached)
         self.talk.attached.result()
 
     async def say(self, command: Command) -> None:
         """Says a command and waits until the other side has executed it."""
         await self._attached()
-        await self._wait(self.talk.say(command))
+        await self._line.asked(lambda: self.talk.say(command))
 
     async def ask(self, command: Command) -> Struct | None:
         """Says a command and waits for its result."""
         await self._attached()
-        return await self._wait(self.talk.ask(command))
+        return await self._line.asked(lambda: self.talk.ask(command))
 
     async def sync(self) -> None:
         """Waits until everything said so far is executed."""
         await self._attached()
-        await self._wait(self.talk.sync())
+        await self._line.asked(self.talk.sync)
 
     async def send(
         self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any
@@ -104,22 +94,30 @@ class Session:
 
         `properties` are those of `Talk.publish`.  Cancelled, it has published nothing.
         """
-        await self._writable()
-        while not self.talk.has_room:
-            await self._wait(self.talk.room)
-            await self._writable()
+        if not (self._line.free() and self.talk.has_room):
+            await self._room()
         return self.talk.publish(exchange, routing_key, body, **properties)
+
+    async def _room(self) -> None:
+        """Until a message may be published."""
+        await self._line.writable()
+        while not self.talk.has_room:
+            await self._line.wait(self.talk.room)
+            await self._line.writable()
 
     async def publish(self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any) -> None:
         """Publishes a message and waits until the broker has it for certain."""
+        talk, line = self.talk, self._line
         properties["sync"] = True
-        await self._wait(await self.send(exchange, routing_key, body, **properties))
+        if not (line.free() and talk.has_room):
+            await self._room()
+        await line.asked(lambda: talk.publish(exchange, routing_key, body, **properties))
 
     async def confirmed(self, ticket: Ticket[None]) -> None:
         """Waits for what `send` gave."""
         if not ticket.done:
             self.talk.prompt()
-        await self._wait(ticket)
+        await self._line.wait(ticket)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -138,7 +136,7 @@ class Session:
         except BaseException:
             transactions.abandon()
             raise
-        await self._wait(transactions.finish())
+        await self._line.wait(transactions.finish())
 
     @asynccontextmanager
     async def branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> AsyncIterator[None]:
@@ -150,34 +148,34 @@ class Session:
         transactions = self.talk.transactions
         started = transactions.begin_branch(xid, join=join, resume=resume)
         try:
-            await self._wait(started)
+            await self._line.wait(started)
             yield
             transactions.check()
             await self._attached()
         except BaseException:
             transactions.abandon_branch(xid, started)
             raise
-        await self._wait(transactions.finish_branch(xid))
+        await self._line.wait(transactions.finish_branch(xid))
 
     async def prepare(self, xid: Xid) -> XaStatus:
         """The first phase: XA_OK, or XA_RDONLY where nothing is to be decided.  BranchFailed for any other answer."""
         await self._attached()
-        return await self._wait(self.talk.transactions.prepare(xid))
+        return await self._line.wait(self.talk.transactions.prepare(xid))
 
     async def commit(self, xid: Xid, *, one_phase: bool = False) -> None:
         """The second phase: the work of the branch is final; `one_phase` without a first."""
         await self._attached()
-        await self._wait(self.talk.transactions.commit_branch(xid, one_phase=one_phase))
+        await self._line.wait(self.talk.transactions.commit_branch(xid, one_phase=one_phase))
 
     async def rollback(self, xid: Xid) -> None:
         """The work of the branch is undone."""
         await self._attached()
-        await self._wait(self.talk.transactions.rollback_branch(xid))
+        await self._line.wait(self.talk.transactions.rollback_branch(xid))
 
     async def recover(self) -> tuple[Xid, ...]:
         """The branches in doubt at this broker."""
         await self._attached()
-        return await self._wait(self.talk.transactions.recover())
+        return await self._line.wait(self.talk.transactions.recover())
 
     async def carry_out(self, ask: Ask, whole: TwoPhase) -> None:
         """Asks what a two-phase commit wants of this participant, and tells it the answer, or that there will be none."""
@@ -186,27 +184,27 @@ class Session:
         except AmqpError:
             whole.lost(ask.participant)
             raise
-        await self._wait(self.talk.transactions.carry_out(ask, whole))
+        await self._line.wait(self.talk.transactions.carry_out(ask, whole))
 
     async def forget(self, xid: Xid) -> None:
         """The broker may forget a branch that it decided by itself."""
         await self._attached()
-        await self._wait(self.talk.transactions.forget(xid))
+        await self._line.wait(self.talk.transactions.forget(xid))
 
     def subscribe(
         self, queue: str, *, prefetch: int = 100, octets: int = INFINITE, accept: bool = True, browse: bool = False
     ) -> Subscription:
         """Subscribes to a queue; see `Talk.subscribe`."""
         inbox = self.talk.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
-        return Subscription(inbox, self._wait, self._close_timeout)
+        return Subscription(inbox, self._line, self._close_timeout)
 
 
 class Subscription:
     """Messages as they come: `async for message in subscription`; as `async with` it is cancelled at the end."""
 
-    def __init__(self, inbox: Inbox, wait: Wait, close_timeout: float) -> None:
+    def __init__(self, inbox: Inbox, line: Line, close_timeout: float) -> None:
         self.inbox: Final = inbox
-        self._wait: Final = wait
+        self._line: Final = line
         self._close_timeout: Final = close_timeout
 
     async def __aenter__(self) -> Self:
@@ -218,7 +216,7 @@ class Subscription:
         if self.inbox.closed:
             return
         try:
-            await self._wait(self.inbox.cancel(), self._close_timeout)
+            await self._line.wait(self.inbox.cancel(), self._close_timeout)
         except (AmqpError, TimeoutError):
             if error is None:  # else that one is told
                 raise
@@ -237,9 +235,9 @@ class Subscription:
         while (message := self.inbox.take()) is None:
             if self.inbox.closed:
                 return None
-            await self._wait(self.inbox.more)
+            await self._line.wait(self.inbox.more)
         return message
 
     async def cancel(self) -> None:
         """Ends the subscription; messages that came and were not received go back to the queue."""
-        await self._wait(self.inbox.cancel())
+        await self._line.wait(self.inbox.cancel())

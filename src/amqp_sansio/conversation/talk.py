@@ -6,13 +6,13 @@ other side keeps it, and made again where it does not.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from amqp_sansio.conversation.acceptance import Acceptance
+from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers
 from amqp_sansio.conversation.errors import MessageReturned, SessionLost, failure_of
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.message import Message
@@ -32,16 +32,11 @@ from amqp_sansio.events import (
     SessionDetached,
     TransferReceived,
 )
-from amqp_sansio.kernel.serials import EMPTY, RangeSet, pick
+from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import message
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.message import ReplyTo
 from amqp_sansio.spec.values import Value
-
-IN_FLIGHT: Final = 1000
-"""Messages published and not confirmed, beyond which a publisher waits."""
-IN_FLIGHT_OCTETS: Final = 16 * 1024 * 1024
-"""Octets in their bodies, likewise; one message may be larger than that."""
 
 ENDED_HERE: Final = "it was ended here"
 
@@ -82,17 +77,13 @@ class Talk:
         self._session: Session | None = None
         self._owing: Final = {} if owing is None else owing  # who has accepted something and not said so yet
         self._acceptance: Final = Acceptance()
-        self._tickets: Final[dict[int, tuple[Ticket[None], str]]] = {}
-        self._results: Final[dict[int, tuple[Ticket[Struct | None], str]]] = {}
-        self._publishes: Final[dict[int, int]] = {}  # octets by id, of what is in flight
-        self._octets = 0
+        self._answers: Final = Answers()
         self._room: Ticket[None] | None = None
         self._unprompted = False  # there is a publish behind the last thing that asked for completion
         self.failure: Exception | None = None
         """Why it is over, or about to be."""
         self._numbers = 0
         self._later: Final[list[Callable[[], object]]] = []  # what is said once the session is resumed
-        self._unconfirmed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
         self.transactions: Final = Transactions(self)
 
     @property
@@ -101,7 +92,7 @@ class Talk:
 
         LocalProtocolError before the first one was attached to a connection.
         """
-        if self._acceptance:
+        if self._acceptance.ids:
             self.flush()
         if self._session is None:
             raise LocalProtocolError("a word on a session", "not attached yet", ("after `attached`",))
@@ -129,19 +120,16 @@ class Talk:
     @property
     def in_flight(self) -> int:
         """Messages published and not confirmed."""
-        return len(self._publishes)
+        return self._answers.messages
 
     @property
     def speakable(self) -> bool:
         """Whether something may be said now."""
-        return self._session is not None and self._session.state == "attached"
+        return self._session is not None and self._session.speaks
 
     def unheard(self) -> None:
         """Raises the first error of a message that was published and of which nobody asked what became of it."""
-        while self._unconfirmed:
-            ticket = self._unconfirmed.popleft()
-            if not ticket.heard:
-                ticket.result()
+        self._answers.unheard()
 
     # --- saying things -----------------------------------------------------------------------------------------------------
 
@@ -156,17 +144,14 @@ class Talk:
         """Says a command that has a result; settled with it."""
         self.transactions.check()
         id = self.session.send(command, sync=True)
-        ticket: Ticket[Struct | None] = Ticket()
-        self._results[id] = (ticket, command.VERB)
+        ticket = self._answers.result(id, command.VERB)
         self.wake()
         return ticket
 
     def track(self, id: int, verb: str) -> Ticket[None]:
         """The ticket for a command that was said with its sync bit: settled when it is complete."""
-        ticket: Ticket[None] = Ticket()
-        self._tickets[id] = (ticket, verb)
         self._unprompted = False
-        return ticket
+        return self._answers.completion(id, verb)
 
     def sync(self) -> Ticket[None]:
         """A barrier: settled when everything said so far is executed."""
@@ -178,10 +163,10 @@ class Talk:
     def has_room(self) -> bool:
         """Whether a message may be published without going beyond what may be in flight, nor beyond the other side's credit."""
         session = self._session
-        if session is None or not self.speakable:
+        if session is None or not session.speaks or (session.producer is not None and not session.producer.available):
             return False
-        throttled = session.producer is not None and not session.producer.available
-        return not throttled and len(self._publishes) < self.most_in_flight and self._octets < self.most_in_flight_octets
+        answers = self._answers
+        return answers.messages < self.most_in_flight and answers.octets < self.most_in_flight_octets
 
     @property
     def room(self) -> Ticket[None]:
@@ -221,22 +206,20 @@ class Talk:
         `mandatory`: fails with MessageReturned when no queue takes it; else such a message is dropped, or goes to an alternate
         exchange.  Wait for `room` first: without it LimitError, or NoCredit when the other side throttles us.
         """
-        if len(self._publishes) >= self.most_in_flight:
-            raise LimitError("most_in_flight", self.most_in_flight, len(self._publishes) + 1)
-        if self._octets >= self.most_in_flight_octets:
-            raise LimitError("most_in_flight_octets", self.most_in_flight_octets, self._octets + len(body))
+        answers = self._answers
+        if answers.messages >= self.most_in_flight:
+            raise LimitError("most_in_flight", self.most_in_flight, answers.messages + 1)
+        if answers.octets >= self.most_in_flight_octets:
+            raise LimitError("most_in_flight_octets", self.most_in_flight_octets, answers.octets + len(body))
         self.transactions.check()
-        prompt = sync or len(self._publishes) % self._often == self._often - 1
+        prompt = sync or answers.messages % self._often == self._often - 1
         id = self.session.publish(
             exchange, body=body, accept_mode=0 if mandatory or immediate else 1, sync=prompt, immediate=immediate,
             redelivered=redelivered, routing_key=routing_key, delivery_mode=2 if persistent else None, priority=priority,
             ttl=ttl, message_id=message_id, correlation_id=correlation_id, reply_to=reply_to, content_type=content_type,
             content_encoding=content_encoding, user_id=user_id, app_id=app_id, application_headers=headers,
         )  # fmt: skip
-        ticket: Ticket[None] = Ticket()
-        self._tickets[id] = (ticket, "message.transfer")
-        self._publishes[id] = len(body)
-        self._octets += len(body)
+        ticket = answers.message(id, len(body))
         self._unprompted = not prompt
         self.wake()
         return ticket
@@ -247,9 +230,13 @@ class Talk:
         return max(1, self.most_in_flight // 4)
 
     def prompt(self) -> None:
-        """Somebody waits: asks for what is complete, unless that was asked for since the last message."""
+        """Somebody waits: asks for the completion of everything said so far, unless that was asked for since the last message.
+
+        By a barrier: session.flush asks for what is complete by now, and a broker whose store takes its time (Broker-J) then
+        says no more of the rest.
+        """
         if self._unprompted and self.speakable:
-            self.session.flush()
+            self.session.sync()
             self._unprompted = False
             self.wake()
 
@@ -308,18 +295,14 @@ class Talk:
                     if subscription is None or subscription.cancelled:
                         self.session.release(event.id)  # it was on its way when its subscription was cancelled
             case CommandsCompleted(ids=ids):
-                self._completed(ids)
+                self.completed(ids)
             case ResultReceived(id=id, value=value):
-                result = self._results.pop(id, None)
-                if result is not None:
-                    result[0].settle(value)
+                self._answers.resulted(id, value)
             case CommandReceived(command=message.Reject() as reject):
-                self._returned(reject)
+                error = MessageReturned(reject.code or 0, reject.text or "")
+                self._answers.returned(reject.transfers or EMPTY, error)
             case ExceptionReceived(id=id):
-                known = self._tickets.get(id) if id is not None else None
-                asked = self._results.get(id) if id is not None else None
-                verb = known[1] if known is not None else asked[1] if asked is not None else self.transactions.verb(id or 0)
-                self.failure = failure_of(self.name, event, verb)
+                self.failure = failure_of(self.name, event, self._answers.verb(id) or self.transactions.verb(id or 0))
             case ProducerCreditChanged():
                 self._check_room()
             case SessionAttached():
@@ -337,25 +320,11 @@ class Talk:
             case _:
                 self.transactions.hear(event)
 
-    def _completed(self, ids: RangeSet) -> None:
-        for id in pick(ids, self._tickets):
-            ticket, _ = self._tickets.pop(id)
-            self._landed(id)
-            ticket.settle(None)
-        for id in pick(ids, self._results):  # complete without a result: the other side has none to give
-            self._results.pop(id)[0].settle(None)
-        self._check_room()
-
-    def _landed(self, id: int) -> None:
-        octets = self._publishes.pop(id, None)
-        if octets is not None:
-            self._octets -= octets
-
-    def _returned(self, reject: message.Reject) -> None:
-        error = MessageReturned(reject.code or 0, reject.text or "")
-        for id in pick(reject.transfers or EMPTY, self._tickets):
-            self._tickets[id][0].fail(error)  # the ticket stays: its completion frees the room
-            self._unconfirmed.append(self._tickets[id][0])
+    def completed(self, ids: RangeSet) -> None:
+        """The other side has executed these commands."""
+        self._answers.completed(ids)
+        if self._room is not None:
+            self._check_room()
 
     def detached(self, event: SessionDetached, comes_back: bool) -> None:
         """The session is not attached any more; `comes_back`: it was the connection that was lost, and there will be another.
@@ -387,17 +356,9 @@ class Talk:
     def in_doubt(self, ids: RangeSet) -> None:
         """The session is gone: who waits for an answer hears so."""
         error = self.failure or SessionLost(self.name, "the session ended", ids)
-        self._unconfirmed.extend([self._tickets[id][0] for id in self._publishes if id in self._tickets])
         self.transactions.lost()
         self._acceptance.clear()
-        waiting: list[Ticket[Any]] = [each for each, _ in self._tickets.values()]  # Any: of whatever value
-        waiting += [each for each, _ in self._results.values()]
-        self._tickets.clear()
-        self._results.clear()
-        self._publishes.clear()
-        self._octets = 0
-        for ticket in waiting:
-            ticket.fail(error)
+        self._answers.lost(error)
 
     def over(self, error: Exception | None) -> None:
         """It is over for good."""
@@ -446,4 +407,4 @@ class Talk:
             self._room.settle(None)
 
     def __repr__(self) -> str:
-        return f"<Talk {self.name!r}, {len(self._publishes)} in flight>"
+        return f"<Talk {self.name!r}, {self.in_flight} in flight>"

@@ -13,20 +13,24 @@ from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.carrier import Role, name_of
 from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.channels import Channels
+from amqp_sansio.engine.controls import completed
 from amqp_sansio.engine.hearing import hear_transfer
 from amqp_sansio.engine.lifecycle import Lifecycle
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import AmqpError, DecodeError, EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.machine import Refusal
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.spec.message import Transfer
-from amqp_sansio.spec.session import Attach
+from amqp_sansio.spec.session import Attach, Completed
 from amqp_sansio.tables import connection as words
+from amqp_sansio.wire.answers import find_answer, skip_answer
+from amqp_sansio.wire.octets import u32
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
 
@@ -57,6 +61,10 @@ class Connection(Lifecycle):
         self._channels: Final = Channels(self)
         self._unanswered = False  # the application was asked something: if it does not answer, the policy does
         self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
+        one = RangeSet.span(0, 0)
+        self._answers: Final = {  # how session.completed begins, and its timely-reply
+            u32(self.layout.encode_control(Completed(one, timely)), 0)[0]: timely for timely in (False, True)
+        }
 
     # --- octets in, events out --------------------------------------------------------------------------------------------
 
@@ -217,6 +225,8 @@ class Connection(Lifecycle):
         if reader is None:
             return self._step_header()
         self._layer_from = None
+        if self.closed_cause is None and (found := find_answer(reader)) is not None and self._hear_answer(reader, *found):
+            return True
         thing = reader.next()
         if thing is None:
             return self._eof and self._octets_ended()
@@ -234,6 +244,18 @@ class Connection(Lifecycle):
             self._hear_control(thing)
         elif self._may_carry_session(thing):
             self._hear_session_control(thing)
+        return True
+
+    def _hear_answer(self, reader: SegmentReader, number: int, head: int, low: int, high: int) -> bool:
+        """session.completed with one range, which tells that a message is safe: False for anything that is not as plain."""
+        timely = self._answers.get(head)
+        channel = self._channels.used.get(number)
+        session = None if channel is None else channel.session
+        if timely is None or session is None or not session.hears:
+            return False
+        offset = reader.offset
+        skip_answer(reader)
+        completed(session, RangeSet.span(low, high), timely, offset)
         return True
 
     def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool) -> None:

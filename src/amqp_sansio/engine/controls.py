@@ -183,19 +183,26 @@ def _confirmed(session: Session, control: Control, offset: int) -> None:
 
 def _completed(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.Completed)
-    ids = control.commands or EMPTY
-    beyond = session.outbound.beyond(ids)
-    if _beyond(session, control.VERB, ids, beyond, offset):
+    completed(session, control.commands or EMPTY, control.timely_reply, offset)
+
+
+def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> None:
+    """session.completed: the other side has executed these."""
+    outbound = session.outbound
+    beyond = outbound.beyond(ids)
+    if beyond and _beyond(session, controls.Completed.VERB, ids, beyond, offset):
         return
-    news = session.outbound.completed(ids, control.timely_reply, beyond)
-    _check_ranges(session, control.VERB, offset)
-    if session.channel is None:
-        return
-    if control.timely_reply:
+    news = outbound.completed(ids, timely, beyond)
+    if outbound.known.range_count > session.limits.ranges:
+        _check_ranges(session, controls.Completed.VERB, offset)
+        if session.channel is None:
+            return
+    if timely:
         session.touch()
     if not news:
         return
-    session.replenished.clear()
+    if session.replenished:
+        session.replenished.clear()
     if session.windows:
         for id in pick(news, session.windows):
             subscriber, octets = session.windows.pop(id)
@@ -209,7 +216,8 @@ def _completed(session: Session, control: Control, offset: int) -> None:
             subscription = session.cancels.pop(id)
             if session.subscriptions.get(subscription.destination) is subscription:
                 del session.subscriptions[subscription.destination]
-    content_completed(session, news)
+    if session.contents is not None:
+        content_completed(session, news)
     session.emit(CommandsCompleted(session.name, news))
     if session.unanswered.commands:
         outcomes.completed(session, news)

@@ -143,7 +143,8 @@ def hear_transfer(
     if subscription is not None:
         subscription.flow.transfer(octets)
     if not accept_mode or subscription is not None:
-        state = _NOT_ACQUIRED if acquire_mode else _ACQUIRED
+        # What is published is not anybody else's: the mode means something from a queue to its reader only.
+        state = _NOT_ACQUIRED if acquire_mode and not session.delivers else _ACQUIRED
         deliveries = session.transfers.deliveries
         deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False))
         if len(deliveries) > session.limits.incomplete_commands:

@@ -112,12 +112,14 @@ class Outbound:
             beyond = self.beyond(ids)
         news = self.outstanding.take(ids)
         if news:
-            self.confirmed.discard(news)
+            if self.confirmed:
+                self.confirmed.discard(news)
             if self.kept:
                 self._drop(news)
         self.known.update(ids - beyond if beyond else ids)
         trim(self.known, self.next_id)
-        self.known_due = self.known_due or timely
+        if timely:
+            self.known_due = True
         return news
 
     def confirm(self, ids: RangeSet) -> RangeSet:

@@ -48,7 +48,7 @@ def result(session: Standing, id: int, value: Struct | None) -> Event | None:
         return None
     del session.unanswered.commands[id]
     status = _STATUSES.get(value.status) if isinstance(value, dtx.XaResult) and value.status is not None else None
-    if status is not None and isinstance(command, dtx.Start):
+    if status is not None:
         session.demarcation.answered(id, status, heard=True)
     return _answer(session, id, command, value, status)
 
@@ -105,7 +105,6 @@ def ended(session: Standing) -> None:
                 session.emit(event)
     if session.demarcation.state == TX and session.outbound.next_id != unanswered.boundary:
         session.emit(TransactionEnded(session.name, None, TransactionOutcome.ROLLED_BACK))
-        unanswered.boundary = session.outbound.next_id
 
 
 def _undone(refused: tuple[int, int] | None, id: int) -> bool:

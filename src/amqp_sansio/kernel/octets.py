@@ -93,9 +93,7 @@ class _Reader:
     def take(self) -> bytes:
         count = self.number()
         start, self.at = self.at, self.at + count
-        if self.at > len(self.octets):
-            raise ValueError("cut off")
-        return self.octets[start : self.at]
+        return self.octets[start : self.at]  # fewer at the end of what was cut off, which `unpack` sees
 
     def value(self, depth: int) -> object:
         tag = self.octets[self.at]
@@ -131,5 +129,5 @@ def unpack(octets: bytes) -> object:
     except (IndexError, KeyError, UnicodeDecodeError, struct.error) as error:
         raise ValueError(f"not plain values: {error!r}") from error
     if reader.at != len(octets):
-        raise ValueError("something stands behind the value")
+        raise ValueError("something stands behind the value" if reader.at < len(octets) else "cut off")
     return value

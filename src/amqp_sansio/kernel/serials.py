@@ -122,12 +122,12 @@ def _subtract(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
 
 
 def _circle(line: tuple[Range, ...]) -> tuple[Range, ...]:
-    """The ranges of a line as they follow one another on the circle.
+    """The ranges of a line, one at least, as they follow one another on the circle.
 
     They start after the widest gap; that is the ascending order of RFC 1982 for every set that fits into half the circle,
     and a definite order for all others.
     """
-    if not line or line[-1][1] - line[0][0] < HALF:
+    if line[-1][1] - line[0][0] < HALF:
         return line
     ranges = list(line)
     if len(ranges) > 1 and ranges[0][0] == 0 and ranges[-1][1] == TOP:
@@ -294,6 +294,12 @@ class MutableRangeSet:
 
     def update(self, ids: RangeSet) -> None:
         """Adds all ids of a set."""
+        highs = self.highs
+        if len(ids._line) == 1 and len(highs) == 1:  # nearly always: what follows the only range, or goes beyond it
+            low, high = ids._line[0]
+            if self._lows[0] <= low <= highs[0] + 1:
+                highs[0] = max(high, highs[0])
+                return
         if len(ids._line) <= 4:
             for low, high in ids._line:
                 self._add_line(low, high)
@@ -423,6 +429,9 @@ def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:
     """
     if not live or not ids:
         return []
+    low, high = ids._line[0]
+    if low == high and len(ids._line) == 1:  # who waits for each one by itself
+        return [low] if low in live else []
     found: list[int] = []
     if len(ids) <= 4 * len(live):
         for low, high in ids.ranges:

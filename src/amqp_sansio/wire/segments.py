@@ -145,22 +145,27 @@ class SegmentReader:
         return (channel << 4 | 1) not in self.assembler.open and not self.assembler.queue
 
     def plausible(self) -> bool | None:
-        """Whether the next octets look like a frame at all (and not like those of a security layer); None: too few to tell."""
-        if self.assembler.queue:
-            return True
+        """Whether the next octets look like a frame at all (and not like those of a security layer); None: too few to tell.
+
+        To be asked when `next` has nothing to hand out.
+        """
         if len(self.buffer) - self.position < self._needed and not self._refill():
             return None
         return plausible_header(self.buffer, self.position, MAX_FRAME_SIZE)
 
     def receive(self, octets: bytes) -> None:
         """Stores octets of the stream."""
-        self.received += len(octets)
+        size = len(octets)
+        self.received += size
         if self.dead or not octets:
             return
-        self._pending.append(octets)
-        self._pending_octets += len(octets)
-        if len(self.buffer) - self.position < self._needed:
-            self._refill()
+        if not self._pending and len(self.buffer) == self.position:  # nearly always: there is nothing that it must be joined to
+            self._base += self.position
+            self.buffer = octets
+            self.position = 0
+        else:
+            self._pending.append(octets)
+            self._pending_octets += size
 
     def _refill(self) -> bool:
         """Joins what is stored to the buffer if that gives what is needed."""

@@ -27,8 +27,6 @@ def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
         return RangeSet.span(low, high), stop
     if size % 8:
         raise DecodeError("sequence-set", p, f"a range takes 8 octets; {size} is no multiple")
-    if size == 0:
-        return EMPTY, stop
     if size // 8 > reading.ranges:
         raise DecodeError("sequence-set", p, f"limit ranges is {reading.ranges}; {size // 8} came", 506)
     pairs = list(PAIRS32.iter_unpack(b[start:stop]))

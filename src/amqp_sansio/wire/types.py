@@ -180,8 +180,6 @@ def read_array(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tupl
     p = content + 5
     for _ in range(count):
         item, p = read(b, p, stop, reading, depth + 1)
-        if p > stop:
-            break
         items.append(item)
     if p != stop:
         raise DecodeError(

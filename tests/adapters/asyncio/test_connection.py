@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
 import pytest
-from tests.adapters import scenarios
+from tests.adapters import scenarios, strangers
 from tests.adapters.scenarios import *  # noqa: F403
 from tests.adapters.served import Served
 
@@ -65,9 +65,9 @@ def test_an_address_is_checked_at_once() -> None:
         connect("http://x")
 
 
-@pytest.mark.parametrize(("answer", "hold", "text"), scenarios.WRONG)
+@pytest.mark.parametrize(("answer", "hold", "text"), strangers.WRONG)
 def test_who_is_no_broker_of_ours_is_told_in_one_sentence(loop: AsyncioLoop, answer: bytes, hold: bool, text: str) -> None:
-    with scenarios.someone(answer, hold) as url:
+    with strangers.someone(answer, hold) as url:
         assert re.search(text, scenarios.refused(loop, url))
 
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 import trustme
-from tests.adapters import scenarios
+from tests.adapters import strangers
 from tests.adapters.scenarios import QUICK
 from tests.adapters.served import Served
 
@@ -63,9 +63,9 @@ def refused(url: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(("answer", "hold", "text"), scenarios.WRONG)
+@pytest.mark.parametrize(("answer", "hold", "text"), strangers.WRONG)
 def test_who_is_no_broker_of_ours_is_told_in_one_sentence(answer: bytes, hold: bool, text: str) -> None:
-    with scenarios.someone(answer, hold) as url:
+    with strangers.someone(answer, hold) as url:
         assert re.search(text, refused(url))
 
 
@@ -78,7 +78,7 @@ def test_nobody() -> None:
 def test_the_next_host_is_tried_and_a_redirect_is_followed() -> None:
     with Served() as served:
         assert len(there_and_back(served.url.replace("localhost", "127.0.0.1:1,localhost"))) == 50
-        with scenarios.redirecting(f"amqp:tcp:localhost:{served.port}") as url:
+        with strangers.redirecting(f"amqp:tcp:localhost:{served.port}") as url:
             assert len(there_and_back(url)) == 50
 
 

@@ -10,16 +10,23 @@ import tracemalloc
 
 import pytest
 import trustme
+from tests.adapters.conditions import eventually
 from tests.adapters.scenarios import QUICK
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.sync import connect
-from amqp_sansio.adapters.sync.driver import HIGH
+from amqp_sansio.adapters.sync.driver import HIGH, Driver
+from amqp_sansio.adapters.sync.ears import Ears
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import ConnectionLost, SessionLost
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.events import Origin
 from amqp_sansio.spec import queue
+
+
+def listening(driver: Driver) -> Ears:
+    assert driver._shift is not None
+    return driver._shift._ears
 
 
 def test_heartbeats_flow_while_the_caller_is_busy() -> None:
@@ -56,16 +63,13 @@ def test_a_slow_socket_stops_the_publisher_and_memory_stays_flat() -> None:
                 errors.append(error)
 
         thread = threading.Thread(target=run, daemon=True)
+        driver = connection._driver
         thread.start()
-        before = -1
-        while before != sent[0]:
-            before = sent[0]
-            time.sleep(0.3)
+        # The publisher waits, and what the thread listens to is not ready: nobody asks the blocked socket again and again.
+        eventually(lambda: driver._standing_by == 1 and listening(driver).wait(0) == (False, False))
+        assert len(driver._outbox) >= HIGH
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        cpu = time.process_time()
-        time.sleep(0.5)
-        assert time.process_time() - cpu < 0.3  # nobody asks the blocked socket again and again
         connection.close()
         thread.join(5)
         assert not thread.is_alive()
@@ -102,8 +106,7 @@ def test_any_number_of_threads_may_use_one_session() -> None:
             for thread in threads:
                 thread.join()
             session.sync()
-            while len(found) < 200:
-                time.sleep(0.01)
+            eventually(lambda: len(found) == 200)
             subscription.cancel()
             for thread in consumers:
                 thread.join()
@@ -237,8 +240,7 @@ def test_many_threads_on_a_connection_that_is_cut(tls: bool) -> None:
                 session.sync()
             for thread in publishers:
                 thread.join(60)
-            while len(found) < 150:
-                time.sleep(0.01)
+            eventually(lambda: len(found) == 150)
             subscription.cancel()
             for thread in consumers:
                 thread.join(60)
@@ -257,8 +259,8 @@ def test_a_slow_consumer_stops_the_broker_and_memory_stays_flat() -> None:
         with session.subscribe("q", prefetch=10) as subscription:
             for seen, message in enumerate(subscription, 1):
                 assert len(subscription.inbox.messages) < 10
-                if seen % 50 == 0:
-                    time.sleep(0.001)
+                if seen % 50 == 0:  # as slow as can be: all that may come is here
+                    eventually(lambda: len(subscription.inbox.messages) == 9)
                 message.accept()
                 if seen == 500:
                     break

@@ -90,6 +90,22 @@ def test_immediate_counts_the_credit_that_is_left(world: World) -> None:
     assert rejects(client) == [message.Reject(RangeSet.of(second), 2)]
 
 
+def test_immediate_counts_the_credit_that_waiting_messages_leave(world: World) -> None:
+    """More messages wait than are sent in one go: the credit is theirs, and none is left for one that may not wait."""
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for number in range(100):
+        session.publish(routing_key="q", body=b"%d" % number, accept_mode=1)
+    subscription = session.subscribe("q", "d")
+    subscription.set_mode(0)
+    world.run()
+    subscription.grant(80)
+    last = session.publish(routing_key="q", body=b"now", immediate=True, accept_mode=0)
+    world.run()
+    assert len(client.all(TransferReceived)) == 80
+    assert rejects(client) == [message.Reject(RangeSet.of(last), 2)]
+
+
 def test_a_full_queue_refuses(world: World) -> None:
     world = World(BrokerConfig(limits=BrokerLimits(queue_messages=2)), world.chunk)
     client, session = world.session()
@@ -172,3 +188,14 @@ def test_a_queue_that_is_not_local_gets_nothing_of_its_owners_connection(world: 
     world.run()
     assert host.no_local == 0
     assert "q" not in host.queues
+
+
+def test_a_publish_that_says_not_acquired_is_accepted(world: World) -> None:
+    """Acquire-mode means nothing on the way to a queue: the message is on it, and the publisher hears so."""
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    id = session.publish(routing_key="q", body=b"1", accept_mode=0, acquire_mode=1)
+    world.run()
+    accepted = [event.command for event in client.all(CommandReceived) if isinstance(event.command, message.Accept)]
+    assert [each.transfers for each in accepted] == [RangeSet.of(id)]
+    assert world.broker.host().queues["q"].messages == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from struct import pack
 from typing import NamedTuple, TypeAlias
 
@@ -12,9 +11,9 @@ from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.observer import Observer, Speaker
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.session import Session
-from amqp_sansio.events import ConnectionClosed, Event, Note, SessionDetached, Violation
+from amqp_sansio.events import Event, Note, Violation
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.spec.connection import Close, Open, OpenOk, Start, StartOk, Tune, TuneOk
+from amqp_sansio.spec.connection import Open, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Flush
 from amqp_sansio.testing.scripted import ScriptedPeer, Word
@@ -128,25 +127,6 @@ class Speaking(NamedTuple):
     def rest(self, body: bytes = b"rest") -> bytes:
         """The last frame of that body."""
         return frame(0x05, 3, body, self.channel)
-
-
-def server_of(peer: ScriptedPeer) -> ServerConnection:
-    """The server that the peer talks to."""
-    assert isinstance(peer.connection, ServerConnection)
-    return peer.connection
-
-
-def violation_of(events: Iterable[Event]) -> Violation:
-    """The violation that the last event tells of."""
-    last = list(events)[-1]
-    assert isinstance(last, ConnectionClosed | SessionDetached), last
-    assert last.violation is not None, last
-    return last.violation
-
-
-def dropped(peer: ScriptedPeer) -> bool:
-    """Whether the connection ended without a close: somebody just closes the socket."""
-    return not any(isinstance(each, Close) for each in peer.hear()) and peer.connection.finished
 
 
 def overheard(*said: Said, strict: bool = False, channel: int = 0, opened: bool = True) -> list[str]:

@@ -10,16 +10,14 @@ from tests.conformance.rules.peers import (
     START_OK,
     TUNE,
     Said,
-    dropped,
     frame,
     of_open_client,
     of_open_server,
     overheard,
     peer_of_client,
     peer_of_server,
-    server_of,
-    violation_of,
 )
+from tests.engine.verdicts import dropped, server_of, violation_of
 
 from amqp_sansio.config import ClientConfig, ClientMechanism, ServerConfig
 from amqp_sansio.engine.sasl import Anonymous, CramMd5, Plain, PlainServer, Scram

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import pytest
-from tests.conformance.rules.peers import Said, overheard, violation_of, with_client_session, with_server_session
+from tests.conformance.rules.peers import Said, overheard, with_client_session, with_server_session
+from tests.engine.verdicts import violation_of
 
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.observer import Speaker

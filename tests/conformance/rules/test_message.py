@@ -7,14 +7,8 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conformance.rules.peers import (
-    Said,
-    Speaking,
-    overheard,
-    violation_of,
-    with_client_session,
-    with_server_session,
-)
+from tests.conformance.rules.peers import Said, Speaking, overheard, with_client_session, with_server_session
+from tests.engine.verdicts import violation_of
 
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.subscription import Subscription

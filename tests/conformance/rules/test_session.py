@@ -14,11 +14,10 @@ from tests.conformance.rules.peers import (
     of_open_server,
     overheard,
     peer_of_server,
-    server_of,
-    violation_of,
     with_client_session,
     with_server_session,
 )
+from tests.engine.verdicts import server_of, violation_of
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.sasl import PlainServer

@@ -7,14 +7,8 @@ as our client does, and as an observer holds it against who breaks it.
 from __future__ import annotations
 
 import pytest
-from tests.conformance.rules.peers import (
-    Said,
-    of_open_client,
-    overheard,
-    violation_of,
-    with_client_session,
-    with_server_session,
-)
+from tests.conformance.rules.peers import Said, of_open_client, overheard, with_client_session, with_server_session
+from tests.engine.verdicts import violation_of
 
 from amqp_sansio.config import Profile, ServerConfig
 from amqp_sansio.errors import LocalProtocolError

@@ -6,6 +6,7 @@ import itertools
 import json
 import signal
 import socket
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -29,7 +30,7 @@ from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions, SourceOpt
 from amqp_sansio.spark.live.publisher import Published, Publisher
 from amqp_sansio.spark.live.reader import Reader
 from amqp_sansio.spark.live.sink import rows_as
-from amqp_sansio.spec.queue import Declare
+from amqp_sansio.spec.queue import Declare, Query, QueueQueryResult
 
 ORDERS = "orders"
 COPY = "copy"
@@ -68,6 +69,14 @@ class OnDisk:
     def fall(self) -> None:
         """It is killed, and started again where it was."""
         self._serving.process.send_signal(signal.SIGKILL)
+        self.rise()
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        return self._serving.process
+
+    def rise(self) -> None:
+        """It was killed, and is started again where it was."""
         self._serving.wait()
         self._serving.out.close()
         self._serving = Serving("--data-dir", str(self._folder), port=self.port)
@@ -100,14 +109,22 @@ def in_doubt(url: str) -> int:
 
 
 def drain(url: str, queue: str = COPY) -> list[Message]:
-    """All messages of a queue, taken from it."""
+    """All messages of a queue, taken from it: the queue says when that is all."""
     found: list[Message] = []
+    silent = 0
     with connect(url) as connection, connection.session() as session, session.subscribe(queue) as messages:
         while True:
             try:
-                message = messages.receive(0.4)
+                message = messages.receive(0.1)
             except TimeoutError:
-                return found
+                session.sync()
+                left = session.ask(Query(queue))
+                assert isinstance(left, QueueQueryResult)
+                if not left.message_count:
+                    return found
+                silent += 1
+                assert silent < 300, f"{left.message_count} messages stay on {queue}"
+                continue
             assert message is not None
             message.accept()
             found.append(message)

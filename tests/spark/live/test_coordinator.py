@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
 import pytest
 from tests.adapters.served import Served
 from tests.spark.live.stage import COPY, Crash, InMemory, SinkQuery, at_step, declare, die, drain, in_doubt, sink
@@ -142,6 +143,27 @@ def test_abort_and_the_branches_of_dead_tasks(broker: InMemory, tmp_path: Path) 
     assert in_doubt(broker.url) == 1
     made.abort([])
     made.abort([None])
+
+
+def test_who_was_thought_dead_loses_nothing(broker: InMemory, tmp_path: Path) -> None:
+    """Between the look at the branches of an epoch and its decision nobody else can begin, and roll them back."""
+    options = sink(broker.url, tmp_path)
+    seen: list[str] = []
+
+    def another(step: str) -> None:
+        seen.append(step)
+        with pytest.raises(LiveError, match=r"is used by another query; .* \(option journal\)"):
+            Decisions(options.journal).lock.take(0.0)
+
+    decisions = Decisions(options.journal)
+    one = Publisher(options.access, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"1", {})])
+    Coordinator(options, decisions, step=another).begin()
+    assert seen == ["asked", "undone"]
+    with pytest.raises(LiveError, match="not there any more"):
+        Coordinator(attrs.evolve(options, access=attrs.evolve(options.access, retry=0.0)), decisions).commit("q", 0, [one])
+    one = Publisher(options.access, decisions.owner, EXACTLY_ONCE).publish([Outgoing("", COPY, b"1", {})])
+    Coordinator(options, decisions, step=another).commit("q", 0, [one])
+    assert {*coordinator.STEPS, *coordinator.RECOVERY} == set(seen)
 
 
 def test_jobs_share_a_journal(broker: InMemory, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from pathlib import Path
 
@@ -42,14 +43,14 @@ def test_a_disk_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: py
 
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
-    assert disk.folder(tmp_path / "a" / "b").is_dir()
+    assert disk.folder(tmp_path / "a" / "b", "spool").is_dir()
     (tmp_path / "file").write_text("")
     with pytest.raises(LiveSetupError, match="cannot be made a folder"):
-        disk.folder(tmp_path / "file" / "b")
+        disk.folder(tmp_path / "file" / "b", "spool")
 
 
 def test_a_lock_is_for_one_at_a_time(tmp_path: Path) -> None:
-    one, two = disk.Lock(tmp_path), disk.Lock(tmp_path)
+    one, two = disk.Lock(tmp_path, "spool"), disk.Lock(tmp_path, "spool")
     one.take()
     one.take()
     with pytest.raises(LiveError, match="used by another query"):
@@ -57,3 +58,12 @@ def test_a_lock_is_for_one_at_a_time(tmp_path: Path) -> None:
     two.take(60.0, sleep=lambda seconds: one.release())
     two.release()
     two.release()
+
+
+def test_where_nothing_can_be_locked_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(file: object, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(LiveSetupError, match=r"has no locks: No locks available \(option journal\)"):
+        disk.Lock(tmp_path, "journal").take()

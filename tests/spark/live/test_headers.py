@@ -31,9 +31,10 @@ def test_every_type_has_a_text() -> None:
 def test_maps_and_structs_become_headers() -> None:
     assert headers_from([("a", "1"), ("b", None)]) == {"a": "1", "b": None}
     given = {"n": 1, "f": 0.5, "m": [("x", 1)], "l": [1, 2], "t": datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)}
+    given["d"] = datetime.date(2026, 1, 2)
     made = headers_from(given)
     back = decode_map(encode_map(made), 0, len(encode_map(made)))[0]
-    assert back == {"n": 1, "f": 0.5, "m": {"x": 1}, "l": (1, 2), "t": "2026-01-02T00:00:00+00:00"}
+    assert back == {"n": 1, "f": 0.5, "m": {"x": 1}, "l": (1, 2), "t": "2026-01-02T00:00:00+00:00", "d": "2026-01-02"}
     with pytest.raises(ValueError, match="of a type that no header has: set"):
         headers_from({"x": {1}})
     with pytest.raises(ValueError, match="at most 255 octets"):

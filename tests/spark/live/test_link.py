@@ -11,10 +11,11 @@ from tests.spark.live.stage import declare
 from tests.spark.live.test_spooler import without_dtx
 
 from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.errors import ConnectFailed
 from amqp_sansio.engine.sasl import AnonymousServer, CramMd5Server, PlainServer
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.identity import SOURCE, branch, new_owner
-from amqp_sansio.spark.live.link import Link
+from amqp_sansio.spark.live.link import Link, cannot_connect
 from amqp_sansio.spark.live.options import Access, source_options
 
 USERS = ServerConfig(mechanisms=(
@@ -41,6 +42,32 @@ def test_who_we_are(mechanism: str, tmp_path: Path) -> None:
         assert "falsch" not in str(told.value)
 
 
+def test_what_waiting_does_not_heal_is_told_with_its_options() -> None:
+    with Served() as served:
+        for url, more, told in (
+            (served.url, {"username": "me", "password": "geheim", "mechanism": "SCRAM-SHA-256"}, "no mechanism .*mechanism"),
+            (served.url.replace("amqp:", "amqps:"), {}, r"does not seem to speak TLS \(option url"),
+        ):
+            with pytest.raises(LiveSetupError, match=told) as raised, Link(access(url, **more)):
+                pass
+            assert "geheim" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "lasts"),
+    [
+        ("the other side closed it (320): Authentication failed", True),
+        ("the other side closed it (320): Virtual host 'default' is not active", False),
+        ("the other side closed it (402): Unknown virtualhost 'x'", True),
+        ("connection refused: nobody listens there", False),
+    ],
+)
+def test_a_broker_that_begins_is_waited_for(said: str, lasts: bool) -> None:
+    told = cannot_connect(access("amqp://here"), ConnectFailed("here", said))
+    assert isinstance(told, LiveSetupError) is lasts
+    assert said in str(told)
+
+
 def test_tls(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
@@ -51,7 +78,7 @@ def test_tls(tmp_path: Path) -> None:
     with Served(ServerConfig(mechanisms=(AnonymousServer(),)), tls=context) as served:
         with Link(access(served.url, tlsCa=str(tmp_path / "ca.pem"))) as link:
             assert link.has_exchange("amq.topic")
-        with pytest.raises(LiveSetupError, match="certificate is not accepted"), Link(access(served.url)):
+        with pytest.raises(LiveSetupError, match=r"certificate is not accepted.*\(option tlsCa\)"), Link(access(served.url)):
             pass
         with pytest.raises(LiveSetupError, match="no certificates can be read"):
             Link(access(served.url, tlsCa=str(tmp_path / "none.pem")))

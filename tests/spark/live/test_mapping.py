@@ -18,7 +18,8 @@ PLAIN = RowMapping(mandatory=False)
 
 
 def made(rows: list[dict[str, Any]], mapping: RowMapping = PLAIN, partition: int = 0) -> list[Outgoing]:
-    return list(mapping.messages(iter([pa.RecordBatch.from_pylist(rows)]), partition))
+    batch = pa.RecordBatch.from_pylist([{"routing_key": "k", **row} for row in rows])
+    return list(mapping.messages(iter([batch]), partition))
 
 
 def test_columns_say_what_a_message_is() -> None:
@@ -46,11 +47,21 @@ def test_raw_headers_keep_their_types() -> None:
 
 
 @pytest.mark.parametrize(
-    "row", [{"priority": 10}, {"ttl": -1}, {"message_id": "x"}, {"headers_raw": b"\x00"}, {"routing_key": "k" * 256}]
+    ("row", "told"),
+    [
+        ({"body": None}, "its body is null"),
+        ({"priority": 10}, "priority is 0 to 9, not 10"),
+        ({"ttl": -1}, "ttl is milliseconds from 0 on, not -1"),
+        ({"message_id": "x"}, "message_id is a UUID, not 'x'"),
+        ({"headers_raw": b"\x00"}, "headers_raw: map at octet 0"),
+        ({"headers_raw": encode_map({}) + b"zz"}, "headers_raw: 2 octets are left"),
+        ({"routing_key": "k" * 256}, "at most 255 octets"),
+        ({"routing_key": None}, "it has no routing_key"),
+    ],
 )
-def test_a_row_that_is_no_message_is_told(row: dict[str, Any]) -> None:
-    with pytest.raises(LiveSetupError, match="a row is no message"):
-        made([{"body": b"", **row}])
+def test_a_row_that_is_no_message_is_told(row: dict[str, Any], told: str) -> None:
+    with pytest.raises(LiveSetupError, match="row 1 of partition 5 is no message: .*" + told):
+        made([{**dict.fromkeys(row), "body": b"", "routing_key": "k"}, {"body": b"", **row}], partition=5)
 
 
 def test_ids_are_the_same_for_the_same_rows_and_different_for_equal_ones() -> None:
@@ -74,9 +85,11 @@ def test_columns_are_looked_at_before_anything_is_published() -> None:
         ([("body", "int")], "column body is binary or string"),
         ([("routing_key", "string")], "column body is missing"),
         ([("body", "string"), ("colour", "string")], "column colour says nothing"),
+        ([("body", "string"), ("body", "binary")], "column body is there 2 times"),
     ):
         with pytest.raises(LiveSetupError, match=told):
             named.check(columns)
-    with pytest.raises(LiveSetupError, match="nothing says where messages go"):
-        RowMapping().check([("body", "string")])
+    for nowhere in (RowMapping(), RowMapping(routing_key=""), RowMapping(exchange="", routing_key="")):
+        with pytest.raises(LiveSetupError, match="nothing says where messages go"):
+            nowhere.check([("body", "string")])
     RowMapping(exchange="amq.fanout").check([("body", "string")])

@@ -42,6 +42,10 @@ def test_the_options_of_a_sink() -> None:
     assert sink_options({"url": URL, "journal": "file:///j", "checkpointLocation": "s3://c"}).journal == Path("/j")
     with pytest.raises(LiveSetupError, match="give option journal"):
         sink_options({"url": URL, "checkpointLocation": "s3://c"})
+    for name in ("exchange", "routingKey"):
+        with pytest.raises(LiveSetupError, match=f"option {name} has names of at most 255 octets, not of 300"):
+            sink_options({"url": URL, name: "x" * 300, "journal": "/j"})
+    assert sink_options({"url": URL, "journal": "~/j"}).journal == Path.home() / "j"
 
 
 @pytest.mark.parametrize(
@@ -61,6 +65,12 @@ def test_the_options_of_a_sink() -> None:
         ({"url": URL, "queue": "a", "mechanism": "NTLM"}, "mechanism is ANONYMOUS"),
         ({"url": URL, "queue": "a", "tlsCert": "x"}, "both or not at all"),
         ({"url": URL, "queue": "a", "spool": "hdfs://x/y"}, "is a folder of a file system"),
+        ({"url": URL, "queue": "a", "spool": "~nobody-of-that-name/x"}, "option spool: ~nobody"),
+        ({"url": URL, "queue": "a," + "b" * 256}, "option queue has names of at most 255 octets, not of 256"),
+        ({"url": URL, "queue": "\udc80"}, "option queue is no text"),
+        ({"url": "amqp://host", "queue": "a", "tlsCa": "ca.pem"}, "option tlsCa is for TLS"),
+        ({"url": "amqp://host", "queue": "a", "password": "geheim"}, "option password is of no use without a name"),
+        ({"url": URL, "queue": "a", "password": "geheim", "passwordFile": "f"}, "one of them"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(given: dict[str, str], told: str) -> None:

@@ -47,7 +47,7 @@ def test_at_least_once_is_on_the_queue_when_it_returns(broker: InMemory, tmp_pat
 
 
 @pytest.mark.parametrize("mode", [EXACTLY_ONCE, AT_LEAST_ONCE])
-@pytest.mark.parametrize(("exchange", "told"), [("", "unroutable"), ("nowhere", "404")])
+@pytest.mark.parametrize(("exchange", "told"), [("", "no queue takes a message to exchange '' with"), ("nowhere", "404")])
 def test_a_message_that_goes_nowhere_is_an_error(broker: InMemory, tmp_path: Path, mode: str, exchange: str, told: str) -> None:
     messages = [Outgoing("", COPY, b"good", {"mandatory": True}), Outgoing(exchange, "nowhere", b"bad", {"mandatory": True})]
     with pytest.raises(LiveSetupError, match=told):
@@ -55,6 +55,20 @@ def test_a_message_that_goes_nowhere_is_an_error(broker: InMemory, tmp_path: Pat
     assert in_doubt(broker.url) == 0
     if mode == EXACTLY_ONCE:
         assert drain(broker.url) == []
+
+
+def test_what_no_queue_takes_is_dropped_when_that_is_wished_for(broker: InMemory, tmp_path: Path) -> None:
+    """A branch in which nothing came to a queue has nothing to decide about."""
+    made = Publisher(sink(broker.url, tmp_path).access, OWNER, EXACTLY_ONCE).publish([Outgoing("", "nowhere", b"x", {})])
+    assert made == Published("", 1, 1)
+    assert in_doubt(broker.url) == 0
+
+
+def test_what_no_message_can_carry_is_told_for_good(broker: InMemory, tmp_path: Path) -> None:
+    many = Outgoing("", COPY, b"x", {"headers": {"h": "x" * 70_000}})
+    with pytest.raises(LiveSetupError, match=r"routing key 'copy' is none: .*'h'.*65535 octets"):
+        Publisher(sink(broker.url, tmp_path).access, OWNER, EXACTLY_ONCE).publish([many])
+    assert in_doubt(broker.url) == 0
 
 
 def test_a_branch_timeout_that_the_broker_does_not_take(broker: InMemory, tmp_path: Path) -> None:

@@ -38,6 +38,17 @@ def test_a_drain_takes_what_was_there_and_ends(broker: InMemory, tmp_path: Path)
     assert broker.served.depth(ORDERS) == 5
 
 
+def test_a_drain_whose_messages_do_not_come_says_so(broker: InMemory, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    send(broker.url, [b"x" * 2000])
+    reader = Reader(source(broker.url, tmp_path, prefetchOctets="1000", waitSeconds="0"))
+    reader.until_now()
+    assert reader.latest(reader.initial()) == reader.initial()
+    reader.close()
+    assert "1 messages are on orders and do not come" in caplog.text
+    assert "prefetchOctets" in caplog.text
+    assert broker.served.depth(ORDERS) == 1
+
+
 def test_everything_is_several_segments_at_once(broker: InMemory, tmp_path: Path) -> None:
     send(broker.url, BODIES)
     reader = Reader(source(broker.url, tmp_path))

@@ -57,7 +57,7 @@ def test_words_of_tasks_that_do_not_belong_together(served: Served, tmp_path: Pa
     assert "one" in repr(Said(none, "one"))
 
 
-def test_a_job_and_a_stream(spark: SparkSession, served: Served, tmp_path: Path) -> None:
+def test_a_job_and_a_stream(spark: SparkSession, served: Served, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A job with a name is published once, however often it is run; an epoch whose commit Spark does not know of, too."""
     register(spark)
     rows = spark.range(40).selectExpr(
@@ -66,6 +66,9 @@ def test_a_job_and_a_stream(spark: SparkSession, served: Served, tmp_path: Path)
     for _ in range(2):
         job = rows.repartition(3).write.format("amqp").mode("append").option("url", served.url).option("routingKey", COPY)
         job.option("journal", str(tmp_path / "journal")).option("job", "the fortieth").save()
+    named = {"url": served.url, "routingKey": COPY, "journal": str(tmp_path / "journal"), "job": "the fortieth"}
+    JobWriter(named, SCHEMA, False)
+    assert "job 'the fortieth' was published before" in caplog.text
     got = drain(served.url)
     assert sorted(each.body for each in got) == sorted(b"row %d" % number for number in range(40))
     assert got[0].headers == {"n": got[0].body.split()[1].decode()}

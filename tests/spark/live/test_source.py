@@ -123,5 +123,5 @@ def test_what_is_wrong_is_one_clear_error(spark: SparkSession, served: Served, t
     with pytest.raises(StreamingQueryException, match="there is no queue 'nowhere'") as raised:
         start().awaitTermination()  # type: ignore[attr-defined]
     assert "geheim" not in str(raised.value)
-    with pytest.raises(GaveUp, match=r"^amqp://me:\*\*\*@localhost:\d+/: there is no queue 'nowhere'$"):
+    with pytest.raises(GaveUp, match=r"^amqp://me:\*\*\*@localhost:\d+/: there is no queue 'nowhere' \(option queue\)$"):
         supervise(start)  # type: ignore[arg-type]  # Spark has no types

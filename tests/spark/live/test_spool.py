@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,14 @@ def test_who_died_while_removing_has_removed(tmp_path: Path) -> None:
     assert again.segments() == []
     again.tidy([draft])
     assert sorted(path.name for path in tmp_path.iterdir()) == [NOTE]
+
+
+def test_a_spool_that_was_thrown_away_under_its_query_is_told(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    add(spool, 1)
+    shutil.rmtree(tmp_path / "spool")
+    with pytest.raises(LiveSetupError, match=r"the spool cannot be read: No such file or directory \(option spool\)"):
+        spool.between(0, 1)
 
 
 def test_a_spool_that_is_not_ours(tmp_path: Path) -> None:

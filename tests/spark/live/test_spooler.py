@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections import Counter
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from tests.spark.live.stage import (
 from amqp_sansio.broker.peer import table
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.reader import Reader
+from amqp_sansio.spark.live.segment import Taken
 from amqp_sansio.spark.live.spool import Spool
 from amqp_sansio.spark.live.spooler import STEPS, STEPS_AT_LEAST_ONCE, Spooler
 from amqp_sansio.spec import dtx
@@ -124,8 +126,8 @@ def test_a_broker_without_branches(
 
 def test_what_is_wrong_from_the_start_is_one_error(broker: InMemory, tmp_path: Path) -> None:
     send(broker.url, BODIES)
-    with pytest.raises(LiveSetupError, match="there is no queue 'nowhere'"):
-        Spooler(source(broker.url, tmp_path, queue="orders,nowhere"), Spool(tmp_path / "spool")).open()
+    with pytest.raises(LiveSetupError, match=r"there is no queue 'nowhere' and none 'neither' \(option queue\)"):
+        Spooler(source(broker.url, tmp_path, queue="nowhere,orders,neither"), Spool(tmp_path / "spool")).open()
     with pytest.raises(LiveError, match="nobody listens there") as told:
         Spooler(source("amqp://guest:geheim@127.0.0.1:1", tmp_path), Spool(tmp_path / "other")).open()
     assert "geheim" not in str(told.value)
@@ -161,6 +163,20 @@ def test_bounds_and_several_queues(broker: InMemory, tmp_path: Path) -> None:
     query.run()
     assert Counter(row["queue"] for row in query.rows) == {"orders": 5, "more": 5}
     assert {len(rows) for rows in query.output.values()} <= {1, 2}  # with their headers two are more than 200 octets
+
+
+@pytest.mark.parametrize(("seconds", "rows"), [("5", 5), ("0", 100)])
+def test_a_batch_is_bounded_in_time_however_fast_messages_come(tmp_path: Path, seconds: str, rows: int) -> None:
+    """Without seconds it takes what is here, and waits for no more."""
+
+    class Endless:
+        def receive(self, seconds: float) -> tuple[None, Taken]:
+            return None, Taken("q", 0, b"", b"x")
+
+    options = source("amqp://nowhere", tmp_path, maxRows="100", maxSeconds=seconds)
+    ticking = itertools.count()
+    spooler = Spooler(options, Spool(options.spool), clock=lambda: float(next(ticking)))
+    assert len(spooler._collect(Endless(), None, 1.0)[1]) == rows  # type: ignore[arg-type]
 
 
 def test_credit_bounds_what_is_in_flight(broker: InMemory, tmp_path: Path) -> None:

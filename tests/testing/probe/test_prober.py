@@ -76,6 +76,35 @@ def test_a_server_that_dies_is_told_with_the_conversation_that_killed_it() -> No
         Prober(gone, section="tx", conversations=6).run()
 
 
+class Mortal(InMemory):
+    """Ends with the first tx.rollback, and hangs up on everybody then until somebody starts it again."""
+
+    alive = True
+
+    def __init__(self, broker: Broker) -> None:
+        if not Mortal.alive:
+            Mortal.alive = True
+            raise ProbeError("nobody listens")
+        super().__init__(broker)
+
+    def exchange(self, octets: bytes) -> bytes | None:
+        if b"\x05\x03\x01\x00" in octets:
+            Mortal.alive = False
+        return super().exchange(octets) if Mortal.alive else None
+
+
+def test_the_conversation_that_ends_a_server_is_named_and_the_probe_goes_on() -> None:
+    """Of all conversations those are blamed, and those only, that say what the server cannot survive."""
+    report = Prober(lambda: Mortal(Broker()), section="tx", conversations=60).run()
+    assert report.conversations == 60
+    tally = report.rules["server: it goes on"]
+    assert tally.broken > 1
+    (way,) = tally.ways.values()
+    assert any("tx.rollback" in line for line in way.lines)
+    broken = {rule for rule, found in report.rules.items() if found.broken}
+    assert broken == {tally.rule, "legal: tx.rollback is taken", "tx.rollback.select-required"}
+
+
 def gone() -> InMemory:
     raise ProbeError("gone")
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from amqp_sansio.testing.simulation import make, replay, simulate
+from amqp_sansio.testing.simulation.plan import Step
 
 SEEDS = 200
 PARTS = 4
@@ -40,3 +41,11 @@ def test_everything_happens_that_is_to_be_tested() -> None:
         for name, value in simulate(seed, 300).counts.items():
             counts[name] = counts.get(name, 0) + value
     assert [name for name, value in counts.items() if not value] == []
+
+
+def test_a_broker_is_stopped_in_good_order_and_started_again() -> None:
+    """Nothing that is confirmed is lost by it, and nothing comes twice: whoever was connected finds everything again."""
+    steps = [Step(verb, who) for verb in ("publish", "subscribe", "breathe", "restart") for who in range(3)]
+    outcome = replay(make(3, 0).only(tuple(steps * 3)), tell=True)
+    assert outcome.ok, outcome.failure
+    assert sum(["is stopped and started again" in line for line in outcome.story]) == 9

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from amqp_sansio.grammar import tx
+from amqp_sansio.grammar.message import ACQUIRE, GOT, LOST
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.spec.message import Acquired
 from amqp_sansio.testing.speech.blame import spoken
-from amqp_sansio.testing.speech.commands import TRANSFERS, ModelVoice, TxVoice
+from amqp_sansio.testing.speech.commands import TRANSFERS, BranchVoice, ModelVoice, TxVoice
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Step
 
@@ -49,3 +51,26 @@ def test_a_subscription_without_accepts() -> None:
     (step,) = TxVoice().say(tx.SUBSCRIBE)
     assert isinstance(step.said, message.Subscribe)
     assert step.said.accept_mode == 1
+
+
+def test_who_is_to_lose_a_message_has_a_rival_and_who_is_to_get_it_has_none() -> None:
+    """What is planned of acquires decides whether a second consumer takes the message before, or gives it back."""
+    voice = TRANSFERS[0, 1]()
+    voice.foresee([ACQUIRE, LOST, ACQUIRE, LOST, ACQUIRE, GOT])
+    taken = voice.ahead(ACQUIRE)
+    assert [step.verb for step in taken] == ["message.subscribe", "message.set-flow-mode", "message.flow", "message.flow"]
+    theirs = Step("server", message.Transfer("rival", 0, 0), 1)
+    assert voice.hear(theirs) is None
+    voice.told(theirs)
+    assert voice.ahead(ACQUIRE) == []
+    (given_back,) = voice.ahead(ACQUIRE)
+    assert given_back.said == message.Release(RangeSet.of(0))
+    assert voice.ahead(ACQUIRE) == []
+
+
+def test_a_branch_that_is_to_be_read_only_has_no_work() -> None:
+    """A message is published in a branch unless prepare is planned to find nothing to keep."""
+    for words, count in ((["session:prepare(read-only)"], 1), (["session:prepare"], 2)):
+        voice = BranchVoice()
+        voice.foresee(words)
+        assert len(voice.say("session:start")) == count

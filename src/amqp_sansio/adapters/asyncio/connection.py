@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Final, Self
 from uuid import uuid4
 
+from amqp_sansio.adapters.asyncio.line import Line
 from amqp_sansio.adapters.asyncio.waiting import wait
 from amqp_sansio.adapters.asyncio.wire import Wire
 from amqp_sansio.adapters.mechanisms import proving
@@ -22,8 +23,6 @@ from amqp_sansio.errors import AmqpError
 
 CLOSE_TIMEOUT: Final = 10.0
 """Seconds that a clean end may take, before the socket is just closed."""
-MANY: Final = 256 * 1024
-"""Octets that wait to be written, from which on a publisher writes them first."""
 
 
 class Connection:
@@ -37,9 +36,9 @@ class Connection:
         self.client: Final = client
         self._tls: Final = tls
         self._close_timeout: Final = close_timeout
-        self._wire: Wire | None = None
+        self._line: Final = Line()
         self._task: asyncio.Task[None] | None = None
-        client.wake = self._wake
+        client.wake = self._line.wake
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._run(), name=f"amqp to {self.address.endpoints[0]}")
@@ -69,23 +68,9 @@ class Connection:
 
         `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
         """
-        return Session(self.client.open_session(name, timeout), wait, self.writable, self._close_timeout)
-
-    async def writable(self) -> None:
-        """Waits until the socket takes octets, when there are many."""
-        wire = self._wire
-        if wire is None:
-            return
-        if self.client.machine.bytes_to_send >= MANY:
-            wire.transmit()
-        if not wire.writable.is_set():
-            await wire.writable.wait()
+        return Session(self.client.open_session(name, timeout), self._line, self._close_timeout)
 
     # --- the background ------------------------------------------------------------------------------------------------------
-
-    def _wake(self) -> None:
-        if self._wire is not None:
-            self._wire.wake()
 
     async def _run(self) -> None:
         attempts = Attempts(self.client, self.address, random.random)
@@ -119,13 +104,13 @@ class Connection:
                     lambda: Wire(self.client), endpoint.host, endpoint.port, ssl=tls,
                     server_hostname=endpoint.host if tls else None,
                 )  # fmt: skip
-                self._wire = wire
+                self._line.wire = wire
                 await self._opened(wire)
             await asyncio.shield(wire.over)
         except TimeoutError:
             raise TimeoutError(f"no open connection within {limit} seconds") from None
         finally:
-            self._wire = None
+            self._line.wire = None
             if wire is not None:
                 wire.abort()
 

@@ -16,19 +16,25 @@ async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
     Cancelled, it takes nothing back that was said.
     """
     if not ticket.done:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def settled() -> None:
-            if not future.done():
-                future.set_result(None)
-
-        ticket.on_done(settled)
-        try:
-            if timeout is None:
-                await future
-            else:
-                async with asyncio.timeout(timeout):
-                    await future
-        finally:
-            ticket.forget(settled)
+        if timeout is None:
+            await settled(ticket)
+        else:
+            async with asyncio.timeout(timeout):
+                await settled(ticket)
     return ticket.result()
+
+
+async def settled(ticket: Ticket[Value]) -> None:
+    """Until a ticket that is not settled is."""
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def settle() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    ticket.on_done(settle)
+    try:
+        await future
+    finally:
+        if not ticket.done:
+            ticket.forget(settle)

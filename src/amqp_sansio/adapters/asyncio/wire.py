@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.ticket import Ticket
+
+Value = TypeVar("Value")
 
 
 class Wire(asyncio.Protocol):
     """Feeds what comes to the client's machine, writes what it has to say, and keeps its one timer.
 
-    `over` is done when the socket is gone.  While the socket takes no more octets `writable` is not set.
+    `over` is done when the socket is gone.  While that takes no more octets it is not `taking`, and `writable` is not set.
     """
 
     def __init__(self, client: Client) -> None:
         loop = asyncio.get_running_loop()
         self.over: Final[asyncio.Future[None]] = loop.create_future()
+        self.taking = True
         self.writable: Final = asyncio.Event()
         self.writable.set()
         self._client: Final = client
@@ -49,18 +54,38 @@ class Wire(asyncio.Protocol):
             self._timer.cancel()
         if not self._client.machine.finished:
             self._client.receive_eof()
-        self.writable.set()
+        self._takes()
         if not self.over.done():
             self.over.set_result(None)
 
     def pause_writing(self) -> None:
         """The socket is slower than we are."""
+        self.taking = False
         self.writable.clear()
 
     def resume_writing(self) -> None:
         """The socket takes octets again: those that were kept back go out."""
-        self.writable.set()
+        self._takes()
         self.transmit()
+
+    def _takes(self) -> None:
+        self.taking = True
+        self.writable.set()
+
+    @property
+    def waiting(self) -> int:
+        """Octets that wait to be written, at least so many."""
+        return self._client.machine.bytes_to_send
+
+    def say(self, say: Callable[[], Ticket[Value]]) -> Ticket[Value]:
+        """Says something that goes out at once, unless something is about to go out anyway."""
+        if self._scheduled:
+            return say()
+        self._scheduled = True  # it is, by ourselves
+        try:
+            return say()
+        finally:
+            self.transmit()
 
     def wake(self) -> None:
         """There is something to send: it goes out with all else that is said before the loop turns."""
@@ -77,12 +102,13 @@ class Wire(asyncio.Protocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        due = self._client.tick(self._loop.time())
-        if self.writable.is_set() and (octets := self._client.machine.data_to_send()):
+        client = self._client
+        due = client.look(self._loop.time())
+        if self.taking and (octets := client.machine.data_to_send()):
             transport.write(octets)
-        if self._client.closed is not None and not self.writable.is_set():
+        if client.closed is not None and not self.taking:
             transport.abort()  # it is over, and nobody takes what is left
-        elif self._client.machine.finished:
+        elif client.machine.finished:
             transport.close()
         elif due is not None and (self._timer is None or due < self._due):
             self._set_timer(due)

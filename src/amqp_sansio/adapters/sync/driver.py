@@ -7,7 +7,6 @@ answer needs no second thread to come through.
 from __future__ import annotations
 
 import random
-import select
 import socket
 import ssl
 import threading
@@ -17,6 +16,7 @@ from typing import Final, TypeVar
 
 from amqp_sansio.adapters.sync.dialing import dial
 from amqp_sansio.adapters.sync.ears import Ears, ears
+from amqp_sansio.adapters.sync.shift import Shift, pipe
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import Attempts
@@ -24,6 +24,7 @@ from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.errors import ConnectionLost
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.kernel.deadlines import earliest
 
 Value = TypeVar("Value")
 
@@ -44,16 +45,12 @@ class Driver:
         self._turns: Final = turn
         self._changed: Final = threading.Condition(lock)
         self._thread: Final = threading.Thread(target=self._run, name=f"amqp to {address.endpoints[0]}", daemon=True)
-        self._poke_in, self._poke_out = _pipe()
-        self._kick_in, self._kick_out = _pipe()
+        self._poke_in, self._poke_out = pipe()
         self._poked = False
         self._stopped = False
         self._socket: socket.socket | None = None
-        self._ears: Ears | None = None
-        self._leading = False  # somebody who waits listens to the socket, and the thread does not
-        self._polling = False  # he is at it now, without the lock
-        self._poll: select.poll | None = None
-        self._kicked: Final = self._kick_in.fileno()
+        self._shift: Shift | None = None  # as long as there is a socket
+        self._standing_by = 0  # threads that wait until something has changed
         self._outbox: Final = bytearray()
         turn.ended = self.poke
 
@@ -69,8 +66,8 @@ class Driver:
             self.poke()
         if self._thread.is_alive():
             self._thread.join(timeout)
-        for each in (self._poke_in, self._poke_out, self._kick_in, self._kick_out):
-            each.close()
+        self._poke_in.close()
+        self._poke_out.close()
 
     def poke(self) -> None:
         """There is something for the thread to do: it is told, unless it was told already.  Under the lock."""
@@ -83,18 +80,15 @@ class Driver:
         """The value of a ticket, once it is settled; raises its error, or TimeoutError.  Under the lock, which is given up."""
         if not ticket.done:
             self._transmit()
-            if not ticket.done:
-                self._wait(ticket, timeout)
+            self._wait(ticket, timeout)
         return ticket.result()
 
     def wait_writable(self) -> None:
         """Until the socket takes octets.  Under the lock."""
-        if len(self._outbox) + self._pending() >= HIGH:
+        if self._socket is not None and len(self._outbox) + self.client.machine.bytes_to_send >= HIGH:
             self._transmit()
-            self._changed.wait_for(lambda: len(self._outbox) < HIGH or self._socket is None)
-
-    def _pending(self) -> int:
-        return self.client.machine.bytes_to_send if self._socket is not None else 0
+            while len(self._outbox) >= HIGH and self._socket is not None:
+                self._stand_by(None)
 
     # --- who waits -----------------------------------------------------------------------------------------------------------
 
@@ -106,59 +100,56 @@ class Driver:
                 left = None if until is None else until - time.monotonic()
                 if left is not None and left <= 0:
                     raise TimeoutError(f"no answer within {timeout} seconds")
-                if self._may_lead and self._socket is not None and self._ears is not None:
-                    self._lead(ticket, self._socket, self._ears, until)
+                shift, connected = self._shift, self._socket
+                if shift is None or connected is None or shift.taken or not shift.may_lend or self.client.closed is not None:
+                    self._stand_by(left)
                 else:
-                    self._changed.wait(left)
+                    self._lead(ticket, connected, shift, until)
         finally:
-            ticket.forget(self._settled)
+            if not ticket.done:
+                ticket.forget(self._settled)
 
-    @property
-    def _may_lead(self) -> bool:
-        return not self._leading and self.client.closed is None and self._ears is not None and self._ears.shared
+    def _stand_by(self, seconds: float | None) -> None:
+        """Until something has changed."""
+        self._standing_by += 1
+        try:
+            self._changed.wait(seconds)
+        finally:
+            self._standing_by -= 1
+
+    def _tell(self) -> None:
+        """Something has changed."""
+        if self._standing_by:
+            self._changed.notify_all()
 
     def _settled(self) -> None:
         """Something that somebody waits for is there."""
-        if self._polling:
-            with suppress(OSError):
-                self._kick_out.send(b"!")
-        self._changed.notify_all()
+        if self._shift is not None:
+            self._shift.kick()
+        self._tell()
 
-    def _lead(self, ticket: Ticket[Value], connected: socket.socket, ears: Ears, until: float | None) -> None:
+    def _lead(self, ticket: Ticket[Value], connected: socket.socket, shift: Shift, until: float | None) -> None:
         """Listens to the socket in the place of the thread, until the ticket is settled or there is no time left."""
-        self._leading = True
-        poll = self._poll
-        assert poll is not None  # as long as there is a socket
-        more = False
+        client = self.client
+        shift.take(bool(self._outbox))
         try:
-            ears.listen(False, bool(self._outbox))
-            while not ticket.done and self._socket is connected and self.client.closed is None:
+            tls = connected if isinstance(connected, ssl.SSLSocket) else None
+            more = tls is not None and tls.pending() > 0
+            while not ticket.done and self._socket is connected and client.closed is None:
                 left = None if until is None else max(until - time.monotonic(), 0.0) * 1000
-                self._polling = True
-                self._lock.release()
-                try:
-                    ready = poll.poll(0 if more else left)
-                finally:
-                    self._lock.acquire()
-                    self._polling = False
-                if not ready and left is not None and not more:
+                heard = shift.listen(0 if more else left)
+                if heard is None and not more:
                     break
-                heard = [number for number, _ in ready]
-                if self._kicked in heard:
-                    self._kick_in.recv(16)
-                    heard.remove(self._kicked)
-                if self._socket is connected and (more or heard):
+                if self._socket is connected and (heard or more):
                     self._read(connected)
-                    more = isinstance(connected, ssl.SSLSocket) and connected.pending() > 0
-                    if self._turns.wanted or self.client.machine.bytes_to_send:
+                    more = tls is not None and tls.pending() > 0
+                    if self._turns.wanted or client.machine.bytes_to_send:
                         self._transmit()
         finally:
-            self._leading = False
-            if self._socket is connected:
-                ears.listen(True, bool(self._outbox))
-                if self.client.closed is not None or self.client.machine.finished:
-                    self.poke()
-            self._changed.notify_all()
+            shift.give_back()
+            if self._socket is connected and (client.closed is not None or client.machine.finished):
+                self.poke()
+            self._tell()
 
     # --- the thread --------------------------------------------------------------------------------------------------------
 
@@ -191,7 +182,8 @@ class Driver:
     def _sleep(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         with self._changed:
-            self._changed.wait_for(lambda: self._stopped or self.client.closing, until - time.monotonic())
+            while not (self._stopped or self.client.closing) and (left := until - time.monotonic()) > 0:
+                self._stand_by(left)
 
     def _connection(self, endpoint: Endpoint) -> None:
         """One connection, from its socket to its end."""
@@ -203,43 +195,42 @@ class Driver:
         except TimeoutError:
             raise self._too_late() from None
         listening = ears(self._poke_in, connected)
+        shift = Shift(listening, connected, self._lock, self.poke)
         try:
             with self._changed:
                 self._outbox.clear()
                 self._socket = connected
-                self._ears = listening
-                if listening.shared:
-                    self._poll = select.poll()
-                    self._poll.register(connected, select.POLLIN)
-                    self._poll.register(self._kick_in, select.POLLIN)
-            self._drive(connected, listening, until)
+                self._shift = shift
+            self._drive(connected, listening, shift, until)
         finally:
             with self._changed:
-                self._socket = self._ears = None
+                self._socket = None
                 self._outbox.clear()
                 if not self.client.machine.finished:
                     self.client.receive_eof()
                 self._settled()
-                self._changed.wait_for(lambda: not self._leading)
+                while shift.taken:
+                    self._stand_by(None)
+                self._shift = None
                 self._changed.notify_all()
-            listening.close()
+            shift.close()
             connected.close()
 
-    def _drive(self, connected: socket.socket, listening: Ears, until: float) -> None:
+    def _drive(self, connected: socket.socket, listening: Ears, shift: Shift, until: float) -> None:
         while True:
             with self._changed:
                 now = time.monotonic()
                 due = self._turn(now, until)
                 if self.client.machine.finished or self.client.closed is not None or self._stopped:
                     return  # what the socket did not take now, nobody waits for
-                listening.listen(not self._leading, bool(self._outbox))
-                more = not self._leading and isinstance(connected, ssl.SSLSocket) and connected.pending() > 0
-            poked, ready = listening.wait(0.0 if more else None if due is None else max(due - now, 0.0))
+                seconds = earliest(None if due is None else max(due - now, 0.0), shift.look(bool(self._outbox)))
+                more = not shift.lent and isinstance(connected, ssl.SSLSocket) and connected.pending() > 0
+            poked, ready = listening.wait(0.0 if more else seconds)
             with self._changed:
                 if poked:
                     self._poked = False
                     self._poke_in.recv(16)
-                if (ready or more) and not self._leading:
+                if (ready or more) and not shift.lent:
                     self._read(connected)
 
     def _turn(self, now: float, until: float) -> float | None:
@@ -275,25 +266,33 @@ class Driver:
         if connected is None:
             return
         self._turns.wanted = False
+        outbox = self._outbox
         self.client.flush()
-        if len(self._outbox) < HIGH:  # else it stays in the machine, where what is owed is told in as few words as it takes
-            self._outbox.extend(self.client.machine.data_to_send())
-        while self._outbox:
-            try:
-                with memoryview(self._outbox)[:READ] as piece:
-                    sent = connected.send(piece)
-            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                if threading.current_thread() is not self._thread:
-                    self.poke()  # who waits for the socket must wait for room in it from now on
+        if len(outbox) < HIGH:  # else it stays in the machine, where what is owed is told in as few words as it takes
+            octets = self.client.machine.data_to_send()
+            if not outbox and len(octets) <= READ:  # nearly always: it goes out as it is
+                sent = self._write(connected, octets) if octets else 0
+                if sent is None or sent == len(octets):
+                    return
+                octets = octets[sent:]
+            outbox.extend(octets)
+        while outbox:
+            with memoryview(outbox)[:READ] as piece:
+                sent = self._write(connected, piece)
+            if sent is None:
+                outbox.clear()
+            elif sent:
+                del outbox[:sent]
+            else:
                 return
-            except OSError:
-                self._outbox.clear()  # the end will be read
-                return
-            del self._outbox[:sent]
 
-
-def _pipe() -> tuple[socket.socket, socket.socket]:
-    ends = socket.socketpair()
-    for each in ends:
-        each.setblocking(False)
-    return ends
+    def _write(self, connected: socket.socket, octets: bytes | memoryview) -> int | None:
+        """How many of them the socket takes now; None when it is gone: that will be read."""
+        try:
+            return connected.send(octets)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            if threading.current_thread() is not self._thread:
+                self.poke()  # who waits for the socket must wait for room in it from now on
+            return 0
+        except OSError:
+            return None

@@ -12,6 +12,7 @@ from uuid import uuid4
 import trio
 
 from amqp_sansio.adapters.mechanisms import proving
+from amqp_sansio.adapters.trio.line import Line
 from amqp_sansio.adapters.trio.waiting import wait
 from amqp_sansio.adapters.trio.wire import Wire
 from amqp_sansio.config import ClientConfig
@@ -24,8 +25,6 @@ from amqp_sansio.errors import AmqpError
 
 CLOSE_TIMEOUT: Final = 10.0
 """Seconds that a clean end may take, before the socket is just closed."""
-MANY: Final = 256 * 1024
-"""Octets that wait to be written, from which on a publisher waits for that."""
 
 
 class Connection:
@@ -36,8 +35,8 @@ class Connection:
         self.client: Final = client
         self._tls: Final = tls
         self._close_timeout: Final = close_timeout
-        self._wire: Wire | None = None
-        client.wake = self._wake
+        self._line: Final = Line()
+        client.wake = self._line.wake
 
     async def close(self) -> None:
         """Closes the connection and waits until that is answered.  Saying so again does no harm."""
@@ -49,23 +48,9 @@ class Connection:
 
         `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
         """
-        return Session(self.client.open_session(name, timeout), wait, self.writable, self._close_timeout)
-
-    async def writable(self) -> None:
-        """Waits until the socket takes octets, when there are many."""
-        wire = self._wire
-        if wire is not None and self.client.machine.bytes_to_send >= MANY:
-            wire.hold()
-        if wire is not None and not wire.writable.is_set():
-            await wire.writable.wait()
-        else:
-            await trio.lowlevel.checkpoint_if_cancelled()
+        return Session(self.client.open_session(name, timeout), self._line, self._close_timeout)
 
     # --- the background ------------------------------------------------------------------------------------------------------
-
-    def _wake(self) -> None:
-        if self._wire is not None:
-            self._wire.wake()
 
     async def run(self, scope: trio.CancelScope) -> None:
         """Connections, one after the other, until there is no other, or `scope` is cancelled."""
@@ -100,7 +85,7 @@ class Connection:
             with trio.CancelScope(deadline=trio.current_time() + limit) as scope:
                 stream = await self._stream(endpoint)
                 async with stream:
-                    wire = self._wire = Wire(self.client, stream)
+                    wire = self._line.wire = Wire(self.client, stream)
 
                     def opened() -> None:
                         scope.deadline = float("inf")
@@ -110,7 +95,7 @@ class Connection:
             if scope.cancelled_caught:
                 raise TimeoutError(f"no open connection within {limit} seconds")
         finally:
-            self._wire = None
+            self._line.wire = None
             if not self.client.machine.finished:
                 self.client.receive_eof()
 

@@ -16,19 +16,25 @@ async def wait(ticket: Ticket[Value], timeout: float | None = None) -> Value:
 
     Cancelled, it takes nothing back that was said.
     """
+    if timeout is None:
+        await settled(ticket)
+    else:
+        with trio.move_on_after(timeout) as scope:
+            await settled(ticket)
+        if scope.cancelled_caught and not ticket.done:
+            raise TimeoutError(f"no answer within {timeout} seconds")
+    return ticket.result()
+
+
+async def settled(ticket: Ticket[Value]) -> None:
+    """Until a ticket is settled; others take their turn also when it is."""
     if ticket.done:
         await trio.lowlevel.checkpoint()
-    else:
-        settled = trio.Event()
-        ticket.on_done(settled.set)
-        try:
-            if timeout is None:
-                await settled.wait()
-            else:
-                with trio.move_on_after(timeout) as scope:
-                    await settled.wait()
-                if scope.cancelled_caught and not ticket.done:
-                    raise TimeoutError(f"no answer within {timeout} seconds")
-        finally:
-            ticket.forget(settled.set)
-    return ticket.result()
+        return
+    event = trio.Event()
+    ticket.on_done(event.set)
+    try:
+        await event.wait()
+    finally:
+        if not ticket.done:
+            ticket.forget(event.set)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, TypeVar
 
 import trio
 
 from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.ticket import Ticket
+
+Value = TypeVar("Value")
 
 READ: Final = 256 * 1024
 """Octets read at once."""
@@ -16,26 +22,61 @@ READ: Final = 256 * 1024
 class Wire:
     """Feeds what comes to the client's machine, writes what it has to say, and keeps time, each in a task of one nursery.
 
-    While the socket takes no more octets `writable` is not set.
+    While the socket takes no more octets it is not `taking`, and `writable` is not set.
     """
 
     def __init__(self, client: Client, stream: trio.abc.Stream) -> None:
         self.writable = trio.Event()
         self.writable.set()
+        self.taking = True
         self._client: Final = client
         self._stream: Final = stream
         self._woken = trio.Event()
+        self._idle = False  # the task that writes waits to be woken
+        self._saying = False  # it need not be: what is said is written right after
+        self._direct: Final = _direct(stream)  # one task less to go through than with the stream
+        self._rest = b""  # octets that were taken out of the machine and must be written first
         self._due = math.inf
         self._sooner = trio.Event()
 
+    @property
+    def waiting(self) -> int:
+        """Octets that wait to be written, at least so many."""
+        return self._client.machine.bytes_to_send
+
     def wake(self) -> None:
         """There is something to send: it goes out with all else that is said before the loop turns."""
-        self._woken.set()
+        if not self._saying:
+            self._woken.set()
+
+    def say(self, say: Callable[[], Ticket[Value]]) -> Ticket[Value]:
+        """Says something that goes out at once where the socket takes it at once, and nobody else is about to write."""
+        if self._direct is None or not self._idle or self._woken.is_set():
+            return say()
+        self._saying = True
+        try:
+            return say()
+        finally:
+            self._saying = False
+            self._write_now(self._direct)
+
+    def _write_now(self, direct: socket.socket) -> None:
+        """Writes what the socket takes without waiting: a task of its own needs two turns of the loop for that."""
+        self._look()
+        octets = self._client.machine.data_to_send()
+        try:
+            sent = direct.send(octets) if octets else 0
+        except OSError:  # it takes nothing now, or is gone: the task that writes will see
+            sent = 0
+        if sent < len(octets):
+            self._rest = octets[sent:]
+            self.hold()
+        elif self._client.machine.finished:
+            self.wake()
 
     def hold(self) -> None:
         """There is much to send: nobody adds to it before it is written."""
-        if self.writable.is_set():
-            self.writable = trio.Event()
+        self._takes(False)
         self.wake()
 
     async def run(self) -> None:
@@ -47,10 +88,19 @@ class Wire:
                 await self._write()
                 nursery.cancel_scope.cancel()
         finally:
-            self.writable.set()
+            self._takes(True)
+            if self._direct is not None:
+                self._direct.close()
 
-    def _tick(self) -> None:
-        due = self._client.tick(trio.current_time())
+    def _takes(self, taking: bool) -> None:
+        if taking:
+            self.writable.set()
+        elif self.taking:
+            self.writable = trio.Event()
+        self.taking = taking
+
+    def _look(self) -> None:
+        due = self._client.look(trio.current_time())
         if due is not None and due < self._due:  # looking at the time too early costs less than saying so with every word
             self._due = due
             self._sooner.set()
@@ -63,42 +113,65 @@ class Wire:
                 await self._sooner.wait()
             if waiting.cancelled_caught:
                 self._due = math.inf
-                self._tick()
+                self._look()
                 self.wake()
-                if self._client.closed is not None and not self.writable.is_set():
+                if self._client.closed is not None and not self.taking:
                     scope.cancel()  # it is over, and nobody takes what is left
 
     async def _read(self) -> None:
-        while not self._client.machine.finished:
-            try:
-                octets = await self._stream.receive_some(READ)
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
-                octets = b""  # a reset is how some brokers end a connection
+        client = self._client
+        while not client.machine.finished:
+            octets = await self._receive()
             if octets:
-                self._client.receive_data(bytes(octets))
+                client.receive_data(octets)
             else:
-                self._client.receive_eof()
-            self.wake()
+                client.receive_eof()
+            self._look()
+            if self.waiting or not client.machine.is_open:
+                self.wake()
             if not octets:
                 return
+
+    async def _receive(self) -> bytes:
+        """Octets that came, none at the end of them; a reset is how some brokers end a connection."""
+        direct = self._direct
+        try:
+            if direct is None:
+                return bytes(await self._stream.receive_some(READ))
+            while True:
+                await trio.lowlevel.wait_readable(direct)
+                with suppress(BlockingIOError):
+                    return direct.recv(READ)
+        except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
+            return b""
 
     async def _write(self) -> None:
         while True:
             self._woken = trio.Event()
-            self._tick()
-            octets = self._client.machine.data_to_send()
+            self._look()
+            octets, self._rest = self._rest + self._client.machine.data_to_send(), b""
             if octets:
                 await self._send(octets)
                 continue
-            self.writable.set()
+            self._takes(True)
             if self._client.machine.finished:
                 return
+            self._idle = True
             await self._woken.wait()
+            self._idle = False
 
     async def _send(self, octets: bytes) -> None:
-        if self.writable.is_set():
-            self.writable = trio.Event()
+        self._takes(False)
         try:
             await self._stream.send_all(octets)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             await self._woken.wait()  # the end will be read
+
+
+def _direct(stream: trio.abc.Stream) -> socket.socket | None:
+    """The socket under a stream once more, for what it takes without waiting; None where there is something in between."""
+    if not isinstance(stream, trio.SocketStream):
+        return None
+    direct = socket.fromfd(stream.socket.fileno(), stream.socket.family, stream.socket.type, stream.socket.proto)
+    direct.setblocking(False)
+    return direct

@@ -126,16 +126,12 @@ class Consumer:
         self._left = self.queue.available
         self.wake()
 
-    def flushed(self) -> bool:
-        """The queue has nothing more that it can take: whether its flushes are done now."""
+    def flushed(self) -> None:
+        """The queue has nothing more that it can take: its flushes are done, unless something else holds it up (see `wake`)."""
         holder = self.holder
         peer = holder.peer
-        if not self._flushes or holder.ended:
-            return True
-        if peer is None or not holder.session.speaks or self in peer.stalled or self in holder.sated:
-            return False
-        self._end_flushes()
-        return True
+        if peer is not None and holder.session.speaks and self not in peer.stalled and self not in holder.sated:
+            self._end_flushes()
 
     def cancel(self) -> int:
         """Nothing comes any more; what came can still be settled.  The number of the entry that must be journalled before."""

@@ -135,8 +135,6 @@ class Holder:
 
     def complete(self, id: int) -> None:
         """The command is executed."""
-        if self.ended:
-            return
         session = self.session
         if session.state in ("attached", "resuming", "detached"):
             session.complete_one(id)
@@ -209,12 +207,10 @@ class Holder:
 
     def say(self, *commands: Command) -> bool:
         """Says commands that nothing depends on; False when that cannot be done now."""
-        if self.ended or not self.speaks:
-            return False
         try:
             for command in commands:
                 self.session.send(command)
-        except AmqpError:  # replay is full
+        except AmqpError:  # it is not attached, or replay is full
             return False
         if self.peer is not None:
             self.broker.wrote(self.peer)

@@ -9,7 +9,6 @@ from amqp_sansio.broker.peer.publishing import publish
 from amqp_sansio.broker.peer.table import execute
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.server import ServerConnection
-from amqp_sansio.errors import EncodeError
 from amqp_sansio.events import (
     AttachRequested,
     Authenticated,
@@ -187,11 +186,7 @@ class Peer:
         if allowed is None or name in allowed:
             site = self._broker.open(name)
         if site is not None:
-            self.site = site
-            try:
-                self.connection.open_ok()
-            except EncodeError:  # more known hosts than fit into a frame of the size agreed on: they are only hints
-                self.connection.open_ok(())
+            self.site = site  # the connection lets the client in itself when its next event is asked for
         elif self._broker.exists(name) and (allowed is None or name in allowed):
             self.connection.close(CloseCode.CONNECTION_FORCED, "limits.virtual_hosts: no more virtual hosts can be opened")
         else:
@@ -205,13 +200,13 @@ class Peer:
             self.connection.refuse(name)
             return
         key = (site.host.name, self.identity or "", name)
+        number = self._broker.touched(key)
+        if number > self._broker.journals.done:  # until then a restart would bring back the session, or messages, as they were
+            self._requested = event
+            self._broker.journals.after(number, self._attach_again)
+            return
         known = self._broker.sessions.get(key)
         if known is not None:
-            number = self._broker.touched(key)
-            if number > self._broker.journals.done:  # until then a restart would bring the session back as it was
-                self._requested = event
-                self._broker.journals.after(number, self._attach_again)
-                return
             session = known.session
             holder = session.channel
             if holder is not None and not event.force:

@@ -44,20 +44,14 @@ class Site:
                 most -= SLICE
             else:
                 most -= 1
-                if queue in self._flushing:
-                    self._flushed(queue)
+                for consumer in self._flushing.pop(queue, ()):
+                    consumer.flushed()
         return bool(stirred)
 
     def watch(self, consumer: Consumer) -> None:
         """A flush of the consumer is done when its queue has nothing more that it can take."""
         self._flushing.setdefault(consumer.queue, {})[consumer] = None
         self.host.stirred[consumer.queue] = None
-
-    def _flushed(self, queue: Queue) -> None:
-        waiting = self._flushing.pop(queue)
-        left = {consumer: None for consumer in waiting if not consumer.flushed()}
-        if left:
-            self._flushing.setdefault(queue, {}).update(left)
 
     def tick(self, now: float) -> float | None:
         """What is due in the model; the moment at which to ask again."""

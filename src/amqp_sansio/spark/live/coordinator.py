@@ -22,6 +22,9 @@ from amqp_sansio.spec.dtx import Xid
 
 LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 STEPS: Final = ("checked", "decided", "committed", "finished")
+RECOVERY: Final = ("asked", "undone")
+"""Steps of recovery when something is in doubt, at the beginning of each epoch and behind a decision: it is known what is; what
+was decided is committed (each one is a step `committed`, too), and the rest is rolled back."""
 SAID: Final = "%s: at least once: what is tried again is published again, with the same message_id; drop doubles by it"
 
 
@@ -50,7 +53,7 @@ class Coordinator:
 
         LiveSetupError when where messages are to go is not there, or the broker knows no branches and must.
         """
-        with Link(self.options.access) as link:
+        with self.decisions.lock, Link(self.options.access) as link:
             self._there(link)
             mode = self.options.mode
             dtx = link.has_dtx()
@@ -71,9 +74,9 @@ class Coordinator:
     def _there(self, link: Link) -> None:
         exchange, key = self.options.exchange, self.options.routing_key
         if exchange and not link.has_exchange(exchange):
-            raise LiveSetupError(f"{self.options.access.shown}: there is no exchange {exchange!r}")
+            raise LiveSetupError(f"{self.options.access.shown}: there is no exchange {exchange!r} (option exchange)")
         if not exchange and key and self.options.mandatory and link.queue(key) is None:
-            raise LiveSetupError(f"{self.options.access.shown}: there is no queue {key!r}")
+            raise LiveSetupError(f"{self.options.access.shown}: there is no queue {key!r} (option routingKey)")
 
     def recover(self, link: Link) -> None:
         """Finishes what was decided, rolls back what was not.  Only branches of this journal; no task may be at work."""
@@ -81,8 +84,10 @@ class Coordinator:
         decided = {name for each in known for name in each.branches}
         seen: set[str] = set()
         while mine := unseen(self._owned(link), seen):
+            self._step("asked")
             self._commit(link, [each for each in mine if word(each) in decided])
             link.rollback([each for each in self._ours(mine) if word(each) not in decided])
+            self._step("undone")
         for each in known:
             self.decisions.finish(each)
 
@@ -102,6 +107,10 @@ class Coordinator:
 
         LiveError before the decision: nothing counts.  Behind it: it will be finished by who comes next.
         """
+        with self.decisions.lock:
+            return self._decide(query, epoch, published)
+
+    def _decide(self, query: str, epoch: int, published: Sequence[Published]) -> bool:
         names = tuple([each.branch for each in published if each.branch])
         last = self.decisions.last(query)
         if last is not None and last.epoch >= epoch:
@@ -132,7 +141,7 @@ class Coordinator:
         if missing:
             raise LiveError(
                 f"{self.options.access.shown}: {len(missing)} of {len(names)} prepared branches are not there any more: "
-                "the epoch is not decided, and is to be published again"
+                "the epoch is not decided, and is to be published again (another query with the same option journal?)"
             )
 
     def abort(self, published: Sequence[Published | None]) -> None:
@@ -146,7 +155,7 @@ class Coordinator:
         if not branches:
             return
         try:
-            with Link(self.options.access) as link:
+            with self.decisions.lock, Link(self.options.access) as link:
                 link.rollback(branches)
         except LiveError as error:  # whoever begins next does it
             LOG.warning("%s", error)

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import attrs
 
-from amqp_sansio.spark.live.disk import folder, get_json, put_json
+from amqp_sansio.spark.live.disk import Lock, folder, get_json, put_json
 from amqp_sansio.spark.live.errors import LiveSetupError
 from amqp_sansio.spark.live.identity import new_owner
 
 NOTE: Final = "journal.json"
+OPTION: Final = "journal"
 
 
 @attrs.frozen(kw_only=True)
@@ -38,7 +39,9 @@ class Decisions:
     """A folder with the last decision of each query.  `owner` is the name that the branches carry."""
 
     def __init__(self, path: Path) -> None:
-        self.path: Final = folder(path)
+        self.path: Final = folder(path, OPTION)
+        self.lock: Final = Lock(path, OPTION)
+        """Held while it is decided what becomes of branches: who was thought dead may still be at it."""
         note = get_json(path / NOTE)
         if note is None:
             if any(path.glob("decision-*.json")):

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Self
 
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 
@@ -33,12 +33,12 @@ def told(path: Path) -> Iterator[None]:
         raise LiveError(f"{path}: {what}; nothing was taken from the broker or told to it") from error
 
 
-def folder(path: Path) -> Path:
-    """A folder, made where it is not.  LiveSetupError when it cannot be had."""
+def folder(path: Path, option: str) -> Path:
+    """A folder, made where it is not.  LiveSetupError when it cannot be had; `option` is the one that names it."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LiveSetupError(f"{path}: cannot be made a folder: {error.strerror}") from error
+        raise LiveSetupError(f"{path}: cannot be made a folder: {error.strerror} (option {option})") from error
     return path
 
 
@@ -89,12 +89,13 @@ def get_json(path: Path) -> dict[str, Any] | None:
 class Lock:
     """A folder that one process has for itself, until it lets go or ends in whatever way."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, option: str) -> None:
         self.path: Final = path
+        self._option: Final = option
         self._file: BinaryIO | None = None
 
     def take(self, seconds: float = LOCK_SECONDS, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Takes it; waits for one that is about to end.  LiveError when it does not."""
+        """Takes it; waits for one that is about to end.  LiveError when it does not, LiveSetupError without locks."""
         if self._file is not None:
             return
         until = time.monotonic() + seconds
@@ -103,14 +104,28 @@ class Lock:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 if time.monotonic() >= until:
                     file.close()
-                    raise LiveError(f"{self.path}: is used by another query; each needs one of its own") from None
+                    raise LiveError(
+                        f"{self.path}: is used by another query; each needs one of its own (option {self._option})"
+                    ) from None
                 sleep(LOOK_SECONDS)
+            except OSError as error:
+                file.close()
+                raise LiveSetupError(
+                    f"{self.path}: is on a file system that has no locks: {error.strerror} (option {self._option})"
+                ) from error
             else:
                 self._file = file
                 return
+
+    def __enter__(self) -> Self:
+        self.take()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
     def release(self) -> None:
         """Lets go."""

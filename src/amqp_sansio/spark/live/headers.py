@@ -74,7 +74,7 @@ def headers_from(given: object) -> dict[str, Value]:
 def _value(name: str, value: Any) -> Value:
     if value is None or isinstance(value, bool | int | float | str | bytes | Decimal):
         return value
-    if isinstance(value, datetime.datetime):
+    if isinstance(value, datetime.date):
         return value.isoformat()
     if isinstance(value, Mapping):
         return headers_from(value)  # type: ignore[return-value]  # mappings are encoded as maps

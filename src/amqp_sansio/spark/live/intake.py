@@ -40,11 +40,10 @@ class Intake:
         """Connects.  LiveSetupError when one of the queues is not there."""
         self.link.__enter__()
         try:
-            for name in self.queues:
-                depth = self.link.queue(name)
-                if depth is None:
-                    raise LiveSetupError(f"{self.link.access.shown}: there is no queue {name!r}")
-                self.there += depth
+            depths = [(name, self.link.queue(name)) for name in self.queues]
+            if missing := [repr(name) for name, depth in depths if depth is None]:
+                raise LiveSetupError(f"{self.link.access.shown}: there is no queue {' and none '.join(missing)} (option queue)")
+            self.there = sum([depth or 0 for _, depth in depths])
             self._session: Session = self.link.connection.session().__enter__()
         except AmqpError as error:
             self.close()

@@ -31,6 +31,22 @@ UNDONE: Final = frozenset([XaStatus.XA_RBROLLBACK, XaStatus.XA_RBTIMEOUT, XaStat
 BY_ITSELF: Final = frozenset([XaStatus.XA_HEURRB, XaStatus.XA_HEURCOM, XaStatus.XA_HEURMIX, XaStatus.XA_HEURHAZ])
 """The broker decided by itself, and remembers it until it is told to forget."""
 
+LASTING: Final = (
+    ("no mechanism in common", "options url, username, password, mechanism"),
+    ("authentication", "options url, username, password, passwordFile"),
+    ("the other side closed it (402)", "option url: its virtual host"),
+    ("the other side closed it (403)", ""),
+    ("the other side closed it (530)", ""),
+    ("speaks another protocol", ""),
+    ("does not seem to speak tls", "option url: amqp:// is without TLS"),
+    ("hostname mismatch", "option url: the host is to be called as in its certificate"),
+    ("certificate", "option tlsCa"),
+)
+"""What waiting does not heal when no connection comes about, in small letters, and the options to look at.
+
+Other refusals may heal: Broker-J says 320 (connection-forced) for a wrong password, and also while it begins.
+"""
+
 Value = TypeVar("Value")
 
 
@@ -46,7 +62,7 @@ class Link:
         try:
             self._connection.__enter__()
         except ConnectFailed as error:
-            raise _cannot_connect(self.access, error) from None
+            raise cannot_connect(self.access, error) from None
         except AmqpError as error:
             raise LiveError(f"{self.access.shown}: {error}") from None
         self._open = True
@@ -206,21 +222,22 @@ def _connection(access: Access) -> Connection:
 def _tls(access: Access) -> ssl.SSLContext | None:
     if not any(each.tls for each in access.address.endpoints):
         return None
-    name = access.tls_ca
+    name = f"option tlsCa: {access.tls_ca}"
     try:
         context = ssl.create_default_context(cafile=access.tls_ca)
-        name = access.tls_cert
+        name = f"options tlsCert and tlsKey: {access.tls_cert}, {access.tls_key}"
         if access.tls_cert is not None:
             context.load_cert_chain(access.tls_cert, access.tls_key)
     except OSError as error:
         reason = getattr(error, "reason", None) or error.strerror or str(error)
-        raise LiveSetupError(f"{name}: no certificates can be read from it: {reason}") from None
+        raise LiveSetupError(f"{name}: no certificates can be read: {reason}") from None
     return context
 
 
-def _cannot_connect(access: Access, error: ConnectFailed) -> LiveError:
+def cannot_connect(access: Access, error: ConnectFailed) -> LiveError:
     """An error that waiting may heal, or one that it will not: a broker that is there and says no."""
     text = str(error)
-    refused = ("authentication", "the other side closed it", "speaks another protocol", "certificate", "no certificates")
-    kind = LiveSetupError if any(each in text for each in refused) else LiveError
-    return kind(f"{access.shown}: {text}")
+    for said, options in LASTING:
+        if said in text.lower():
+            return LiveSetupError(f"{access.shown}: {text}{f' ({options})' if options else ''}")
+    return LiveError(f"{access.shown}: {text}")

@@ -14,6 +14,7 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.spark.live.errors import LiveSetupError
 from amqp_sansio.spark.live.headers import headers_from
 from amqp_sansio.spec.message import ReplyTo
+from amqp_sansio.spec.values import Value
 from amqp_sansio.wire.types import decode_map
 
 WRITTEN: Final[dict[str, tuple[str, ...]]] = {
@@ -62,7 +63,10 @@ class RowMapping:
 
     def check(self, columns: Sequence[tuple[str, str]]) -> None:
         """LiveSetupError when rows with these columns (name and type in Spark's words) are no messages."""
-        names = {name for name, _ in columns}
+        names = Counter([name for name, _ in columns])
+        for name, times in names.items():
+            if times > 1:
+                raise LiveSetupError(f"column {name} is there {times} times")
         for name, kind in columns:
             if name in LEFT_OUT:
                 continue
@@ -72,12 +76,13 @@ class RowMapping:
                 raise LiveSetupError(f"column {name} is {' or '.join(WRITTEN[name])}, not {kind}")
         if "body" not in names:
             raise LiveSetupError("column body is missing")
-        if self.routing_key is None and "routing_key" not in names and self.exchange in (None, ""):
+        if not self.routing_key and not self.exchange and (self.routing_key == "" or "routing_key" not in names):
             raise LiveSetupError("nothing says where messages go: option routingKey (a queue), or column routing_key")
 
     def messages(self, batches: Iterator[Any], partition: int = 0) -> Iterator[Outgoing]:
         """The messages of batches of rows (Any: RecordBatch).  LiveSetupError for a row that is none."""
         seen: Counter[bytes] = Counter()
+        number = 0
         for batch in batches:
             names = [name for name in batch.schema.names if name in WRITTEN]
             columns = [batch.column(name).to_pylist() for name in names]
@@ -86,17 +91,22 @@ class RowMapping:
                 try:
                     made = self._message(row)
                 except (ValueError, DecodeError) as error:
-                    raise LiveSetupError(f"a row is no message: {error}") from None
+                    raise LiveSetupError(f"row {number} of partition {partition} is no message: {error}") from None
+                number += 1
                 if self.ids is not None and "message_id" not in made.properties:
                     made.properties["message_id"] = self._id(made, partition, seen)
                 yield made
 
     def _message(self, row: dict[str, Any]) -> Outgoing:
-        body = row.get("body", b"")
+        if "body" not in row:
+            raise ValueError("its body is null; coalesce(body, '') is one without octets")
+        body = row["body"]
         key = row.get("routing_key", "") if self.routing_key is None else self.routing_key
         exchange = row.get("exchange", "") if self.exchange is None else self.exchange
         if len(key.encode()) > 255 or len(exchange.encode()) > 255:
             raise ValueError("an exchange and a routing key have at most 255 octets")
+        if not key and not exchange:
+            raise ValueError("nothing says where it goes: it has no routing_key, which the default exchange wants")
         properties: dict[str, Any] = {"persistent": row.get("persistent", True) if self.persistent else False}
         if self.mandatory:
             properties["mandatory"] = True
@@ -115,11 +125,11 @@ class RowMapping:
                 raise ValueError(f"ttl is milliseconds from 0 on, not {row['ttl']}")
             properties["ttl"] = row["ttl"]
         if "message_id" in row:
-            properties["message_id"] = uuid.UUID(row["message_id"])
+            properties["message_id"] = _uuid(row["message_id"])
         if "reply_to" in row:
             properties["reply_to"] = _reply_to(row["reply_to"])
         if "headers_raw" in row:
-            properties["headers"] = decode_map(row["headers_raw"], 0, len(row["headers_raw"]))[0]
+            properties["headers"] = _raw(row["headers_raw"])
         elif "headers" in row:
             properties["headers"] = headers_from(row["headers"])
         return Outgoing(exchange, key, _octets(body), properties)
@@ -134,6 +144,23 @@ class RowMapping:
 
 def _octets(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def _uuid(text: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        raise ValueError(f"message_id is a UUID, not {text!r:.60}") from None
+
+
+def _raw(octets: bytes) -> Mapping[str, Value]:
+    try:
+        headers, end = decode_map(octets, 0, len(octets))
+    except DecodeError as error:
+        raise ValueError(f"headers_raw: {error}") from None
+    if end != len(octets):
+        raise ValueError(f"headers_raw: {len(octets) - end} octets are left behind its map")
+    return headers
 
 
 def _reply_to(value: Mapping[str, Any]) -> ReplyTo:

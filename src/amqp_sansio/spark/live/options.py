@@ -43,6 +43,8 @@ SINK: Final = (
     *_COMMON, "journal", "checkpointLocation", "exchange", "routingKey", "persistent", "mandatory", "job",
 )  # fmt: skip
 """The options of the sink."""
+NAME_OCTETS: Final = 255
+"""Octets of the name of a queue or an exchange, and of a routing key, at most."""
 _SPARK: Final = ("path", "queryname", "checkpointlocation", "mergeschema")
 """What Spark puts there by itself."""
 
@@ -114,6 +116,8 @@ def source_options(options: Mapping[str, str]) -> SourceOptions:
     queues = tuple([each.strip() for each in given.need("queue", "the queues to take from, with commas between").split(",")])
     if not all(queues) or len(set(queues)) != len(queues):
         raise LiveSetupError(f"option queue names queues, each once, with commas between, not {given.text('queue')!r}")
+    for each in queues:
+        _short("queue", each)
     rows = given.number("maxRows", ROWS, 1)
     prefetch = given.number("prefetch", rows, 1)
     if prefetch < rows and "prefetch" in given and "maxRows" in given:
@@ -139,7 +143,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     """The options of a sink.  LiveSetupError says what is wrong."""
     given = _Given(options, SINK)
     access = given.access()
-    exchange, key = given.text("exchange"), given.text("routingKey")
+    exchange, key = _short("exchange", given.text("exchange")), _short("routingKey", given.text("routingKey"))
     journal, checkpoint = given.text("journal"), given.text("checkpointLocation")
     if journal:
         place = _local("journal", journal)
@@ -170,10 +174,24 @@ def default_place(access: Access, *words: str) -> Path:
     return Path(state) / "amqp-sansio" / f"{words[0]}-{sha256(told.encode()).hexdigest()[:16]}"
 
 
+def _short(name: str, text: str | None) -> str | None:
+    """A name that AMQP can carry."""
+    try:
+        octets = len((text or "").encode())
+    except UnicodeError:
+        raise LiveSetupError(f"option {name} is no text that UTF-8 can carry: {text!a}") from None
+    if octets > NAME_OCTETS:
+        raise LiveSetupError(f"option {name} has names of at most {NAME_OCTETS} octets, not of {octets}: {text!r:.40}")
+    return text
+
+
 def _local(name: str, text: str, instead: str | None = None) -> Path:
     scheme, colon, rest = text.partition(":")
     if not colon or "/" in scheme:
-        return Path(text).absolute()
+        try:
+            return Path(text).expanduser().absolute()
+        except RuntimeError as error:
+            raise LiveSetupError(f"option {name}: {text}: {error}") from None
     if scheme == "file":
         return Path("/" + rest.lstrip("/"))
     told = f"; give option {instead}" if instead else ""
@@ -233,11 +251,20 @@ class _Given:
             raise LiveSetupError(f"option url: {error}") from None
         except UnicodeError:
             raise LiveSetupError("option url is no text that UTF-8 can carry") from None
+        if not any(each.tls for each in address.endpoints):
+            for name in ("tlsCa", "tlsCert", "tlsKey"):
+                if name in self:
+                    raise LiveSetupError(f"option {name} is for TLS, and the URL begins with amqp://, not amqps://")
         changes: dict[str, Any] = {}
         if (username := self.text("username")) is not None:
             changes["username"] = username
         if (password := self.text("password")) is not None:
             changes["password"] = password
+        for name in ("password", "passwordFile"):
+            if name in self and not changes.get("username", address.username):
+                raise LiveSetupError(f"option {name} is of no use without a name: option username, or one in the URL")
+        if "password" in self and "passwordFile" in self:
+            raise LiveSetupError("options password and passwordFile: one of them")
         mechanism = self.text("mechanism")
         if mechanism is not None and mechanism.upper() not in MECHANISMS:
             raise LiveSetupError(f"option mechanism is {' or '.join(MECHANISMS)}, not {mechanism!r}")

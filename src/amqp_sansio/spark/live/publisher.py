@@ -6,13 +6,13 @@ Steps: `started`, `published`, `ended`, `prepared`.  Without branches: `publishe
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from amqp_sansio.adapters.sync import Session
 from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, SessionFailed
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors import AmqpError, EncodeError
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
 from amqp_sansio.spark.live.identity import SINK, branch, word
 from amqp_sansio.spark.live.link import Link, give_time
@@ -49,7 +49,15 @@ class Publisher:
 
         LiveError: they do not count, and the broker gives up what there is of them.
         """
-        waiting = iter(messages)
+        mandatory = False
+
+        def noted() -> Iterator[Outgoing]:
+            nonlocal mandatory
+            for each in messages:
+                mandatory = mandatory or each.properties.get("mandatory", False)
+                yield each
+
+        waiting = noted()
         first = next(waiting, None)
         if first is None:  # no connection for nothing
             return Published("", 0, 0)
@@ -78,6 +86,8 @@ class Publisher:
                 raise
             except (AmqpError, TimeoutError) as error:
                 raise LiveError(f"{self.access.shown}: {error}") from None
+            if status == XaStatus.XA_RDONLY and not mandatory:  # no queue took any, which may be: there is nothing to decide
+                return Published("", rows, octets)
             if status != XaStatus.XA_OK:
                 raise LiveSetupError(
                     f"{self.access.shown}: the broker answers {status.name} to dtx.prepare of a branch with messages in it: "
@@ -85,21 +95,34 @@ class Publisher:
                 )
             return Published(word(name), rows, octets)
 
-    @staticmethod
-    def _send(session: Session, first: Outgoing, others: Iterable[Outgoing]) -> tuple[int, int]:
+    def _send(self, session: Session, first: Outgoing, others: Iterable[Outgoing]) -> tuple[int, int]:
         rows = octets = 0
-        flight: deque[Ticket[None]] = deque()
+        flight: deque[tuple[Ticket[None], str, str]] = deque()
         message: Outgoing | None = first
         following = iter(others)
         while message is not None:
-            flight.append(session.send(message.exchange, message.routing_key, message.body, **message.properties))
+            exchange, key = message.exchange, message.routing_key
+            try:
+                flight.append((session.send(exchange, key, message.body, **message.properties), exchange, key))
+            except EncodeError as error:
+                raise LiveSetupError(f"a message to exchange {exchange!r} with routing key {key!r} is none: {error}") from None
             rows += 1
             octets += len(message.body)
-            while flight and flight[0].done:
-                flight.popleft().result()
+            while flight and flight[0][0].done:
+                self._taken(session, *flight.popleft())
             if len(flight) >= WITHOUT_WORD:
-                session.confirmed(flight.popleft())
+                self._taken(session, *flight.popleft())
             message = next(following, None)
         while flight:
-            session.confirmed(flight.popleft())
+            self._taken(session, *flight.popleft())
         return rows, octets
+
+    def _taken(self, session: Session, sent: Ticket[None], exchange: str, key: str) -> None:
+        """The broker has it for certain.  LiveSetupError when no queue takes it."""
+        try:
+            session.confirmed(sent)
+        except MessageReturned as error:
+            raise LiveSetupError(
+                f"{self.access.shown}: {error}: no queue takes a message to exchange {exchange!r} with routing key {key!r}; "
+                "option mandatory=false drops such messages"
+            ) from None

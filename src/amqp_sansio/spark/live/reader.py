@@ -66,6 +66,12 @@ class Reader:
                 return True
             if self.spooler.depth() == 0:
                 break
+        else:
+            LOG.warning(
+                "%s: %d messages are on %s and do not come: somebody else has them, or they are larger than option "
+                "prefetchOctets allows; they are left there", self.options.access.shown, self.spooler.depth(),
+                ", ".join(self.options.queues),
+            )  # fmt: skip
         self._left = 0
         return False
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import uuid4
 
 import attrs
@@ -17,11 +18,13 @@ from amqp_sansio.spark.live.identity import JOB, number_of_job
 from amqp_sansio.spark.live.mapping import RowMapping
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, SinkOptions, sink_options
 from amqp_sansio.spark.live.publisher import Published, Publisher
+from amqp_sansio.spark.live.spooler import Step, go_on
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+LOG: Final = logging.getLogger("amqp_sansio.spark.live")
 QUERY: Final = "sql.streaming.queryId"
 EPOCH: Final = "streaming.sql.batchId"
 """Properties of a task that Spark sets for streams."""
@@ -64,9 +67,9 @@ def _checked(given: Mapping[str, str], schema: StructType, overwrite: bool) -> S
     return options
 
 
-def plan(options: SinkOptions, decisions: Decisions, job: str | None = None) -> Plan:
+def plan(options: SinkOptions, decisions: Decisions, job: str | None = None, step: Step = go_on) -> Plan:
     """On the driver, before tasks begin: see `Coordinator.begin`."""
-    mode = Coordinator(options, decisions, job).begin()
+    mode = Coordinator(options, decisions, job, step).begin()
     return Plan(owner=decisions.owner, mode=mode, decided={each.query: each.epoch for each in decisions.all()})
 
 
@@ -81,13 +84,16 @@ class EpochWriter(DataSourceStreamArrowWriter):
     another one to commit, which is never pickled.
     """
 
+    step: ClassVar[Step] = staticmethod(go_on)
+    """Hears of the steps of the protocol: for tests."""
+
     def __init__(self, given: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
         self._options: Final = _checked(given, schema, overwrite)
         self._plan: Plan | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         if self._plan is None:
-            self._plan = plan(self._options, Decisions(self._options.journal))
+            self._plan = plan(self._options, Decisions(self._options.journal), step=self.step)
         return self.__dict__
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -101,7 +107,7 @@ class EpochWriter(DataSourceStreamArrowWriter):
         at_least_once = self._plan.mode == AT_LEAST_ONCE
         ids = f"{self._plan.owner.hex()}/{query}/{epoch}".encode() if at_least_once else None
         messages = rows_as(self._options, ids).messages(iterator, context.partitionId())
-        publisher = Publisher(self._options.access, self._plan.owner, self._plan.mode, self._options.branch_timeout)
+        publisher = Publisher(self._options.access, self._plan.owner, self._plan.mode, self._options.branch_timeout, self.step)
         return Said(publisher.publish(messages, epoch), query)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
@@ -111,11 +117,14 @@ class EpochWriter(DataSourceStreamArrowWriter):
             return
         if len(queries) != 1 or len(_published(messages)) != len(messages):
             raise LiveError(f"epoch {batchId}: the words of its tasks do not belong together")
-        Coordinator(self._options, Decisions(self._options.journal)).commit(queries.pop(), batchId, _published(messages))
+        self._coordinator().commit(queries.pop(), batchId, _published(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 -- Spark's name
         """On the driver: what tasks prepared does not count."""
-        Coordinator(self._options, Decisions(self._options.journal)).abort(_published(messages))
+        self._coordinator().abort(_published(messages))
+
+    def _coordinator(self) -> Coordinator:
+        return Coordinator(self._options, Decisions(self._options.journal), step=self.step)
 
 
 class JobWriter(DataSourceArrowWriter):
@@ -125,6 +134,8 @@ class JobWriter(DataSourceArrowWriter):
         self._options: Final = _checked(given, schema, overwrite)
         self._job: Final = self._options.job or str(uuid4())
         self._plan: Final = plan(self._options, Decisions(self._options.journal), self._job)
+        if self._job in self._plan.decided:
+            LOG.warning("job %r was published before: nothing is published now; another job has another name", self._job)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """In a task: publishes its rows in a branch and prepares it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -26,6 +26,7 @@ from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.options import SourceOptions, source_options
 from amqp_sansio.spark.live.reader import Reader
 from amqp_sansio.spark.live.sink import EpochWriter, JobWriter
+from amqp_sansio.spark.live.spooler import Step, go_on
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,6 +80,9 @@ class SegmentPartition(InputPartition):
 class AmqpStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A stream from queues: its offset is the last segment that was taken."""
 
+    step: ClassVar[Step] = staticmethod(go_on)
+    """Hears of the steps of the protocol: for tests."""
+
     def __init__(self, options: SourceOptions, columns: Sequence[Column]) -> None:
         self._options: Final = options
         self._columns: Final = tuple(columns)
@@ -90,7 +94,7 @@ class AmqpStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @property
     def _reader(self) -> Reader:
         if self._made is None:
-            self._made = Reader(self._options)
+            self._made = Reader(self._options, self.step)
         return self._made
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name

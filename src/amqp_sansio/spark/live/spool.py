@@ -14,6 +14,7 @@ from amqp_sansio.spark.live.segment import Taken, write
 from amqp_sansio.spec.dtx import Xid
 
 NOTE: Final = "spool.json"
+OPTION: Final = "spool"
 _NAME: Final = re.compile(r"(\d{12,20})-(\d{1,12})-(\d{1,18})-([0-9a-f]+-[0-9a-f]+)\.segment")
 
 
@@ -43,8 +44,8 @@ class Spool:
     """One query's segments.  `owner` is the name that its branches carry."""
 
     def __init__(self, path: Path) -> None:
-        self.path: Final = folder(path)
-        self.lock: Final = Lock(path)
+        self.path: Final = folder(path, OPTION)
+        self.lock: Final = Lock(path, OPTION)
         note = get_json(path / NOTE)
         if note is None:
             if any(path.glob("*.segment")):
@@ -67,7 +68,11 @@ class Spool:
     def segments(self) -> list[Segment]:
         """What is recorded and was not removed, in order."""
         found = []
-        for path in self.path.iterdir():
+        try:
+            paths = list(self.path.iterdir())
+        except OSError as error:
+            raise LiveSetupError(f"{self.path}: the spool cannot be read: {error.strerror} (option {OPTION})") from error
+        for path in paths:
             match = _NAME.fullmatch(path.name)
             if match is not None and int(match[1]) > self._removed:
                 found.append(Segment(int(match[1]), int(match[2]), int(match[3]), match[4], path.name))

@@ -35,6 +35,9 @@ AT_LEAST_ONCE_SAID: Final = (
 )
 STEPS: Final = ("received", "written", "started", "ended", "prepared", "recorded", "committed")
 """The steps of a segment, exactly once."""
+RECOVERY: Final = ("asked", "finished", "undone", "tidied")
+"""The steps of recovery: it is known what is in doubt; what is recorded is committed; what is not is rolled back, these three
+only when something is in doubt; drafts are gone, at each connection."""
 STEPS_AT_LEAST_ONCE: Final = ("received", "written", "recorded", "accepted")
 FIRST_DELAY: Final = 0.1
 LONGEST_DELAY: Final = 5.0
@@ -121,6 +124,7 @@ class Spooler:
         if self.mode == EXACTLY_ONCE or intake.link.has_dtx():
             seen: set[str] = set()
             while mine := unseen(owned(intake.link.in_doubt(), self.spool.owner, SOURCE), seen):
+                self._step("asked")
                 good = [each for each in mine if word(each) in recorded]
                 for each, status in intake.link.commit(good):
                     if status in UNDONE:  # it is on its queue again, and nobody was told of the segment
@@ -128,8 +132,11 @@ class Spooler:
                         self.spool.withdraw(recorded[word(each)])
                     elif status not in (None, XaStatus.XA_OK, XaStatus.XA_HEURCOM):
                         LOG.error("%s: the broker decided by itself: %s", self.options.access.shown, status)
+                self._step("finished")
                 intake.link.rollback([each for each in mine if word(each) not in recorded])
+                self._step("undone")
             self._roll_back_drafts(intake)
+            self._step("tidied")
         else:
             self.spool.tidy(self.spool.drafts())
         self.last = max([self.spool.removed, *[each.number for each in self.spool.segments()]])
@@ -233,6 +240,8 @@ class Spooler:
         until = 0.0
         while len(taken) < rows and octets < self.options.octets:
             left = wait if not taken else max(until - self._clock(), 0.0)
+            if taken and not left and self.options.seconds:  # also where more messages are here than there is time for
+                break
             got = intake.receive(left)
             if got is None:
                 break

@@ -15,6 +15,11 @@ from amqp_sansio.testing.speech.voice import Setting
 
 LONGEST: Final = 12
 _ILLEGAL_SHARE: Final = 0.4
+CAUSES: Final[dict[Word, Word]] = {
+    "server:session.completed": "client:session.flush",
+    "server:session.confirmed": "client:session.flush",
+}
+"""What makes a server say what it may say at any time."""
 
 
 class Plan(NamedTuple):
@@ -37,12 +42,26 @@ def sections(section: str | None) -> list[Part]:
 
 def covering(part: Part) -> list[tuple[Word, ...]]:
     """Conversations that go through every move that a client can lead to: the shortest ones, no one a beginning of another."""
-    every = sorted(transition_words(part.client_led).values(), key=lambda said: (-len(said), said))
+    ways = transition_words(part.client_led).values()
+    every = sorted([_caused(part, said) for said in ways], key=lambda said: (-len(said), said))
     kept: list[tuple[Word, ...]] = []
     for said in every:
         if not any(other[: len(said)] == said for other in kept):
             kept.append(said)
     return sorted(kept, key=lambda said: (len(said), said))
+
+
+def _caused(part: Part, said: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The same way, and in it what makes the server say the last word of it, where nothing else would."""
+    *before, last = said
+    cause = CAUSES.get(last)
+    if cause is None or cause in before:
+        return said
+    for at in range(len(before) + 1):
+        way = (*before[:at], cause, *before[at:])
+        if part.client_led.run(way) == part.client_led.run(before):
+            return (*way, last)
+    return said
 
 
 def wrongs(part: Part) -> list[tuple[tuple[Word, ...], Word]]:

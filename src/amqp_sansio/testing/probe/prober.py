@@ -41,6 +41,7 @@ class Prober:
         self.report: Final = Report([part.name for part in sections(section)])
         self._connect: Final = connect
         self._last: Round | None = None
+        self._gone = False
         self._plans: Final = plans(section, conversations, seed)
         self._only: Final = only
         self._seed: Final = seed
@@ -72,8 +73,31 @@ class Prober:
         done = self._led(plan, setting, found[0] if found else None)
         self.report.add(done)
         self._last = done
+        if done.hung_up:
+            self._look_for(done)
         self._tidy(done, setting)
         return done
+
+    def _look_for(self, done: Round) -> None:
+        """The server has hung up: whether it still serves others."""
+        transport: Transport | None = None
+        try:
+            transport = self._connect()
+            talk = Talk(transport, self._setting(done.plan))
+            talk.open()
+            talk.leave()
+        except ProbeError:
+            self._is_gone(done)
+        else:
+            self.report.found(done, Finding(ALIVE, True, "it hung up, and serves others"))
+        finally:
+            if transport is not None:
+                transport.close()
+
+    def _is_gone(self, done: Round) -> None:
+        if not self._gone:
+            self._gone = True
+            self.report.found(done, Finding(ALIVE, False, "this conversation ends the server: nobody serves others behind it"))
 
     def _led(self, plan: Plan, setting: Setting, trespass: Trespass | None) -> Round:
         """The conversation.  A server that was there and is no more gets more chances: somebody may start it again."""
@@ -84,13 +108,12 @@ class Prober:
                 transport = self._connect()
                 done = Round(plan, Talk(transport, setting), trespass)
                 done.run()
+                self._gone = False
                 return done
-            except ProbeError as error:
+            except ProbeError:
                 if self._last is None or not left:
                     raise
-                if left == CHANCES:
-                    text = f"behind this conversation the server was gone: {error}"
-                    self.report.found(self._last, Finding(ALIVE, False, text))
+                self._is_gone(self._last)
                 left -= 1
             finally:
                 if transport is not None:
@@ -102,7 +125,7 @@ class Prober:
         names = sorted({each.exchange or "" for each in said if isinstance(each, exchange.Declare) and not each.passive})
         names = [name for name in names if name.startswith(setting.prefix)]
         xids = list(dict.fromkeys([each.xid for each in said if isinstance(each, dtx.Prepare) and each.xid is not None]))
-        if (not names and not xids) or done.not_offered:
+        if (not names and not xids) or done.not_offered or self._gone:
             return
         try:
             transport = self._connect()

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.walks import transition_words
 from amqp_sansio.testing.probe.judging import Finding
+from amqp_sansio.testing.probe.reach import Missed, missed
 from amqp_sansio.testing.probe.rounds import Round
 from amqp_sansio.testing.speech.parts import PARTS
 
@@ -126,12 +127,12 @@ class Report:
         """The rules that were kept always."""
         return [self.rules[rule] for rule in sorted(self.rules) if not self.rules[rule].broken]
 
-    def coverage(self) -> list[tuple[str, int, int, list[tuple[int, Word]]]]:
-        """For each part: moves gone through, moves that a client can lead to, and those that are missing."""
+    def coverage(self) -> list[tuple[str, int, int, list[Missed]]]:
+        """For each part: moves gone through, moves that a client can lead to, and those that are missing, with the reason."""
         rows = []
         for name, moves in self.moves.items():
             every = transition_words(PARTS[name].client_led).keys()
-            rows.append((name, len(moves & every), len(every), sorted(every - moves)))
+            rows.append((name, len(moves & every), len(every), missed(PARTS[name], moves & every)))
         return rows
 
     def row(self) -> dict[str, Json]:
@@ -144,7 +145,7 @@ class Report:
             "rules": [self.rules[rule].row() for rule in sorted(self.rules)],
             "letter": dict[str, Json](sorted(self.letter.items())),
             "coverage": [
-                {"part": name, "covered": covered, "moves": every, "missing": [word for _, word in missing]}
+                {"part": name, "covered": covered, "moves": every, "missing": [_missed(each) for each in missing]}
                 for name, covered, every, missing in self.coverage()
             ],
         }
@@ -170,7 +171,8 @@ class Report:
             if section in self.not_offered:
                 lines.append(f"moves   {name}: not offered by this server")
             else:
-                lines.append(f"moves   {name}: {covered} of {every}" + _shown(missing))
+                lines.append(f"moves   {name}: {covered} of {every}")
+                lines += [f"        not {each}" for each in missing]
         if self.letter:
             lines.append("letter  " + ", ".join([f"{rule} ({count})" for rule, count in sorted(self.letter.items())]))
         lines += [f"OURS    {text}" for text in self.unexplained]
@@ -178,8 +180,5 @@ class Report:
         return lines
 
 
-def _shown(missing: list[tuple[int, Word]]) -> str:
-    if not missing:
-        return ""
-    words = sorted({word for _, word in missing})
-    return f" (missing: {', '.join(words[:6])}{', ...' if len(words) > 6 else ''})"
+def _missed(each: Missed) -> Json:
+    return {"word": each.word, "moves": each.moves, "why": each.why}

@@ -7,7 +7,7 @@ from typing import Final
 from amqp_sansio.grammar.automaton import START, Word
 from amqp_sansio.spec import dtx
 from amqp_sansio.spec import session as s
-from amqp_sansio.spec.connection import CloseOk, Start, Tune
+from amqp_sansio.spec.connection import Close, CloseOk, OpenOk, Redirect, Secure, Start, Tune
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.testing.probe.judging import MAY, NOT_IMPLEMENTED, Answer, Finding, answer_of, judge
 from amqp_sansio.testing.probe.plans import Plan
@@ -27,6 +27,16 @@ _ANSWERED: Final = {
     "client:session.flush": (s.Completed,),
 }
 """What an answer to a control looks like."""
+
+
+_IN_HANDSHAKE: Final = {
+    "protocol-header": (Start,),
+    "connection.start-ok": (Secure, Tune),
+    "connection.secure-ok": (Secure, Tune),
+    "connection.open": (OpenOk, Redirect),
+    "connection.close": (CloseOk,),
+}
+"""What answers a control of the handshake."""
 
 
 IN_TIME: Final = "server: it answers in time"
@@ -58,6 +68,8 @@ class Round:
         self._led: int | None = START
         self._live = False
         self._refused = False
+        self._crossing: Final = self.part is not None and self.part.opening == "nothing"
+        """Whether we speak when what is planned was heard, whatever else has come."""
 
     @property
     def rule(self) -> str:
@@ -74,6 +86,7 @@ class Round:
     def begin(self) -> bool:
         """The opening and what prepares the conversation; whether it goes on.  ProbeError as `run`."""
         self.talk.listener = self._heard
+        self.voice.foresee(self.plan.words)
         opening = self.part.opening if self.part else "work"
         if opening != "nothing":
             self.talk.open()
@@ -93,6 +106,12 @@ class Round:
     def state(self) -> int | None:
         """Where the conversation stands in the grammar; None where the grammar says nothing any more."""
         return self._state
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the server has ended the connection without a word."""
+        said = [step.said for step in self.talk.steps if step.speaker == "server"]
+        return self.talk.ended and not any(isinstance(each, Close | CloseOk) for each in said)
 
     @property
     def closed(self) -> bool:
@@ -123,6 +142,10 @@ class Round:
         """Every step, as it is said or heard."""
         word = self.voice.hear(step) if step.speaker == "server" and self._live else None
         self.voice.told(step)
+        if self._crossing and isinstance(step.said, Start):
+            self.talk.choose(step.said)
+        elif self._crossing and isinstance(step.said, Tune):
+            self.talk.setting.tune = step.said
         if word is not None and self.part is not None:
             self._go(word)
 
@@ -156,28 +179,36 @@ class Round:
                 if self.part.language.step(self._state, word) is None:
                     return  # the server has chosen another way
                 waits = not pipelined or after is None or speaker_of(after) == "server"
-                if not self._say(word, waits):
+                # What is illegal is said when all is heard: what the server has said by then counts to it.
+                if not self._say(word, waits, None if self.plan.wrong else after):
                     return
             elif not self._wait(word):
                 return
         if self.plan.wrong is not None:
             self._break(self.plan.wrong)
 
-    def _say(self, word: Word, waits: bool) -> bool:
-        """Says a legal word, and waits for what becomes of it or not; whether the conversation goes on."""
+    def _say(self, word: Word, waits: bool, after: Word | None = None) -> bool:
+        """Says a legal word, and waits for what becomes of it (`after`: which word is planned) or not; whether it goes on."""
         assert self.part is not None
+        ahead = self.voice.ahead(word)
+        if ahead:
+            self.talk.say(*ahead)
+            if not self._settled():
+                return False
+            self.talk.aside()  # what is delivered may come behind it
         if not waits:
             self._go(word)
             self.talk.say(*self.voice.say(word))
             return True
-        self.talk.heard_all()
+        if not self._crossing:
+            self.talk.heard_all()
         mark = len(self.talk.steps)
         late = self.part.name == "dtx: branch"  # what became of it is in the result
         if not late:
             self._go(word)
         steps = self.voice.say(word)
         self.talk.say(*steps)
-        answered = self._answered(word)
+        answered = self._answered(word, after)
         if late:
             self._go(self._became(word, mark))
         answer = answer_of([step for step in self.talk.steps[mark:] if step.speaker == "server"], self.talk.ended, answered)
@@ -213,23 +244,23 @@ class Round:
         if word in self.words[self._seen :]:
             self._seen = len(self.words) - self.words[::-1].index(word)
             return True
-        if self.part is not None and self.part.opening != "nothing":
+        if not self._crossing:
             for _ in range(2):  # what is delivered may come behind what was asked for
                 if len(self.words) == before:
                     self.talk.aside()
         elif len(self.words) == before:
-            self.talk.listen()
+            self.talk.until(lambda step: objection(step, 0) or word in self.words[before:])
         return word in self.words[before:]
 
     _seen = 0
 
     # The questions behind what is said.
 
-    def _answered(self, word: Word) -> bool:
+    def _answered(self, word: Word, after: Word | None) -> bool:
         """Lets the server answer; whether it did."""
         assert self.part is not None
-        if self.part.opening == "nothing":
-            return self._in_handshake(word)
+        if self._crossing:
+            return self._in_handshake(word, after)
         kinds = _ANSWERED.get(word)
         if kinds is not None and self.part.section == "session":
             channel = self.talk.setting.channel
@@ -241,21 +272,13 @@ class Round:
             )
         return self.talk.aside() if "exception" in word else self._settled()
 
-    def _in_handshake(self, word: Word) -> bool:
+    def _in_handshake(self, word: Word, after: Word | None) -> bool:
         verb = word.partition(":")[2]
-        if verb == "protocol-header":
-            start = self.talk.until(lambda step: isinstance(step.said, Start))
-            if start is not None and isinstance(start.said, Start):
-                self.talk.choose(start.said)
-            return start is not None
-        if verb in ("connection.start-ok", "connection.secure-ok", "connection.open"):
-            step = self.talk.until(lambda step: step.channel == 0)
-            if step is not None and isinstance(step.said, Tune):
-                self.talk.setting.tune = step.said
-            return step is not None
-        if verb == "connection.close":
-            return self.talk.until(lambda step: isinstance(step.said, CloseOk)) is not None
-        return True
+        answers = _IN_HANDSHAKE.get(verb)
+        mark = len(self.words)
+        if after is not None and speaker_of(after) == "server":
+            return self.talk.until(lambda step: objection(step, 0) or after in self.words[mark:]) is not None
+        return answers is None or self.talk.until(lambda step: isinstance(step.said, (Close, *answers))) is not None
 
     def _settled(self) -> bool:
         """Whether the server has done all that was said, or has ended something."""
@@ -294,7 +317,8 @@ class Round:
     def _answer_to(self, blame: Blame, word: Word, steps: list[Step]) -> None:
         self._refused = True  # from here on the grammar says nothing
         self._state = None
-        self.talk.heard_all()
+        if not self._crossing:
+            self.talk.heard_all()
         mark = len(self.talk.steps)
         self.talk.say(*steps[:1])
         answered = self._question()
@@ -308,7 +332,7 @@ class Round:
 
     def _question(self) -> bool:
         """Asks something behind an illegal step; whether there was an answer."""
-        if self.part is not None and self.part.opening == "nothing":
+        if self._crossing:
             channel = self.talk.setting.channel
             return self.talk.until(lambda step: objection(step, channel)) is None and not self.talk.ended
         if self.part is not None and self.part.section in ("session", "assembly", "message"):
@@ -318,7 +342,7 @@ class Round:
     # The end.
 
     def _end(self) -> None:
-        if self.part is not None and self.part.opening == "nothing":
+        if self._crossing:
             if not self.talk.ended and "client:connection.close" not in self.words:
                 self.talk.leave()
         else:

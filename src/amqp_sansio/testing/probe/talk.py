@@ -1,4 +1,7 @@
-"""One connection to the server that is probed: says steps, hears steps, and has two observers listen to all of it."""
+"""One connection to the server that is probed: says steps, hears steps, and has two observers listen to all of it.
+
+What has come is heard frame by frame, when it is listened to: so we may say something that crosses what the server has said.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from amqp_sansio.spec.execution import Exception_, Sync
 from amqp_sansio.testing.speech.blame import Watch
 from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.voice import ConnectionVoice, Setting
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.octets import frame_header
 from amqp_sansio.wire.protocol import SIZE
 from amqp_sansio.wire.segments import CONTROL, Assembly, Malformed, SegmentReader
 
@@ -62,6 +67,8 @@ class Talk:
         self._reader: Final = SegmentReader(DEFAULT_LIMITS, 65535)
         self._asides = 0
         self._heard = 0
+        self._came = bytearray()
+        """What came and was not listened to yet."""
         self.listener: Callable[[Step], object] | None = None
         """Is told every step as it is said or heard."""
 
@@ -80,16 +87,42 @@ class Talk:
             self.listener(step)
 
     def listen(self) -> bool:
-        """Sends what is to be said and hears what comes; False when nothing came, or nothing more will."""
+        """Hears the next frame; where none has come, sends what is to be said and waits.  False when nothing comes."""
+        if self._hear_next():
+            return True
         if self.ended:
             return False
         octets, self._pending = bytes(self._pending), bytearray()
         came = self.transport.exchange(octets)
         if came is None:
             self.ended = True
+            self._hear(self._take(len(self._came)))
             return False
-        self._hear(came)
+        self.octets["server"] += came
+        self._came += came
+        self._hear_next()
         return bool(came)
+
+    def _hear_next(self) -> bool:
+        """Hears a frame, or what has come of the protocol header; False when there is none."""
+        if self.ended or not self._came:
+            return False
+        size = SIZE - len(self._header)
+        if not size:
+            if len(self._came) < FRAME_HEADER_SIZE:
+                return False
+            size = frame_header(bytes(self._came[:FRAME_HEADER_SIZE]), 0)[2]
+            if size > len(self._came):
+                return False
+            if size < FRAME_HEADER_SIZE:
+                size = len(self._came)
+        self._hear(self._take(size))
+        return True
+
+    def _take(self, size: int) -> bytes:
+        octets = bytes(self._came[:size])
+        del self._came[:size]
+        return octets
 
     def until(self, done: Callable[[Step], bool], silences: int = MOST_SILENCES) -> Step | None:
         """Listens until the server says something that is `done`; None when it falls silent or hangs up before that."""
@@ -105,11 +138,12 @@ class Talk:
                     return None
 
     def heard_all(self) -> None:
-        """What was heard so far answers nothing that is asked from now on."""
+        """Hears all that has come; it answers nothing that is asked from now on."""
+        while self._hear_next():
+            pass
         self._heard = len(self.steps)
 
     def _hear(self, octets: bytes) -> None:
-        self.octets["server"] += octets
         plain, letter = self._watch.octets("server", octets)
         self.accused.extend([each for each in plain if each.speaker == "S"])
         self.letter.extend([each for each in letter if each.speaker == "S"])
@@ -223,7 +257,9 @@ class Talk:
             return False
         self.heard_all()
         self.say(*ConnectionVoice(self.setting).say("client:connection.close"))
-        return self.until(lambda step: isinstance(step.said, c.CloseOk)) is not None
+        left = self.until(lambda step: isinstance(step.said, c.CloseOk)) is not None
+        self.heard_all()
+        return left
 
 
 def objection(step: Step, channel: int) -> bool:

@@ -15,7 +15,7 @@ WEIGHTS: Final[dict[str, int]] = {
     "publish": 22, "arrive": 34, "breathe": 8, "subscribe": 7, "grant": 9, "accept": 16, "release": 5, "reject": 2,
     "stop": 2, "flush": 2, "cancel": 1, "acquire": 4, "sync": 3, "decide": 8, "branch": 14, "detach": 2, "come": 10,
     "cut": 4, "half-close": 1, "stall": 3, "tick": 6, "store": 14, "snapshot": 3, "crash": 2, "delete": 1, "declare": 2,
-    "manage": 12, "kill": 1,
+    "manage": 12, "kill": 1, "restart": 1,
 }  # fmt: skip
 """How often each verb comes, of all of them together."""
 

@@ -188,6 +188,20 @@ class World:
         self.tell(
             f"{site.name} crashes and is restored; {lost} entries were not on its disk{', one torn' if torn and lost else ''}"
         )
+        self._begin_anew(site, torn)
+
+    def restart(self, site: Site) -> None:
+        """A broker is stopped in good order, with nobody connected and everything on its disk, and started again."""
+        self.tell(f"{site.name} is stopped and started again")
+        for wire in list(site.wires.values()):
+            wire.cut()
+            wire.arrive_up(_WHOLE, self.at or _WHOLE)
+        site.turn()
+        site.snap()
+        site.sync()
+        self._begin_anew(site, False)
+
+    def _begin_anew(self, site: Site, torn: bool) -> None:
         self.count["crashes"] += 1
         for line in self.every:
             if line.site is site and line.tenure is not None:
@@ -286,6 +300,10 @@ def _crash(world: World, line: Line, step: Step) -> None:
     world.crash(line.site, bool(step.c % 2))
 
 
+def _restart(world: World, line: Line, step: Step) -> None:
+    world.restart(line.site)
+
+
 def _manage(world: World, line: Line, step: Step) -> None:
     if world.manager is not None:
         for each in world.manager.lines.values():
@@ -303,4 +321,5 @@ def _kill(world: World, line: Line, step: Step) -> None:
 OWN: Final[dict[str, Callable[[World, Line, Step], None]]] = {
     "arrive": _arrive, "breathe": _breathe, "come": _come, "cut": _cut, "half-close": _half_close, "stall": _stall,
     "tick": _tick, "store": _store, "snapshot": _snapshot, "crash": _crash, "manage": _manage, "kill": _kill,
+    "restart": _restart,
 }  # fmt: skip

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from amqp_sansio.grammar import branch, demarcation, subscription
 from amqp_sansio.grammar import tx as tx_grammar
 from amqp_sansio.grammar.automaton import Word
+from amqp_sansio.grammar.message import ACQUIRE, GOT, LOST
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, exchange, message, queue, tx
 from amqp_sansio.spec import session as s
@@ -18,6 +20,8 @@ from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.voice import NONE, Setting, Voice
 
 BODY: Final = b"a message"
+RIVAL: Final = "rival"
+"""The destination of a second consumer of the queue, who takes messages before another can acquire them."""
 
 
 class ExecutionVoice(Voice):
@@ -56,6 +60,8 @@ class TransferVoice(Client):
         self.transfer: int | None = None
         """Its id."""
         self._acquiring: list[int] = []
+        self._planned: list[bool] = []
+        self._rival: int | None = None
 
     def prepare(self) -> list[Step]:
         name = self.setting.named("q")
@@ -67,9 +73,31 @@ class TransferVoice(Client):
             self.publish(),
         ]
 
+    def foresee(self, words: Sequence[Word]) -> None:
+        self._planned = [word == GOT for word in words if word in (GOT, LOST)]
+
+    def ahead(self, word: Word) -> list[Step]:
+        """Another consumer has the message when an acquire is to find it gone, and has given it back when not."""
+        if word != ACQUIRE or not self._planned:
+            return []
+        wanted = self._planned.pop(0)
+        if wanted == (self._rival is None):
+            return []
+        if self._rival is not None:
+            said: list[Command] = [message.Release(RangeSet.of(self._rival))]
+            self._rival = None
+        else:
+            name = self.setting.named("q")
+            said = [message.Subscribe(name, RIVAL, 0, 0), message.SetFlowMode(RIVAL, 0)]
+            said += [message.Flow(RIVAL, 0, 1), message.Flow(RIVAL, 1, 0xFFFFFFFF)]
+        return [self.step("client", each) for each in said]
+
     def told(self, step: Step) -> None:
-        if isinstance(step.said, message.Transfer) and step.speaker == "server" and self.transfer is None:
-            self.transfer = self.count["server"]
+        if isinstance(step.said, message.Transfer) and step.speaker == "server":
+            if step.said.destination == RIVAL:
+                self._rival = self.count["server"]
+            elif self.transfer is None:
+                self.transfer = self.count["server"]
         if isinstance(step.said, message.Acquire):
             self._acquiring.append(self.count["client"])
         super().told(step)
@@ -95,6 +123,8 @@ class TransferVoice(Client):
     def hear(self, step: Step) -> Word | None:
         said = step.said
         if isinstance(said, message.Transfer):
+            if said.destination == RIVAL:
+                return None
             return f"sender:message.transfer {'not-acquired' if said.acquire_mode else 'pre-acquired'}"
         if isinstance(said, Result) and isinstance(said.value, Acquired) and said.command_id in self._acquiring:
             return "sender:message.acquired" + ("" if said.value.transfers else " without it")
@@ -135,7 +165,8 @@ class SubscriptionVoice(Client):
             "client:message.set-flow-mode": message.SetFlowMode("d", 0),
             "client:message.cancel": message.Cancel("d"),
         }
-        return [self.step("client", said[word], word)]
+        asks = isinstance(said[word], message.Stop | message.Flush | message.Cancel)  # for its completion, which is a word
+        return [self.step("client", said[word], word, sync=asks)]
 
     def hear(self, step: Step) -> Word | None:
         if isinstance(step.said, message.Transfer):
@@ -219,6 +250,9 @@ class BranchVoice(Client):
     def xid(self) -> Xid:
         """The branch."""
         return Xid(1, self.setting.prefix.encode() + self.setting.session, b"b")
+
+    def foresee(self, words: Sequence[Word]) -> None:
+        self.work = "session:prepare(read-only)" not in words
 
     def prepare(self) -> list[Step]:
         return [*super().prepare(), self.step("client", dtx.Select())]

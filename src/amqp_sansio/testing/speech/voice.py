@@ -5,6 +5,7 @@ A voice is told of every step, said or heard, so that ids, ranges and names fit 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from amqp_sansio.dialects import AMQP_0_10
@@ -74,6 +75,13 @@ class Voice:
         """Ids below this were named by known-completed of that side, which said the commands."""
         self.completed: Final[dict[Speaker, int]] = {"client": 0, "server": 0}
         """Ids below this of that side were named by the completed of the other."""
+
+    def foresee(self, words: Sequence[Word]) -> None:
+        """These words are planned, of both sides: what the server is to answer may take something to lead it there."""
+
+    def ahead(self, word: Word) -> list[Step]:
+        """What the client says, and sees done, before it says a word, so that what is planned can come of it."""
+        return []
 
     def say(self, word: Word) -> list[Step]:
         """The steps of a word; KeyError for a word that the part does not have."""
@@ -244,7 +252,7 @@ class StreamVoice(Voice):
             said = s.KnownCompleted(RangeSet([(low, high)]) if high >= low else NONE)
         else:
             plain: dict[str, Said] = {
-                "session.flush": s.Flush(completed=True),
+                "session.flush": s.Flush(confirmed=True, completed=True),
                 "session.flush expected": s.Flush(expected=True),
                 "session.gap": s.Gap(NONE),
                 "command": Sync(),

@@ -1,0 +1,33 @@
+"""What an adapter for code that awaits lends its sessions: how to wait, and how something goes out that is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from amqp_sansio.conversation.ticket import Ticket
+
+Value = TypeVar("Value")
+
+
+class Line(Protocol):
+    """The way to the socket of a connection, whichever that is at the moment."""
+
+    def free(self) -> bool:
+        """Whether `writable` need not be waited for."""
+        raise NotImplementedError
+
+    async def writable(self) -> None:
+        """Waits until the socket takes octets, when many wait to be written."""
+        raise NotImplementedError
+
+    async def wait(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
+        """The value of a ticket, or its error, once it is settled; TimeoutError when it is not within `timeout` seconds."""
+        raise NotImplementedError
+
+    async def asked(self, say: Callable[[], Ticket[Value]], /) -> Value:
+        """Calls `say`, which says something, and waits for the ticket that it gives.
+
+        When nobody else waits for an answer, what is said goes out at once; else together with what the others say.
+        """
+        raise NotImplementedError

@@ -1,0 +1,73 @@
+"""Who may be at the other end instead of a broker of ours: no broker, one of another version, one that sends us elsewhere."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import OpenRequested
+
+
+@contextmanager
+def someone(answer: bytes, hold: bool = False) -> Iterator[str]:
+    """Somebody who listens and is no broker."""
+    held = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            try:
+                while True:
+                    client, _ = listener.accept()
+                    client.recv(100)
+                    client.sendall(answer)
+                    held.append(client) if hold else client.close()
+            except OSError:
+                pass
+
+        threading.Thread(target=serve, daemon=True).start()
+        patience = 0.2 if hold and not answer.startswith(b"SSH") else 60
+        yield f"amqp://127.0.0.1:{listener.getsockname()[1]}/?connect_timeout={patience}"
+        listener.shutdown(socket.SHUT_RDWR)
+    for each in held:
+        each.close()
+
+
+WRONG = [
+    (b"AMQP\0\0\x09\x01", False, "speaks another protocol.*0-9-1"),
+    (b"AMQP\0\1\0\0", False, "speaks another protocol.*AMQP 1.0"),
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", False, 'speaks another protocol.*HTTP.*, and said "HTTP/1.1 400 Bad Request"$'),
+    (b"SSH-2.0-OpenSSH_9.2\r\n", True, 'speaks another protocol.*SSH.*, and said "SSH-2.0-OpenSSH_9.2"$'),
+    (b"\x15\x03\x03\0\x02\x02F", False, "ended the connection before it was open: it said 15 03 .* amqps:// may be meant$"),
+    (b"+OK\r\n", True, 'no open connection within 0.2 seconds: the other side said only "\\+OK"$'),
+    (b"", False, "ended the connection before it was open, and did not say why"),
+    (b"", True, "no open connection within 0.2 seconds: the other side said nothing$"),
+]
+
+
+@contextmanager
+def redirecting(where: str) -> Iterator[str]:
+    """A server that sends everybody elsewhere."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            client, _ = listener.accept()
+            with client:
+                connection = ServerConnection(ServerConfig())
+                while not connection.finished:
+                    octets = client.recv(4096)
+                    if not octets:
+                        return
+                    connection.receive_data(octets)
+                    for event in connection.events():
+                        if isinstance(event, OpenRequested):
+                            connection.redirect(where)
+                    client.sendall(connection.data_to_send())
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"amqp://127.0.0.1:{listener.getsockname()[1]}/"
+        thread.join()

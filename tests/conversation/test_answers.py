@@ -1,0 +1,67 @@
+"""Who waits for an answer, and what is in flight."""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio.conversation.answers import Answers
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec.queue import QueueQueryResult
+
+
+def test_a_message_is_in_flight_until_it_is_complete() -> None:
+    answers = Answers()
+    one, two = answers.message(0, 100), answers.message(1, 0)
+    said = answers.completion(2, "queue.declare")
+    assert (answers.messages, answers.octets) == (2, 100)
+    seen: list[tuple[int, int]] = []
+    one.on_done(lambda: seen.append((answers.messages, answers.octets)))
+    answers.completed(RangeSet([(0, 0), (2, 9)]))
+    assert seen == [(1, 0)]  # there is room already when somebody is told
+    assert (one.done, two.done, said.done) == (True, False, True)
+    answers.completed(RangeSet([(0, 9)]))
+    assert (answers.messages, two.done) == (0, True)
+
+
+def test_a_result_comes_before_its_completion_or_not_at_all() -> None:
+    answers = Answers()
+    asked, mute = answers.result(0, "queue.query"), answers.result(1, "exchange.query")
+    found = QueueQueryResult("q")
+    answers.resulted(0, found)
+    answers.resulted(7, None)
+    answers.completed(RangeSet([(0, 1)]))
+    assert (asked.result(), mute.result()) == (found, None)
+
+
+def test_what_was_said_is_known_by_name() -> None:
+    answers = Answers()
+    answers.message(0, 1)
+    answers.completion(1, "execution.sync")
+    answers.result(2, "queue.query")
+    assert [answers.verb(id) for id in (0, 1, 2, 3, None)] == ["message.transfer", "execution.sync", "queue.query", None, None]
+
+
+def test_a_message_that_nobody_took_is_in_flight_and_told_once() -> None:
+    answers = Answers()
+    heard, unheard = answers.message(0, 1), answers.message(1, 1)
+    answers.returned(RangeSet([(0, 5)]), KeyError("returned"))
+    with pytest.raises(KeyError):
+        heard.result()
+    assert answers.messages == 2
+    answers.completed(RangeSet([(0, 1)]))
+    assert answers.messages == 0
+    with pytest.raises(KeyError, match="returned"):
+        answers.unheard()
+    answers.unheard()
+    assert unheard.heard
+
+
+def test_with_the_session_everything_fails_and_of_messages_it_is_remembered() -> None:
+    answers = Answers()
+    said, sent, asked = answers.completion(0, "execution.sync"), answers.message(1, 5), answers.result(2, "queue.query")
+    answers.lost(KeyError("lost"))
+    assert (said.done, sent.done, asked.done) == (True, True, True)
+    assert (answers.messages, answers.octets, answers.verb(0)) == (0, 0, None)
+    with pytest.raises(KeyError):
+        answers.unheard()
+    answers.unheard()

@@ -1,0 +1,65 @@
+"""Completions heard on the quick way, and with every check."""
+
+from __future__ import annotations
+
+import attrs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.conversation.stage import Stage, staged
+
+from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, ClientConfig
+from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.events import CommandsCompleted, Event
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.spec.session import Completed
+from amqp_sansio.wire.frames import frame_control
+
+FEW_RANGES = attrs.evolve(DEFAULT_LIMITS, ranges=3)
+
+
+def published(strict: bool, kept: bool, count: int) -> tuple[Stage, ClientConnection]:
+    """A client that has published so many messages of which it has heard nothing."""
+    stage = staged(config=ClientConfig(profile=STRICT_PROFILE if strict else DEFAULT_PROFILE, limits=FEW_RANGES))
+    talk = stage.open(timeout=600 if kept else 0)
+    for _ in range(count):
+        talk.publish("", "nowhere", b"x")
+    machine = stage.client.machine
+    machine.data_to_send()
+    return stage, machine
+
+
+def heard(machine: ClientConnection, octets: bytes) -> tuple[list[Event], bytes, list[str]]:
+    machine.receive_data(octets)
+    events = list(machine.events())
+    sets = [
+        f"{session.state} {session.outbound.outstanding} {session.outbound.known} {sorted(session.outbound.kept)}"
+        for session in machine.sessions
+    ]
+    return events, machine.data_to_send(), [*sets, f"channels {sorted(machine._channels.used)}"]
+
+
+completions = st.tuples(st.integers(0, 12), st.integers(0, 4), st.booleans(), st.sampled_from([1, 1, 1, 1, 2, 0]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.booleans(), st.booleans(), st.lists(completions, max_size=8))
+def test_the_same_follows_on_both_ways(strict: bool, kept: bool, said: list[tuple[int, int, bool, int]]) -> None:
+    """Whatever is completed, in whatever order and wherever: the same events, the same answers, the same is remembered."""
+    (_, quick), (_, slow) = published(strict, kept, 9), published(strict, kept, 9)
+    slow._answers.clear()
+    for low, more, timely, channel in said:
+        octets = frame_control(channel, quick.layout.encode_control(Completed(RangeSet.span(low, low + more), timely)))
+        ours, theirs = heard(quick, octets), heard(slow, octets)
+        assert ours == theirs
+
+
+def test_who_waits_for_one_message_goes_the_quick_way() -> None:
+    """What a broker says of one message is heard without a control ever being made of it."""
+    _, machine = published(False, False, 2)
+    made: list[bytes] = []
+    octets = frame_control(1, machine.layout.encode_control(Completed(RangeSet.of(0))))
+    machine._decode = lambda assembly: made.append(assembly.payload)  # type: ignore[method-assign]
+    machine.receive_data(octets)
+    assert list(machine.events()) == [CommandsCompleted(b"test-1", RangeSet.of(0))]
+    assert not made
