@@ -90,8 +90,7 @@ def span(code: int, b: bytes, p: int, end: int) -> tuple[int, int]:
 
 
 def _boolean(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
-    octet = b[p]
-    if octet > 1:
+    if (octet := b[p]) > 1:
         return v.Boolean(octet), p + 1
     return octet == 1, p + 1
 
@@ -126,8 +125,7 @@ def _int64(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Va
 
 
 def _uint64(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
-    value: int = u64(b, p)[0]
-    if value < 1 << 63:  # no `... if ... else ...`: compiled, that would be a plain int either way
+    if (value := u64(b, p)[0]) < 1 << 63:  # no `... if ... else ...`: compiled, that would be a plain int either way
         return v.Uint64(value), p + 8
     return value, p + 8
 
@@ -142,8 +140,7 @@ def _float(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Va
 
 
 def _double(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
-    value: float = f64(b, p)[0]
-    if isnan(value):
+    if isnan(value := f64(b, p)[0]):
         return v.Double(value, b[p : p + 8]), p + 8
     return value, p + 8
 
