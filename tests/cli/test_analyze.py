@@ -67,7 +67,10 @@ def test_all_of_it_on_a_machine_without_java(tmp_path: Path) -> None:
     assert said["tables"]["connections"] >= 1
     assert said["findings"]["damage"] == 2
     lines = [line for line in done.stderr.splitlines() if not line.startswith("amqp-sansio: 3 captures")]
-    assert lines == ["amqp-sansio: 2 places in the captures cannot be read: see level damage in violations"]
+    assert lines[0] == "amqp-sansio: 2 places in the captures cannot be read: see level damage in violations"
+    named = [f"amqp-sansio: {each['capture']}: octet {each['offset']}: {each['text']}" for each in said["damage"]]
+    assert lines[1:] == named
+    assert [(each["capture"], each["offset"] > 0) for each in said["damage"]] == [(captures[1], True), (captures[2], False)]
     assert (tmp_path / "out" / "_MANIFEST.json").is_file()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+import attrs
 import pytest
 
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
@@ -14,6 +15,7 @@ from amqp_sansio.cli.pipeline import payload, plan_of, report, setting, size, ta
 pytest.importorskip("pyspark", reason="the extra [spark] is not installed")
 
 from amqp_sansio.spark.analyze import Outcome
+from amqp_sansio.spark.findings import Damage
 
 
 def test_tables_are_names_between_commas() -> None:
@@ -77,6 +79,7 @@ def test_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "out": "out",
         "tables": {"connections": 2, "violations": 2},
         "findings": {"note": 2},
+        "damage": [],
         "files": 3,
         "octets": 4500,
         "seconds": 1.25,
@@ -86,3 +89,20 @@ def test_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_damage_is_told_by_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert report(outcome(damage=1), as_json=True) == 2
     assert "1 place in the captures cannot be read" in capsys.readouterr().err
+
+
+def test_what_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """With its reason, in words and in JSON; of very many, the first."""
+    damaged = attrs.evolve(outcome(damage=3), damage=[Damage("/a", 7, "it is torn"), Damage("/b", 0, "no capture")])
+    assert report(damaged, as_json=True) == 2
+    said = capsys.readouterr()
+    assert json.loads(said.out)["damage"] == [
+        {"capture": "/a", "offset": 7, "text": "it is torn"},
+        {"capture": "/b", "offset": 0, "text": "no capture"},
+    ]
+    assert said.err.splitlines() == [
+        "amqp-sansio: 3 places in the captures cannot be read: see level damage in violations",
+        "amqp-sansio: /a: octet 7: it is torn",
+        "amqp-sansio: /b: octet 0: no capture",
+        "amqp-sansio: ... and 1 more",
+    ]

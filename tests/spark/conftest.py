@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amqp_sansio.spark.session import QUICK, missing, open_session
+from amqp_sansio.spark.session import missing, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +47,6 @@ def spark(extra: None) -> Iterator[SparkSession]:
         "local[2]",
         "tests",
         {
-            **QUICK,
             "spark.driver.memory": "1g",
             "spark.sql.shuffle.partitions": "2",
         },

@@ -7,7 +7,7 @@ import sys
 from tests.spark.truth import OPTIONS
 
 from amqp_sansio.spark.quiet import quiet
-from amqp_sansio.spark.session import QUICK, open_session
+from amqp_sansio.spark.session import open_session
 from amqp_sansio.spark.watch import Watch
 
 
@@ -16,7 +16,6 @@ def main() -> None:
     folder, out, checkpoint = sys.argv[1:]
     with quiet():
         settings = {
-            **QUICK,
             "spark.driver.memory": "1g",
             "spark.sql.shuffle.partitions": "1",
         }

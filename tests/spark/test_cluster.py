@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
 import pytest
 from tests.spark.truth import Rows, differing, generated, published, rotated, truth
+from tests.waiting import awaited
 
 from amqp_sansio.spark.java import ensure_java
 from amqp_sansio.spark.session import archive_of_package
@@ -81,13 +81,12 @@ def test_by_spark_submit_with_executors_of_their_own_one_of_which_is_killed(
     with open(tmp_path / "said", "wb") as said:
         process = subprocess.Popen(words, cwd=tmp_path, env=environment(), stdout=said, stderr=said, start_new_session=True)
     try:
-        victims: list[int] = []
-        end = time.monotonic() + 600
-        # An executor that writes files is in the middle of its work.
-        while process.poll() is None and time.monotonic() < end and not victims:
-            if any(out.glob(".work-*/*")):
-                victims = list(executors(process.pid))[:1]
-            time.sleep(0.02)
+
+        def working() -> list[int]:
+            """An executor that writes files is in the middle of its work."""
+            return list(executors(process.pid))[:1] if any(out.glob(".work-*/*")) else []
+
+        victims = awaited(working, lambda: process.poll() is not None)
         for victim in victims:
             os.kill(victim, signal.SIGKILL)
         assert process.wait(600) == 0, (tmp_path / "said").read_text()[-4000:]

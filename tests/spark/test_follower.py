@@ -12,8 +12,9 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from tests.captures.packets import Row, batch, by_connection, gathered, packet_rows, replayed
 from tests.spark.truth import DATA, OPTIONS, counted
 
+from amqp_sansio.captures.columns.bundles import bundled
 from amqp_sansio.spark.envelope import SCHEMA, envelopes_in, unseal
-from amqp_sansio.spark.follower import STATE, Follower, awake, in_order
+from amqp_sansio.spark.follower import STATE, Follower, awake
 
 
 @pytest.fixture(scope="module", params=["tx.pcap", "sasl_python.pcap", "jms/xa.pcap"])
@@ -22,8 +23,11 @@ def packets(request: pytest.FixtureRequest) -> list[Row]:
     return max(by_connection(packet_rows(str(DATA / request.param))).values(), key=len)
 
 
-def frame(rows: list[Row]) -> pd.DataFrame:
-    return batch(rows).to_pandas()
+def frame(rows: list[Row], random: Random) -> pd.DataFrame:
+    """Bundles of these packets, in any order."""
+    some = [rows[at : at + 9] for at in range(0, len(rows), 9)]
+    bundles = pa.Table.from_batches([each for part in some for each in bundled([batch(part)])]).to_pandas()
+    return bundles.sample(frac=1, random_state=random.randrange(1000))
 
 
 def rows_of(frames: list[pd.DataFrame]) -> Counter[str]:
@@ -38,26 +42,16 @@ def whole(packets: list[Row]) -> Counter[str]:
 
 @pytest.mark.parametrize("step", [1, 7, 40, 10_000])
 def test_what_is_settled_and_what_is_open_are_what_one_replay_gives(packets: list[Row], step: int) -> None:
-    """Packets of a batch come in any order; the state sleeps between the batches."""
+    """Bundles of a batch come in any order; the state sleeps between the batches."""
     tester = TwsTester(Follower(OPTIONS))
     frames, random = [], Random(step)
     for start in range(0, len(packets), step):
-        some = packets[start : start + step]
-        random.shuffle(some)
-        frames.append(tester.testInPandas((1,), frame(some)))
+        frames.append(tester.testInPandas((1,), frame(packets[start : start + step], random)))
     state = tester.peekValueState(STATE, (1,))
     assert state is not None
     envelopes = list(awake(OPTIONS, [state[0]]))
     still_open = counted([row for each in envelopes for row in unseal(each.table, each.data).to_pylist()])
     assert rows_of(frames) + still_open == whole(packets)
-
-
-def test_a_batch_is_put_in_order(packets: list[Row]) -> None:
-    shuffled = packets[:]
-    Random(1).shuffle(shuffled)
-    halves = [frame(shuffled[:9]), frame(shuffled[9:])]
-    rows = [row for each in in_order(halves) for row in each.to_pylist()]
-    assert rows == sorted(packets, key=lambda row: (row["ts_ns"], row["file_id"], row["offset"]))
 
 
 def test_nobody_has_anything_open_in_no_state() -> None:

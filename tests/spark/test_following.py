@@ -10,7 +10,7 @@ from tests.spark.truth import DATA, OPTIONS, counted, truth, write
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.spark.envelope import envelopes_in, unseal
 from amqp_sansio.spark.following import followed, open_records
-from amqp_sansio.spark.sources import stream_packets
+from amqp_sansio.spark.sources import stream_bundles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +23,7 @@ def test_state_that_nobody_has_written_to_tables_is_all_there_is(spark: SparkSes
     # The end of the connection is not in the capture: everything about it as a whole is open.
     write(folder / "a.pcap", list(read_packets(str(DATA / "hello.pcap"), lambda text: None))[:30])
     seen: list[int] = []
-    stream = followed(stream_packets(spark, str(folder), {"closed": "all"}), OPTIONS)
+    stream = followed(stream_bundles(spark, str(folder), {"closed": "all"}), OPTIONS)
     query = stream.writeStream.foreachBatch(lambda frame, number: seen.append(len(frame.collect())))
     query.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start().awaitTermination()
     assert seen

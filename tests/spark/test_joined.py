@@ -1,11 +1,13 @@
-"""Latency from publisher to consumer: Spark's join says what the plain one says."""
+"""Latency from publisher to consumer: whoever joins says what the plain rows say."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from tests.captures.packets import Row, by_connection, gathered, packet_rows, replayed
 from tests.spark.truth import counted, generated
 
@@ -14,6 +16,7 @@ from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark.joined import write_end_to_end
+from amqp_sansio.spark.writer import Written, write_empty, write_records
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,10 +27,19 @@ def messages(path: Path) -> list[Row]:
     return gathered([record for each in rows.values() for record in replayed(each)])["messages"]
 
 
-def test_the_join_is_that_of_the_plain_rows(spark: SparkSession, tmp_path: Path) -> None:
+def published(path: Path, rows: list[Row]) -> list[Written]:
+    """These messages as the pass writes them."""
+    made = pa.RecordBatch.from_pylist(rows, schema=table_schema(TABLES["messages"]))
+    return [
+        Written(*row.values()) for batch in write_records([("messages", made)], str(path), "x") for row in batch.to_pylist()
+    ]
+
+
+@pytest.mark.parametrize("here", [0, 1 << 30])
+def test_the_join_is_that_of_the_plain_rows(spark: SparkSession, tmp_path: Path, here: int) -> None:
+    """Whether Spark joins, or the driver alone."""
     rows = messages(generated(tmp_path / "whole.pcap", 100_000, 4))
-    frame = spark.createDataFrame([tuple(row.values()) for row in rows], TABLES["messages"].ddl)
-    files = write_end_to_end(spark, frame, str(tmp_path))
+    files = write_end_to_end(spark, published(tmp_path, rows), str(tmp_path), str(tmp_path), here)
     found = [row for file in files for row in pq.read_table(file.path).to_pylist()]
     assert found
     assert counted(found) == counted(joins.end_to_end(rows))
@@ -35,6 +47,8 @@ def test_the_join_is_that_of_the_plain_rows(spark: SparkSession, tmp_path: Path)
 
 
 def test_without_messages_there_is_an_empty_file(spark: SparkSession, tmp_path: Path) -> None:
-    (file,) = write_end_to_end(spark, spark.createDataFrame([], TABLES["messages"].ddl), str(tmp_path))
+    (file,) = write_end_to_end(spark, [write_empty(str(tmp_path), "messages")], str(tmp_path), str(tmp_path))
     assert (file.table, file.folder, file.rows) == (END_TO_END.name, "", 0)
     assert pq.read_schema(file.path) == table_schema(END_TO_END)
+    (other,) = write_end_to_end(spark, [write_empty(str(tmp_path), "messages")], str(tmp_path), str(tmp_path), -1)
+    assert pq.read_table(other.path).num_rows == 0

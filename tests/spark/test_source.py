@@ -15,6 +15,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, ShortType, Stri
 from tests.captures import build
 from tests.captures.columns.plainly import Row, plain_rows, rows_of
 
+from amqp_sansio.captures.columns.bundles import opened
 from amqp_sansio.captures.columns.filters import Filter
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.packets_schema import NAMES, PACKETS, ddl
@@ -202,6 +203,21 @@ def test_a_stream_takes_closed_files_once(folder: Path) -> None:
     assert stream.partitions(later, later) == []
     stream.commit(later)
     stream.stop()
+
+
+def test_a_stream_of_bundles_holds_the_packets_of_a_stream(folder: Path) -> None:
+    plain, stream = stream_of(folder, closed="all"), stream_of(folder, closed="all", form="bundles")
+    start = stream.initialOffset()
+    parts = stream.partitions(start, stream.latestOffset(start, ReadMaxFiles(9)))
+    bundles = [batch for part in parts for batch in stream.read(part)]
+    found = [row for _, batch in opened(bundles) for row in batch.to_pylist()]
+    assert 0 < sum(batch.num_rows for batch in bundles) < len(found)
+    want = [row for part in parts for batch in plain.read(part) for row in batch.to_pylist()]
+    assert sorted(found, key=_place) == sorted(want, key=_place)
+
+
+def _place(row: Row) -> tuple[object, object]:
+    return row["file_id"], row["offset"]
 
 
 def test_a_stream_takes_no_more_than_its_limit_and_no_more_than_there_was(folder: Path) -> None:

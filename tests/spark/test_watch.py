@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.truth import OPTIONS, differing, generated, published, rotated, truth
+from tests.waiting import awaited
 
 from amqp_sansio.captures.columns.store import MANIFEST
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -59,8 +59,7 @@ def test_a_stream_without_end_is_stopped_and_publishes(spark: SparkSession, cuts
     watch = Watch(spark, str(cuts[0].parent), str(out), str(tmp_path / "checkpoint"), OPTIONS, options=ONE_AT_A_TIME)
     running = threading.Thread(target=watch.run, kwargs={"trigger": "0 seconds"})
     running.start()
-    while running.is_alive() and not files(out):
-        time.sleep(0.02)
+    awaited(lambda: files(out), lambda: not running.is_alive())
     watch.stop()
     running.join()
     assert (out / MANIFEST).is_file()
@@ -113,19 +112,26 @@ def files(out: Path) -> int:
     return sum(name.endswith(".parquet") for _, _, names in os.walk(out) for name in names)
 
 
+def everything(*folders: Path) -> set[str]:
+    """The files in these folders."""
+    return {os.path.join(where, name) for folder in folders for where, _, names in os.walk(folder) for name in names}
+
+
 def test_a_stream_that_is_killed_and_started_again_gives_what_the_batch_gives(cuts: list[Path], tmp_path: Path) -> None:
-    """Every kill comes at another moment after the stream has begun to write."""
+    """Every kill comes at another moment: so many files further of tables and of the checkpoint, whatever wrote them."""
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
     random = Random(os.environ.get("AMQP_SEED", "7"))
     folder = cuts[0].parent
     killed = 0
     while True:
         process = start(folder, out, checkpoint)
-        before, wait = files(out), random.random()
-        while process.poll() is None and (killed == KILLS or files(out) <= before):
-            time.sleep(0.02)
-        if process.poll() is None:
-            time.sleep(wait)
+        tables, further = files(out), random.randrange(12)
+        if killed < KILLS:
+            awaited(lambda: files(out) > tables, lambda: process.poll() is not None)  # noqa: B023 -- looked at here only
+            seen = everything(out, checkpoint)
+            awaited(lambda: len(everything(out, checkpoint) - seen) >= further, lambda: process.poll() is not None)  # noqa: B023
+        else:
+            process.wait()
         if process.poll() is not None:
             assert process.returncode == 0
             break

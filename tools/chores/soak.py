@@ -1,7 +1,8 @@
 """`make soak`: the long forms of what `make test` runs small, bounded in time, resumable.
 
 Each round takes the next seed and runs the property tests with the profile `soak`, the fuzzer, the pipeline (all combinations
-of how its work can be cut, and a stream that is killed twenty times), and `serve`: 200 faults (connections cut, and silent,
+of how its work can be cut, and a stream that is killed twenty times), captures with every one of their packets lost or cut
+(twenty minutes at most, from another recording on in each round), and `serve`: 200 faults (connections cut, and silent,
 processes killed, disks full: fifty each), a gigabyte of messages of all sizes and a thousand connections; and the live source
 and sink of Spark at every step of their protocol: a hundred crashes of each and a hundred kills of the broker under each, at
 least, exactly once and at least once; a hundred kills of the JVM; and, where Java and Maven are, the same crashes with Qpid
@@ -16,6 +17,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +27,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 STATE: Final = ROOT / "out" / "soak.json"
 SEEDS: Final = 10_000
 """Simulations in each round."""
+LOSSES_SECONDS: Final = 1200.0
+"""For the losses of packets in one round: with many recordings all of them take longer than the rest of it."""
 
 
 def rounds_done() -> int:
@@ -34,6 +38,16 @@ def rounds_done() -> int:
     done = json.loads(STATE.read_text())["rounds"]
     assert isinstance(done, int)
     return done
+
+
+def passes(command: Sequence[str], environment: Mapping[str, str], seconds: float | None = None) -> bool:
+    """Whether a command finds nothing wrong: nothing until it is stopped, after so many seconds, and nothing when it cannot be
+    run here."""
+    try:
+        return subprocess.run(command, cwd=ROOT, env=environment, check=False, timeout=seconds).returncode in (0, NOT_RUN)
+    except subprocess.TimeoutExpired:
+        print(f"soak: stopped after {seconds:.0f} s: {' '.join(command[1:])}", flush=True)
+        return True
 
 
 def main() -> int:
@@ -59,7 +73,9 @@ def main() -> int:
         broker_j = (sys.executable, "-m", "tools.interop", "--as-it-is", "--only", "broker_j", "-v", "-k", "crash_after_crash")
         seeds = (sys.executable, "-m", "amqp_sansio", "simulate", "--seed", str(seed * SEEDS), "--count", str(SEEDS))
         for command in (properties, fuzz, pipeline, serving, live, broker_j, seeds):
-            failed = failed or subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode not in (0, NOT_RUN)
+            failed = failed or not passes(command, environment)
+        losses = (sys.executable, "-m", "pytest", "-x", "-n", "2", "tests/captures/columns/test_losses.py")
+        failed = failed or not passes(losses, environment, min(LOSSES_SECONDS, max(end - time.monotonic(), 60.0)))
         if not failed:
             STATE.parent.mkdir(exist_ok=True)
             STATE.write_text(json.dumps({"rounds": seed}) + "\n")

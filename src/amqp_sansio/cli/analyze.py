@@ -9,14 +9,14 @@ from amqp_sansio.cli.pipeline import plan_of, report
 
 def analyze(given: argparse.Namespace) -> int:
     """Publishes the tables and says what is in them; 0, or 2 when something could not be read."""
-    from amqp_sansio.spark.session import QUICK, SHORT_OCTETS, open_session, require_extra
+    from amqp_sansio.spark.session import open_session, require_extra
 
     require_extra()
     from amqp_sansio.spark.analyze import run
     from amqp_sansio.spark.place import Place
     from amqp_sansio.spark.progress import Progress
     from amqp_sansio.spark.quiet import quiet
-    from amqp_sansio.spark.sources import files_of, octets_of
+    from amqp_sansio.spark.sources import files_of
 
     # Whatever can be seen to be wrong is said before Spark takes its seconds to start.
     files = files_of(given.files)
@@ -25,8 +25,7 @@ def analyze(given: argparse.Namespace) -> int:
     place.discard()
     plan = plan_of(given)
     with quiet():
-        quick = QUICK if octets_of(files) <= SHORT_OCTETS else {}
-        spark = open_session(given.master, settings={**quick, **dict(given.conf)})
+        spark = open_session(given.master, settings=dict(given.conf))
         try:
             with Progress(spark, f"amqp-sansio: {len(files)} capture{'' if len(files) == 1 else 's'}"):
                 outcome = run(spark, files, given.out, plan)

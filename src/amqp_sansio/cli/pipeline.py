@@ -113,6 +113,7 @@ def report(outcome: Outcome, as_json: bool) -> int:
             "out": outcome.out,
             "tables": dict(outcome.rows),
             "findings": dict(outcome.findings),
+            "damage": [{"capture": each.capture, "offset": each.offset, "text": each.text} for each in outcome.damage],
             "files": outcome.files,
             "octets": outcome.octets,
             "seconds": round(outcome.seconds, 3),
@@ -123,4 +124,8 @@ def report(outcome: Outcome, as_json: bool) -> int:
     damage = outcome.findings.get("damage", 0)
     if damage:
         complain(f"{damage} place{'' if damage == 1 else 's'} in the captures cannot be read: see level damage in violations")
+        for each in outcome.damage:
+            complain(f"{each.capture}: octet {each.offset}: {each.text}")
+        if damage > len(outcome.damage) > 0:
+            complain(f"... and {damage - len(outcome.damage)} more")
     return 2 if damage else 0

@@ -10,7 +10,7 @@ from amqp_sansio.cli.pipeline import plan_of, report
 
 def watch(given: argparse.Namespace) -> int:
     """Follows the folder until it is told to stop (or, with --once, until everything has been read) and publishes."""
-    from amqp_sansio.spark.session import QUICK, open_session, require_extra
+    from amqp_sansio.spark.session import open_session, require_extra
 
     require_extra()
     from amqp_sansio.spark.place import Place
@@ -25,7 +25,7 @@ def watch(given: argparse.Namespace) -> int:
     place.open()
     place.discard()
     with quiet():
-        spark = open_session(given.master, settings={**(QUICK if given.once else {}), **dict(given.conf)})
+        spark = open_session(given.master, settings=dict(given.conf))
         try:
             closed = given.closed or "newest"
             if given.once and given.closed is None:

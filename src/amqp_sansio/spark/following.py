@@ -1,4 +1,4 @@
-"""The pass over a stream of packets: each connection's replay wakes for its packets; and what it has open at the end."""
+"""The pass over a stream of bundles: each connection's replay wakes for its packets; and what it has open at the end."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def followed(packets: DataFrame, plan: ReplayOptions) -> DataFrame:
-    """Envelopes of what is settled by now, from a stream of packets."""
-    return packets.groupBy("connection").transformWithStateInPandas(
+def followed(bundles: DataFrame, plan: ReplayOptions) -> DataFrame:
+    """Envelopes of what is settled by now, from a stream of bundles."""
+    return bundles.groupBy("connection").transformWithStateInPandas(
         statefulProcessor=Follower(plan), outputStructType=ENVELOPE, outputMode="Append", timeMode="None"
     )
 

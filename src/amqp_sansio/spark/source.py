@@ -7,8 +7,7 @@
 Options (all are optional): `columns`, names between commas; `split`, octets of a partition inside a large file (33554432);
 `resync`, "true" to find the splits without reading the files; `pushdown`, "true" to let Spark hand its filters down (the
 session must allow it: spark.sql.python.filterPushdown.enabled); `form`, "bundles" for a row of some packets of one connection
-instead of one for each packet (not in streams).  For streams also `closed` (see `captures.files.CLOSED`) and
-`maxFilesPerTrigger` (16).
+instead of one for each packet.  For streams also `closed` (see `captures.files.CLOSED`) and `maxFilesPerTrigger` (16).
 """
 
 from __future__ import annotations
@@ -67,6 +66,13 @@ class Plan(NamedTuple):
     closed: str = "newest"
     files: int = FILES_PER_TRIGGER
     bundles: bool = False
+
+    def read(self, partition: InputPartition, filters: Sequence[Filter] = ()) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition.  SplitError when resynchronisation was misled."""
+        assert isinstance(partition, CapturePartition)
+        for split in partition.splits:
+            packets = read_split(split, self.columns, filters)
+            yield from bundled(packets) if self.bundles else packets
 
     def partitions(self, files: Iterable[tuple[int, str]]) -> list[CapturePartition]:
         """The partitions of files with their numbers: splits of large ones, and small ones together."""
@@ -188,11 +194,8 @@ class CaptureReader(DataSourceReader):
         return self.plan.partitions(enumerate(found(self.plan.paths)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The packets of a partition.  SplitError when resynchronisation was misled."""
-        assert isinstance(partition, CapturePartition)
-        for split in partition.splits:
-            packets = read_split(split, self.plan.columns, self.filters)
-            yield from bundled(packets) if self.plan.bundles else packets
+        """The packets of a partition."""
+        return self.plan.read(partition, self.filters)
 
 
 class PushingReader(CaptureReader):
@@ -284,9 +287,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The packets of a partition."""
-        assert isinstance(partition, CapturePartition)
-        for split in partition.splits:
-            yield from read_split(split, self.plan.columns)
+        return self.plan.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing is kept that could be let go."""

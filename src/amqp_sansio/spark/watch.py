@@ -18,14 +18,15 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.analyze import Outcome, outcome
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import EXACT, misled, reason_of, told
+from amqp_sansio.spark.findings import findings_in
 from amqp_sansio.spark.following import followed, open_records
 from amqp_sansio.spark.joined import SOURCE, write_end_to_end
 from amqp_sansio.spark.manifest import manifest_of
 from amqp_sansio.spark.output import OPEN, Output
-from amqp_sansio.spark.passes import read_tables, write_tables
+from amqp_sansio.spark.passes import write_tables
 from amqp_sansio.spark.place import STREAM, Place
 from amqp_sansio.spark.session import prepare
-from amqp_sansio.spark.sources import stream_packets
+from amqp_sansio.spark.sources import stream_bundles
 from amqp_sansio.spark.writer import write_empty
 
 if TYPE_CHECKING:
@@ -95,13 +96,14 @@ class Watch:
                 self._settle()
         finally:
             self._place.discard()
-        return outcome(self._spark, self._place.name, self._plan, self._place.published(), began)
+        files = self._place.published()
+        return outcome(self._place.name, self._plan, files, findings_in(files, self._place.name), began)
 
     def start(self, once: bool, trigger: str = TRIGGER) -> StreamingQuery:
         """Starts the query, or starts it again."""
         self._output = Output(self._place)
-        packets = stream_packets(self._spark, self._folder, self._options)
-        writer = followed(packets, self._plan).writeStream.foreachBatch(self._output)
+        bundles = stream_bundles(self._spark, self._folder, self._options)
+        writer = followed(bundles, self._plan).writeStream.foreachBatch(self._output)
         writer = writer.option("checkpointLocation", self._checkpoint).outputMode("append")
         return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)).start()
 
@@ -154,8 +156,7 @@ class Watch:
         have = {file.table for file in files}
         place.adopt([write_empty(place.work, table) for table in self._plan.tables if table not in have], OPEN)
         if SOURCE in self._plan.tables:
-            messages = read_tables(self._spark, place.name, [SOURCE])[SOURCE]
-            place.adopt(write_end_to_end(self._spark, messages, place.work), OPEN)
+            place.adopt(write_end_to_end(self._spark, place.published(), place.name, place.work), OPEN)
         place.write(MANIFEST, manifest_of(place, place.published(), [self._folder], self._plan))
 
     def _belong_together(self) -> None:

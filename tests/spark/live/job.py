@@ -17,7 +17,7 @@ from tests.spark.live.stage import COPY, ORDERS
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.spark.live import supervise
 from amqp_sansio.spark.quiet import quiet
-from amqp_sansio.spark.session import QUICK, open_session
+from amqp_sansio.spark.session import open_session
 
 JVM_KILLED: Final = 3
 AT_ONCE: Final = RetryPolicy(attempts=100, first=0.05, longest=0.05, give_up=None)
@@ -27,7 +27,7 @@ def main() -> None:
     """Takes what is there, a few messages in each epoch, and publishes it."""
     url, place = sys.argv[1], Path(sys.argv[2])
     with quiet():
-        settings = {**QUICK, "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1"}
+        settings = {"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1"}
         spark = open_session("local[2]", settings=settings)
         jvm: Any = spark.sparkContext._gateway.proc  # type: ignore[union-attr]  # what PySpark started
         Path(os.environ[JVM]).write_text(str(jvm.pid))
