@@ -9,6 +9,7 @@
 #   make fuzz       mutated captures and random frames                 (COUNT=1000000 or TIME=seconds, SEED=1)
 #   make mutations  faults put into the machines one at a time: do the tests notice?  (SEED=1, TIME=seconds)
 #   make soak       the long forms of the tests, bounded, resumable    (TIME=seconds)
+#   make compiled   the build by mypyc, in out/compiled, for PYTHONPATH   (ARGS="--level 3"; TESTS=1 runs the tests on it)
 #   make docs       the manual, in site/
 #   make changelog  news fragments into CHANGELOG.md                   (VERSION=x.y.z)
 
@@ -22,13 +23,14 @@ SEED    ?=
 ROUNDS  ?=
 VERSION ?=
 ARGS    ?=
+TESTS   ?=
 
 # A checkout that was moved or copied has a .venv that points elsewhere: set it up again.
 ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help set-up run test check bench bench-spark fuzz mutations soak interop docs changelog clean
+.PHONY: help set-up run test check bench bench-spark fuzz mutations soak interop compiled docs changelog clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -74,6 +76,9 @@ soak: $(STAMP)
 
 interop: $(STAMP)
 	@$(BIN)/python -m tools.interop $(ARGS)
+
+compiled: $(STAMP)
+	@$(BIN)/python -m tools.compiled $(if $(TESTS),--test) $(ARGS)
 
 docs: $(STAMP)
 	@$(BIN)/python -m mkdocs build --quiet --strict

@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench import live
+from bench import compiled, live
 from bench.traffic import make
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -94,8 +94,10 @@ class Bench:
             new.rename(folder)
         return sorted(folder.iterdir())
 
-    def measure(self, way: str, captures: list[Path], turns: int, master: str = "local[2]") -> Figure | None:
-        """Runs one way in a fresh process; None when it cannot run here."""
+    def measure(
+        self, way: str, captures: list[Path], turns: int, master: str = "local[2]", built: bool = False
+    ) -> Figure | None:
+        """Runs one way in a fresh process, with the compiled build if `built`; None when it cannot run here."""
         if way.startswith("tshark") and shutil.which("tshark") is None:
             return None
         warm_up = self.folder / "warm-up" / "traffic.pcap"
@@ -105,10 +107,8 @@ class Bench:
         say(f"{way} on {captures[0].parent.name}{'' if way in ALONE else f', {master}'}, {turns} turns")
         words = [sys.executable, "-m", "bench.pipeline.work", way, *map(str, captures), "--turns", str(turns)]
         words += ["--master", master, "--warm-up", str(warm_up)]
-        path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-        done = subprocess.run(
-            words, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, text=True, check=True
-        )
+        environment = compiled.environment(built)
+        done = subprocess.run(words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
         turns_ = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         figure = Figure(
             statistics.median([each["wall"] for each in turns_]),
@@ -117,8 +117,9 @@ class Bench:
             len(turns_),
         )
         size = sum(path.stat().st_size for path in captures) / MEGA
+        label = f"{way}*" if built else way
         print(
-            f"{way:8} {captures[0].parent.name:30.30} {'' if way in ALONE else master:9} {size:8.0f} {figure.wall:9.1f}"
+            f"{label:8} {captures[0].parent.name:30.30} {'' if way in ALONE else master:9} {size:8.0f} {figure.wall:9.1f}"
             f" {figure.cpu:9.1f} {size / figure.wall:7.1f} {size / figure.cpu:9.1f}"
             f" {f'{figure.worker / MEGA:.0f}' if figure.worker else '':>10} {figure.turns:5}",
             flush=True,
@@ -184,7 +185,23 @@ def targets(bench: Bench, sizes: list[int], turns: dict[int, int], rotation: int
     for peer, what in ((shark, "the fields we have"), (four, "four fields")):
         label = f"MB per CPU second, local[1] / tshark -T fields ({what}), x{small}"
         yield Target(label, 1.0, False, peer.cpu / first.cpu if peer else None)
+    if compiled.there():
+        yield from compiled_targets(bench, small, turns[small], shark)
     yield Target(f"throughput of the stream / of the batch, x{middle}", 0.5, False, two[middle].wall / stream.wall)
+
+
+def compiled_targets(bench: Bench, times: int, turns: int, shark: Figure | None) -> Iterator[Target]:
+    """The same with the compiled build, marked with a star."""
+    captures = [bench.capture(times)]
+    alone = bench.measure("plain", captures, turns, built=True)
+    found = bench.measure("batch", captures, turns, "local[1]", built=True)
+    assert alone is not None
+    assert found is not None
+    octets = captures[0].stat().st_size
+    yield Target(f"MB per CPU second, one plain process, compiled, x{times}", 40.0, False, octets / MEGA / alone.cpu)
+    for name, figure in (("one plain process", alone), ("local[1]", found)):
+        label = f"MB per CPU second, {name}, compiled / tshark -T fields, x{times}"
+        yield Target(label, 1.0, False, shark.cpu / figure.cpu if shark else None)
 
 
 def main() -> int:
@@ -202,7 +219,9 @@ def main() -> int:
     given.folder.mkdir(parents=True, exist_ok=True)
     print(f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}")
     print(f"pyspark {version('pyspark')}, pyarrow {version('pyarrow')}")
-    print(f"{given.connections} connections, x1 is {given.octets} octets; the pure build (nothing compiled)\n\n{HEAD}")
+    print(
+        f"{given.connections} connections, x1 is {given.octets} octets; * is the compiled build, the others are pure\n\n{HEAD}"
+    )
     bench = Bench(given.folder, given.octets, given.connections)
     reached = list(targets(bench, sizes, turns, given.rotation))
     live.measure(min(live.ROWS, given.octets // 1000))

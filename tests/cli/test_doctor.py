@@ -26,4 +26,5 @@ def test_each_part_has_a_line(
     assert main(["doctor", "--master", "local[3]", "--conf", "a=b"]) == status
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("Python    3.")
-    assert lines[1:] == [f"Java      {'' if well else 'NOT THERE: '}about it", verdict]
+    assert lines[1].startswith("Build     ")
+    assert lines[2:] == [f"Java      {'' if well else 'NOT THERE: '}about it", verdict]

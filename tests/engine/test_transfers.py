@@ -56,3 +56,14 @@ def test_completion_ends_what_needs_no_accept() -> None:
     transfers.complete(RangeSet.of(2))
     transfers.acquired(RangeSet.of(2), RangeSet.of(2))
     assert transfers.deliveries == {}
+
+
+def test_who_settles_what_may_not_be_settled_is_told_what_may() -> None:
+    """The error lists for which transfers the word would be right, and what may be said of the one for which it is not."""
+    transfers = some(d1=(rows.ACQUIRED, EXPLICIT), d2=(rows.NOT_ACQUIRED, EXPLICIT))
+    with pytest.raises(LocalProtocolError) as caught:
+        transfers.plan(rows.ACCEPT, RangeSet.of(2))
+    assert caught.value.legal == ("message.accept {1}", "message.acquire 2", "message.release 2", "session.completed 2")
+    with pytest.raises(LocalProtocolError) as caught:
+        transfers.plan(rows.ACCEPT, RangeSet.of(9))
+    assert (caught.value.legal, caught.value.state) == (("message.accept {1}",), "no such unsettled transfer")

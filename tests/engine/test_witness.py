@@ -119,6 +119,14 @@ def test_one_session_on_two_channels() -> None:
         assert say(witness, "S", Attached(b"s"), channel) == expected
 
 
+def test_an_attached_that_nobody_asked_for_attaches_nothing() -> None:
+    """Who says attached unasked is to blame; the session of that name may be attached elsewhere all the same."""
+    witness = opened(True)
+    assert [rule[-1] for rule in say(witness, "S", Attached(b"s"), 1)] == ["!"]
+    assert say(witness, "C", Attach(b"s"), 2) == []
+    assert say(witness, "S", Attached(b"s"), 2) == []
+
+
 @pytest.mark.parametrize(
     ("controls", "rule"),
     [(0, "connection.eof"), (2, "connection.authentication"), (6, "connection.eof")],

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
+from pathlib import Path
+
+from amqp_sansio.kernel.build import COMPILED
 
 
 def doctor(given: argparse.Namespace) -> int:
@@ -13,6 +16,7 @@ def doctor(given: argparse.Namespace) -> int:
 
     well = True
     print(f"Python    {platform.python_version()} ({sys.executable})", flush=True)
+    print(f"Build     {'compiled' if COMPILED else 'pure'} ({Path(__file__).parents[1]})", flush=True)
     for part in examine(given.master, dict(given.conf)):
         well = well and part.well
         print(f"{part.name:<10}{'' if part.well else 'NOT THERE: '}{part.text}", flush=True)

@@ -107,9 +107,9 @@ class Contents:
         if header is False and verb in _HEADERS:
             legal = (f"{verb} with {_HEADERS[verb]}",)
             return Objection(f"{verb}.header", f"{verb} without header", legal, ErrorCode.COMMAND_INVALID, "it has a header")
-        if isinstance(command, file.Return | stream.Return) and command.reply_code not in (None, *_RETURN_CODES):
-            code, known = command.reply_code, tuple([str(each) for each in _RETURN_CODES])
-            said = f"{verb} with {code}"
+        code = command.reply_code if isinstance(command, file.Return | stream.Return) else None
+        if code is not None and code not in _RETURN_CODES:
+            said, known = f"{verb} with {code}", tuple([str(each) for each in _RETURN_CODES])
             return Objection(f"{verb}.reply-code", said, known, ErrorCode.ILLEGAL_ARGUMENT, "no such return code")
         if isinstance(command, file.Consume | stream.Consume):
             return self._of(command).consumers.check_consume(command, self._limits.subscriptions)

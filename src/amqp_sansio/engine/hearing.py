@@ -16,6 +16,7 @@ from amqp_sansio.engine.subscription import Subscriber
 from amqp_sansio.engine.transfers import EXPLICIT, NONE, Delivery
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandReceived, ExceptionReceived, ProducerCreditChanged, ResultReceived, TransferReceived
+from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec.base import Command
@@ -92,15 +93,18 @@ def hear_transfer(
     elif (id := _take(session, transfer.VERB, offset)) < 0:
         return None
     accept_mode = transfer.accept_mode
-    made: Any = blank(TransferReceived)  # slot by slot: half the cost of its constructor
-    made.session = session.name
-    made.id = id
-    made.transfer = transfer
-    made.header = header
-    made.body = body
-    made.sync = sync
-    made._memo = None
-    event: TransferReceived = made
+    if COMPILED:
+        event = TransferReceived(session.name, id, transfer, header, body, sync)
+    else:
+        made: Any = blank(TransferReceived)  # slot by slot: half the cost of its constructor
+        made.session = session.name
+        made.id = id
+        made.transfer = transfer
+        made.header = header
+        made.body = body
+        made.sync = sync
+        made._memo = None
+        event = made
     if session.minds_headers and header:
         event.read_as(session.carrier.reading)
         try:

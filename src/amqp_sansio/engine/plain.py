@@ -6,7 +6,7 @@ Only classes that are named to it are written or made; nothing else can come out
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -19,6 +19,10 @@ _ATOMS: Final = (type(None), bool, int, float, str, bytes)
 
 
 def _names(kind: type) -> list[str]:
+    """The attributes of a class that says which ones it has; a compiled class says it in a word of its own."""
+    compiled: Sequence[str] | None = kind.__dict__.get("__mypyc_attrs__")
+    if compiled is not None:
+        return list(compiled)
     return [name for base in reversed(kind.__mro__) for name in base.__dict__.get("__slots__", ()) if name != "__weakref__"]
 
 
@@ -149,7 +153,7 @@ class Loader:
             raise TypeError("record")
         name, *fields = record
         kind = self._classes[name]
-        made: object = object.__new__(kind)
+        made: object = kind.__new__(kind)  # type: ignore[call-overload]  # object.__new__ is refused by compiled classes
         self._made[index] = made
         allowed = set(_names(kind))
         for field, item in fields:

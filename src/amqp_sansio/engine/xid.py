@@ -32,7 +32,8 @@ def check_xid(what: str, given: object) -> None:
         raise EncodeError(what, f"an Xid, not {type(given).__name__}")
     if not whole(given.format_):
         raise EncodeError(f"{what}.format", f"0 to 2**32 - 1, not {given.format_!r:.40}")
-    for name, octets, least in (("global-id", given.global_id, 1), ("branch-id", given.branch_id, 0)):
+    parts: tuple[tuple[str, object, int], ...] = (("global-id", given.global_id, 1), ("branch-id", given.branch_id, 0))
+    for name, octets, least in parts:
         if not isinstance(octets, bytes) or not least <= len(octets) <= MOST:
             shown = f"{len(octets)} octets" if isinstance(octets, bytes) else type(octets).__name__
             raise EncodeError(f"{what}.{name}", f"{least} to {MOST} octets, not {shown}")

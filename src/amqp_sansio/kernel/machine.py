@@ -61,7 +61,7 @@ class Table:
             moves[state, speaker, verb] = next_state
             states[state] = states[next_state] = None
             legal.setdefault(state, []).append(f"{speaker}:{verb}")
-        unknown = self.final - states.keys()
+        unknown = self.final.difference(states)
         if unknown:
             raise ValueError(f"table {name}: no row mentions the final states {sorted(unknown)}")
         self.moves: Final = moves

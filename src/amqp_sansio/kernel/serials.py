@@ -164,7 +164,7 @@ class RangeSet:
 
     @classmethod
     def _of_line(cls, line: tuple[Range, ...]) -> RangeSet:
-        made: RangeSet = object.__new__(RangeSet)
+        made = RangeSet.__new__(RangeSet)
         _set_line(made, line)
         return made
 
@@ -256,7 +256,7 @@ class RangeSet:
         return RangeSet, (self.ranges,)
 
 
-_set_line: Final = RangeSet.__dict__["_line"].__set__  # what `__setattr__` keeps everybody else from
+_set_line: Final = vars(RangeSet)["_line"].__set__  # what `__setattr__` keeps everybody else from
 EMPTY: Final = RangeSet()
 
 

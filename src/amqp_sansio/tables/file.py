@@ -63,7 +63,7 @@ PERHAPS: Final = "acknowledged perhaps"
 PERHAPS_RECEIVED: Final = "acknowledged perhaps, received"
 END: Final = "settled"
 
-DELIVERY: Final = Table(
+DELIVERY: Final[Table] = Table(
     "file: delivery",
     START,
     [

@@ -90,8 +90,9 @@ def span(code: int, b: bytes, p: int, end: int) -> tuple[int, int]:
 
 
 def _boolean(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
-    octet = b[p]
-    return (v.Boolean(octet) if octet > 1 else octet == 1), p + 1
+    if (octet := b[p]) > 1:
+        return v.Boolean(octet), p + 1
+    return octet == 1, p + 1
 
 
 def _int8(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
@@ -124,8 +125,9 @@ def _int64(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Va
 
 
 def _uint64(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
-    value: int = u64(b, p)[0]
-    return (v.Uint64(value) if value < 1 << 63 else value), p + 8
+    if (value := u64(b, p)[0]) < 1 << 63:  # no `... if ... else ...`: compiled, that would be a plain int either way
+        return v.Uint64(value), p + 8
+    return value, p + 8
 
 
 def _datetime(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
@@ -138,8 +140,9 @@ def _float(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Va
 
 
 def _double(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:
-    value: float = f64(b, p)[0]
-    return (v.Double(value, b[p : p + 8]) if isnan(value) else value), p + 8
+    if isnan(value := f64(b, p)[0]):
+        return v.Double(value, b[p : p + 8]), p + 8
+    return value, p + 8
 
 
 def _char(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Value, int]:

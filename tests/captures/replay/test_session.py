@@ -30,10 +30,10 @@ def test_many_transfers_at_once_are_the_same_as_one_by_one() -> None:
             one = session(rows)
             transfer = Transfer("in", 0, 0)
             if at_once:
-                hear = one.hearing(speaker, 100, 3)
+                hearing = one.hearing(speaker, 100, 3)
                 for id in range(3):
                     known = KnownTransfer(1, transfer, False, PAYLOAD)
-                    hear(known, NOTHING, b"i" * 16, id, 5, 7, 100 + id, 101, 102 + id, 1000 * id, id, None)
+                    hearing.transfer(known, NOTHING, b"i" * 16, id, 5, 7, 100 + id, 101, 102 + id, 1000 * id, id, None)
             else:
                 for id in range(3):
                     said = CommandSeen(1, b"s", id, "message.transfer", transfer, False, PAYLOAD, b"h" * 5, b"b" * 7)

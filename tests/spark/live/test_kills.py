@@ -24,7 +24,7 @@ from tests.spark.live.stage import COPY, ORDERS, OnDisk, declare, depth, drain, 
 
 from amqp_sansio.spark.live import coordinator, publisher, spooler
 
-KINDS = {"jvm": 50, "both": 50, "python": 50, "broker": 25} if SOAK else {"jvm": 1, "python": 2, "broker": 1}
+KINDS = {"jvm": 50, "both": 50, "python": 22, "broker": 22} if SOAK else {"jvm": 1, "python": 1, "broker": 1}
 SEED = int(os.environ.get("AMQP_SEED", "1"))
 ROOT = Path(__file__).resolve().parents[3]
 STEPS = [

@@ -52,6 +52,8 @@ def test_what_was_sent_before_a_stop_may_be_said_again_behind_it_when_the_sessio
     allowance.transfer(1)
     with pytest.raises(Fault):
         allowance.transfer(1)
+    allowance.grant(4)
+    assert allowance.left == 3  # it stands in the window
 
 
 def test_nobody_knows_of_which_credit_a_message_came_that_crossed_a_flush() -> None:

@@ -7,6 +7,7 @@ import pytest
 from amqp_sansio.events import ExceptionReceived
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.fault import Fault
+from amqp_sansio.testing.simulation.item import Item
 from amqp_sansio.testing.simulation.plan import Persona, Plan
 from amqp_sansio.testing.simulation.tenure import Branch
 from amqp_sansio.testing.simulation.world import World
@@ -73,6 +74,25 @@ def test_a_branch_that_may_be_prepared_is_in_doubt_when_its_session_is_over(stag
     assert group.outcome == outcome
 
 
+@pytest.mark.parametrize(("verb", "certain"), [("rollback", False), ("start", True)])
+def test_what_was_accepted_in_a_branch_is_in_doubt_when_its_rollback_may_be_lost(verb: str, certain: bool) -> None:
+    """A prepared branch stays until somebody decides: who was not answered does not know that it is rolled back."""
+    made = world()
+    (line,) = made.lines
+    line.come()
+    settle(made)
+    tenure = line.tenure
+    assert tenure is not None
+    group = made.ledger.group("transaction 1")
+    item = Item(b"1", 1, line.site.name, "red", 4, line.name, True, born="yes")
+    group.accepts.append(item)
+    group.rolled_back()
+    tenure.asked[5] = verb, Branch(Xid(1, b"1", b""), group, "prepared")
+    line.drop()
+    line.over(tenure)
+    assert item.certain is certain
+
+
 def test_a_refusal_is_a_fault() -> None:
     made = world()
     (line,) = made.lines
@@ -80,8 +100,16 @@ def test_a_refusal_is_a_fault() -> None:
     settle(made)
     with pytest.raises(Fault, match="nobody breaks the protocol"):
         line.hear(ExceptionReceived(b"client 1-1", 404))
-    line.tolerant = True
+    assert line.tenure is not None
+    line.tenure.fleeting = True
+    with pytest.raises(Fault, match="nobody breaks the protocol"):
+        line.hear(ExceptionReceived(b"client 1-1", 404))
+    line.site.crashes = 1  # then the queue may have gone before its subscribe was heard
     line.hear(ExceptionReceived(b"client 1-1", 404))
+    with pytest.raises(Fault, match="nobody breaks the protocol"):
+        line.hear(ExceptionReceived(b"client 1-1", 409))
+    line.tolerant = True
+    line.hear(ExceptionReceived(b"client 1-1", 409))
 
 
 def test_at_rest_nothing_is_unanswered() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -345,35 +346,36 @@ def test_limits_reach_the_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    ("thing", "what"),
+    ("make", "what"),
     [
-        (connection.Close(65536), "connection.close.reply_code"),
-        (connection.Close(-1), "connection.close.reply_code"),
-        (connection.Close("200"), "connection.close.reply_code"),  # type: ignore[arg-type]
-        (connection.Close(200, "x" * 256), "connection.close.reply_text"),
-        (connection.Close(200, b"x"), "connection.close.reply_text"),  # type: ignore[arg-type]
-        (connection.Close(200, "\ud800"), "connection.close.reply_text"),
-        (connection.Secure("x"), "connection.secure.challenge"),  # type: ignore[arg-type]
-        (connection.Start(locales=["x" * 65536]), "connection.start.locales"),
-        (connection.Start(server_properties={"k": object()}), "connection.start.server_properties"),  # type: ignore[dict-item]
-        (session.CommandPoint(1 << 32, 0), "session.command-point.command_id"),
-        (session.Attach("x"), "session.attach.name"),  # type: ignore[arg-type]
-        (session.Attach(bytes(65536)), "session.attach.name"),
-        (session.Completed([1]), "session.completed.commands"),  # type: ignore[arg-type]
-        (session.Completed(RangeSet([(n * 2, n * 2) for n in range(8192)])), "session.completed.commands"),
-        (message.Transfer("d", 256), "message.transfer.accept_mode"),
-        (message.Transfer("d", -1), "message.transfer.accept_mode"),
-        (message.Transfer("x" * 256), "message.transfer.destination"),
-        (message.Flow("d", 0, -1), "message.flow.value"),
-        (dtx.Start(dtx.Xid(1 << 32)), "dtx.start.xid.format_"),
-        (dtx.Start(message.ReplyTo()), "dtx.start.xid"),  # type: ignore[arg-type]
-        (execution.Result(1, message.ReplyTo()), "execution.result.value"),
-        (execution.Result(1, 5), "execution.result.value"),  # type: ignore[arg-type]
-        (queue.Declare("q", arguments={"a": 1 << 65}), "queue.declare.arguments"),
+        (lambda: connection.Close(65536), "connection.close.reply_code"),
+        (lambda: connection.Close(-1), "connection.close.reply_code"),
+        (lambda: connection.Close("200"), "connection.close.reply_code"),  # type: ignore[arg-type]
+        (lambda: connection.Close(200, "x" * 256), "connection.close.reply_text"),
+        (lambda: connection.Close(200, b"x"), "connection.close.reply_text"),  # type: ignore[arg-type]
+        (lambda: connection.Close(200, "\ud800"), "connection.close.reply_text"),
+        (lambda: connection.Secure("x"), "connection.secure.challenge"),  # type: ignore[arg-type]
+        (lambda: connection.Start(locales=["x" * 65536]), "connection.start.locales"),
+        (lambda: connection.Start(server_properties={"k": object()}), "connection.start.server_properties"),  # type: ignore[dict-item]
+        (lambda: session.CommandPoint(1 << 32, 0), "session.command-point.command_id"),
+        (lambda: session.Attach("x"), "session.attach.name"),  # type: ignore[arg-type]
+        (lambda: session.Attach(bytes(65536)), "session.attach.name"),
+        (lambda: session.Completed([1]), "session.completed.commands"),  # type: ignore[arg-type]
+        (lambda: session.Completed(RangeSet([(n * 2, n * 2) for n in range(8192)])), "session.completed.commands"),
+        (lambda: message.Transfer("d", 256), "message.transfer.accept_mode"),
+        (lambda: message.Transfer("d", -1), "message.transfer.accept_mode"),
+        (lambda: message.Transfer("x" * 256), "message.transfer.destination"),
+        (lambda: message.Flow("d", 0, -1), "message.flow.value"),
+        (lambda: dtx.Start(dtx.Xid(1 << 32)), "dtx.start.xid.format_"),
+        (lambda: dtx.Start(message.ReplyTo()), "dtx.start.xid"),  # type: ignore[arg-type]
+        (lambda: execution.Result(1, message.ReplyTo()), "execution.result.value"),
+        (lambda: execution.Result(1, 5), "execution.result.value"),  # type: ignore[arg-type]
+        (lambda: queue.Declare("q", arguments={"a": 1 << 65}), "queue.declare.arguments"),
     ],
 )
-def test_encode_errors_name_the_field(thing: Control | Command, what: str) -> None:
+def test_encode_errors_name_the_field(make: Callable[[], Control | Command], what: str) -> None:
     """A field that its type cannot hold is refused, and named."""
+    thing = make()
     with pytest.raises(EncodeError) as caught:
         LAYOUT.encode_control(thing) if isinstance(thing, Control) else LAYOUT.encode_command(thing, False)
     assert caught.value.what.startswith(what)

@@ -194,8 +194,6 @@ class Holder:
 
     def fail(self, id: int | None, code: int, text: str, field_index: int | None = None) -> None:
         """Says an exception, which ends the session."""
-        if self.ended:
-            return
         if self.speaks:
             peer = self.peer
             self.session.fail(id, code, text[:MOST_TEXT], field_index=field_index)

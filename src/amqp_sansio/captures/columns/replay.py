@@ -100,7 +100,6 @@ class ConnectionReplay:
         ends = self._ends
         assert ends is not None
         rows = self._listed(packets, names, ends)
-        files, places, times, sides, sequences, acknowledged, flags, cuts, offsets, octets = rows
         listener = self._listener
         segment, at = listener.segment, listener.at
         together = paths is None and noted is None
@@ -115,12 +114,14 @@ class ConnectionReplay:
             order += 1
             if paths is not None:
                 self._capture = paths[index]
+            time, file, place = rows.times[index], rows.files[index], rows.places[index]
             if noted is not None and noted[index] is not None:
-                self._damage(times[index], noted[index], files[index], places[index])
+                self._damage(time, noted[index], file, place)
             else:
-                at(packet_number(order, files[index], places[index]), times[index])
-                payload = bytes(octets[offsets[index] : offsets[index + 1]])
-                segment(ends, sides[index], sequences[index], acknowledged[index], flags[index], payload, cuts[index])
+                at(packet_number(order, file, place), time)
+                payload = bytes(rows.octets[rows.offsets[index] : rows.offsets[index + 1]])
+                numbers = rows.sequences[index], rows.acknowledged[index], rows.flags[index]
+                segment(ends, rows.sides[index], *numbers, payload, rows.cuts[index])
                 listener.linger()
             index += 1
             if index - flushed > LOOK_PACKETS:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from amqp_sansio.captures.flows import Listener
 from amqp_sansio.captures.replay.recorder import packet_number
@@ -19,19 +18,34 @@ _PLAIN: Final = ACK | 0x08 | 0x20 | 0x40 | 0x80  # PSH, URG and what TCP says ab
 _HALF: Final = 1 << 31
 
 
-class Packets(NamedTuple):
+class Packets:
     """A batch by column, as plain lists; `offsets` are where in `octets` each payload begins, and the end of the last."""
 
-    files: Sequence[int]
-    places: Sequence[int]
-    times: Sequence[int]
-    sides: Sequence[int]
-    sequences: Sequence[int]
-    acknowledged: Sequence[int]
-    flags: Sequence[int]
-    cuts: Sequence[int]
-    offsets: Sequence[int]
-    octets: memoryview
+    __slots__ = ("acknowledged", "cuts", "files", "flags", "octets", "offsets", "places", "sequences", "sides", "times")
+
+    def __init__(
+        self,
+        files: list[int],
+        places: list[int],
+        times: list[int],
+        sides: list[int],
+        sequences: list[int],
+        acknowledged: list[int],
+        flags: list[int],
+        cuts: list[int],
+        offsets: list[int],
+        octets: memoryview,
+    ) -> None:
+        self.files: Final = files
+        self.places: Final = places
+        self.times: Final = times
+        self.sides: Final = sides
+        self.sequences: Final = sequences
+        self.acknowledged: Final = acknowledged
+        self.flags: Final = flags
+        self.cuts: Final = cuts
+        self.offsets: Final = offsets
+        self.octets: Final = octets
 
 
 def take_runs(listener: Listener, key: tuple[bytes, int, bytes, int], packets: Packets, at: int, order: int) -> int:
@@ -43,7 +57,9 @@ def take_runs(listener: Listener, key: tuple[bytes, int, bytes, int], packets: P
     talk = listener.steady(key)
     if talk is None:
         return at
-    files, places, times, sides, sequences, acknowledged, flags, cuts, offsets, octets = packets
+    files, places, times, sides = packets.files, packets.places, packets.times, packets.sides
+    sequences, acknowledged, flags = packets.sequences, packets.acknowledged, packets.flags
+    cuts, offsets, octets = packets.cuts, packets.offsets, packets.octets
     conversation = talk.conversation
     count = len(times)
     first = talk.sides[0].first, talk.sides[1].first

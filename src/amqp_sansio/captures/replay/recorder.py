@@ -158,7 +158,7 @@ class Recorder:
         if session is None:
             session = self._begin(channel, name, times[at], False)
         kept = self._options.body_head
-        hear = session.hearing(speaker, times[at], count)
+        hearing = session.hearing(speaker, times[at], count)
         for known, header, body, head, start, end, id, properties, id_octets in items:
             while ends[at] <= start:
                 at += 1
@@ -172,7 +172,7 @@ class Recorder:
                 here += 1
             at = here
             last = times[here]
-            hear(
+            hearing.transfer(
                 known, properties, id_octets, id, header, body or 0, first, last if first == last else content, last, start,
                 packets[here], head if kept else None,
             )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from builtins import id as identity
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from amqp_sansio.captures.plain import compact, fields, struct
@@ -23,10 +22,6 @@ from amqp_sansio.spec.execution import Exception_, Result
 from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Subscribe, Transfer
 from amqp_sansio.spec.tx import Commit, Rollback, Select
 from amqp_sansio.wire.segments import KnownTransfer
-
-Hear = Callable[
-    [KnownTransfer, Properties, "bytes | None", "int | None", int, int, int, int, int, int, int, "bytes | None"], None
-]
 
 ABOUT: Final = 4096
 """Commands about branches whose results are awaited; beyond it the oldest is forgotten."""
@@ -135,42 +130,13 @@ class Session:
         )
         half.send(said.id, message)
 
-    def hearing(self, speaker: str, time: int, count: int) -> Hear:
+    def hearing(self, speaker: str, time: int, count: int) -> Hearing:
         """What hears the next `count` transfers of a speaker, the first of which began at `time`: as `transfer`, one by one."""
         published = speaker == "C"
         half = self.client if published else self.server
         half.count += count
         half.transfers += count
-        demarcation = self.within(time, count) if published else OUTSIDE
-        kinds: dict[tuple[int, str | None], Kind] = {}
-        delivered, name, channel, send = self.credit.delivered, self.name, self.channel, half.send
-        queue: str | None = None
-
-        def hear(
-            known: KnownTransfer, properties: Properties, id_octets: bytes | None, id: int | None, header: int, body: int,
-            first: int, content: int, last: int, start: int, packet: int, head: bytes | None,
-        ) -> None:  # fmt: skip
-            nonlocal queue
-            acquired = None
-            if not published:
-                queue = delivered(last, id, known.transfer.destination or "", header + body)
-                acquired = None if known.transfer.acquire_mode else last
-            kind = kinds.get((known_id := identity(known), queue))
-            if kind is None:
-                transfer = known.transfer
-                explicit, acquires = not transfer.accept_mode, not transfer.acquire_mode
-                kind = kinds[known_id, queue] = self.kind(
-                    Kind(
-                        speaker, name, channel, transfer.destination, queue, explicit, acquires, bool(known.sync), True,
-                        len(known.payload),
-                    )
-                )  # fmt: skip
-            message = Message(
-                kind, properties, id_octets, id, header, body, first, content, last, acquired, start, packet, demarcation, head
-            )
-            send(id, message)
-
-        return hear
+        return Hearing(self, speaker, half, self.within(time, count) if published else OUTSIDE)
 
     def command(self, speaker: str, said: CommandSeen, when: When) -> None:
         """Any other command, or a transfer that did not come whole."""
@@ -344,6 +310,62 @@ class Session:
             (self.ts, self.name, self.channel, self.attached, self.detach, time, end, self.detach_by, self.detach_code,
              self.timeout, self.demarcation, *(self.error or (None, None)), self.client.count, self.server.count,
              self.client.transfers, self.server.transfers, *[None if each is None else each.ranges for each in doubts], count)
+        )  # fmt: skip
+
+
+class Hearing:
+    """Transfers of one speaker in a session, many one behind the other; nothing else is said between them."""
+
+    __slots__ = ("_credit", "_demarcation", "_half", "_kinds", "_published", "_session", "_speaker")
+
+    def __init__(self, session: Session, speaker: str, half: Half, demarcation: Demarcation) -> None:
+        self._session: Final = session
+        self._credit: Final = session.credit
+        self._speaker: Final = speaker
+        self._published: Final = speaker == "C"
+        self._half: Final = half
+        self._demarcation: Final = demarcation
+        self._kinds: Final[dict[tuple[int, str | None], Kind]] = {}
+
+    def transfer(
+        self, known: KnownTransfer, properties: Properties, id_octets: bytes | None, id: int | None, header: int, body: int,
+        first: int, content: int, last: int, start: int, packet: int, head: bytes | None,
+    ) -> None:  # fmt: skip
+        """The next one; see `Message`."""
+        queue: str | None = None
+        acquired: int | None = None
+        if not self._published:
+            queue = self._credit.delivered(last, id, known.transfer.destination or "", header + body)
+            acquired = None if known.transfer.acquire_mode else last
+        kind = self._kinds.get((identity(known), queue))
+        if kind is None:
+            kind = self._kinds[identity(known), queue] = self._kind(known, queue)
+        message = Message(
+            kind,
+            properties,
+            id_octets,
+            id,
+            header,
+            body,
+            first,
+            content,
+            last,
+            acquired,
+            start,
+            packet,
+            self._demarcation,
+            head,
+        )
+        self._half.send(id, message)
+
+    def _kind(self, known: KnownTransfer, queue: str | None) -> Kind:
+        transfer, session = known.transfer, self._session
+        explicit, acquires = not transfer.accept_mode, not transfer.acquire_mode
+        return session.kind(
+            Kind(
+                self._speaker, session.name, session.channel, transfer.destination, queue, explicit, acquires, bool(known.sync),
+                True, len(known.payload),
+            )
         )  # fmt: skip
 
 

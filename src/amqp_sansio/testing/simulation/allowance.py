@@ -47,6 +47,8 @@ class Allowance:
                 continue
             if self.used[unit] + cost > limit and cost <= self.grace[unit]:
                 self.grace[unit] -= cost
+                if self.window and unit == _MESSAGES:
+                    self.doubtful += 1  # the other side counts it in the window
                 continue
             demand(
                 self.used[unit] + cost <= limit,

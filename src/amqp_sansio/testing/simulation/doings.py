@@ -71,6 +71,7 @@ def subscribe(world: World, line: Line, tenure: Tenure, step: Step) -> None:
         return
     mode = step.b % 4 == 1 and not tenure.transactional and name == "grey"
     tenure.brittle = tenure.brittle or name == BRITTLE
+    tenure.fleeting = tenure.fleeting or name not in DURABLE
     if name not in DURABLE:
         session.send(queue.Declare(name))  # it may have gone with a crash
     if mode and not looks:
@@ -269,7 +270,9 @@ def branch(world: World, line: Line, tenure: Tenure, step: Step) -> None:
         tenure.branch = None
         world.tell(f"{line.name} commits {known.group.name}")
     else:
-        tenure.session.dtx.rollback(known.xid)
+        id = tenure.session.dtx.rollback(known.xid)
+        if known.stage == "prepared":
+            tenure.asked[id] = "rollback", known
         known.group.rolled_back()
         tenure.branch = None
         world.tell(f"{line.name} rolls {known.group.name} back")

@@ -25,7 +25,7 @@ from amqp_sansio.spec.message import Acquired
 from amqp_sansio.testing.simulation.fault import ATOMICITY, DEADLOCK, LEGALITY, demand
 from amqp_sansio.testing.simulation.plan import Persona
 from amqp_sansio.testing.simulation.site import PATIENCE, Site
-from amqp_sansio.testing.simulation.tenure import DRIFT, Tenure
+from amqp_sansio.testing.simulation.tenure import DRIFT, Branch, Tenure
 from amqp_sansio.testing.simulation.wire import Wire
 
 if TYPE_CHECKING:
@@ -176,6 +176,8 @@ class Line:
                 excused = self.tolerant or (tenure is not None and tenure.brittle)
                 if tenure is not None and tenure.branching and (self.site.crashes or tenure.late):
                     excused = True  # the branch that it speaks of went with a crash, or took too long
+                if tenure is not None and tenure.fleeting and self.site.crashes and event.error_code == 404:
+                    excused = True  # the queue went before its subscribe was heard
                 demand(excused, LEGALITY, f"{self.site.name} refuses what {self.name} says: {event.description}")
             case _:
                 pass
@@ -284,8 +286,12 @@ class Line:
             return
         verb, branch = asked
         group, status = branch.group, event.status
+        if verb == "rollback":
+            if status is None:
+                _in_doubt(branch)
+            return
         if status is None:
-            return  # it is over: `_over` sees to it
+            return  # it is over: `over` sees to it
         if status is XaStatus.XA_OK:
             if verb == "prepare":
                 group.promised.add(self.site.name)
@@ -316,6 +322,9 @@ class Line:
             group.lost()
         if tenure.group is not None:
             tenure.group.lost()
+        for verb, branch in tenure.asked.values():
+            if verb == "rollback":
+                _in_doubt(branch)
         branches = [branch for _, branch in tenure.asked.values()]
         if tenure.branch is not None:
             branches.append(tenure.branch)
@@ -354,3 +363,9 @@ class Line:
     def due(self) -> float:
         """Until when a branch that begins now cannot have been given up."""
         return self.world.now + DRIFT * PATIENCE
+
+
+def _in_doubt(branch: Branch) -> None:
+    """Nobody knows whether its rollback was heard: until somebody decides, the broker may keep what was accepted in it."""
+    for item in branch.group.accepts:
+        item.brittle = True

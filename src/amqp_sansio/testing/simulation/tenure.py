@@ -39,6 +39,8 @@ class Tenure:
         """Whether the broker crashed since: it may not know the session any more."""
         self.brittle = False
         """Whether the broker may end it at any time: it subscribed to a queue that somebody may delete, or deletes that."""
+        self.fleeting = False
+        """Whether it subscribed to a queue that may go when the broker is begun anew."""
         self.over = False
         self.held: Final[dict[int, Item]] = {}
         """By command id: what was transferred and is not settled."""

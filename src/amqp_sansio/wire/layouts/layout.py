@@ -7,31 +7,31 @@ from typing import Final, Protocol, TypeAlias
 
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control, Struct
-from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 
 class DecodeControl(Protocol):
     """Reads a control; `reading` says how tolerantly."""
 
-    def __call__(self, b: bytes, start: int, end: int, reading: Reading = ..., /) -> Control: ...
+    def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> Control: ...
 
 
 class DecodeCommand(Protocol):
     """Reads a command, and its sync bit; `reading` says how tolerantly."""
 
-    def __call__(self, b: bytes, start: int, end: int, reading: Reading = ..., /) -> tuple[Command, bool]: ...
+    def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> tuple[Command, bool]: ...
 
 
 class DecodeStruct(Protocol):
     """Reads a whole struct32; `reading` says how tolerantly."""
 
-    def __call__(self, b: bytes, start: int, end: int, reading: Reading = ..., /) -> Struct: ...
+    def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> Struct: ...
 
 
 class DecodeHeaders(Protocol):
     """Reads the structs of a header segment; `reading` says how tolerantly."""
 
-    def __call__(self, b: bytes, start: int, end: int, reading: Reading = ..., /) -> tuple[Struct, ...]: ...
+    def __call__(self, b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING, /) -> tuple[Struct, ...]: ...
 
 
 WalkHeaders: TypeAlias = Callable[[bytes, int, int, Limits], None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, exchange, file, message, queue, stream
 from amqp_sansio.spec.base import Struct
@@ -53,7 +54,7 @@ def read_message_delivery_properties(
     reading: Reading,
     depth: int,
 ) -> message.DeliveryProperties:
-    made = blank(message.DeliveryProperties)
+    made = message.DeliveryProperties() if COMPILED else blank(message.DeliveryProperties)
     if flags & 0x0700:
         made.discard_unroutable = flags & 0x0100 != 0
         made.immediate = flags & 0x0200 != 0
@@ -767,7 +768,7 @@ def read_message_message_properties(
     reading: Reading,
     depth: int,
 ) -> message.MessageProperties:
-    made = blank(message.MessageProperties)
+    made = message.MessageProperties() if COMPILED else blank(message.MessageProperties)
     if flags & 0x0100:
         made.content_length = u64(b, p)[0]
         p += 8

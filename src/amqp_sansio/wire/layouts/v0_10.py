@@ -2876,7 +2876,7 @@ SEGMENTS: Final[frozenset[str]] = frozenset(
     {"message.transfer", "file.stage", "file.return", "stream.publish", "stream.return", "stream.deliver"},
 )
 
-LAYOUT: Final = Layout(
+LAYOUT: Final[Layout] = Layout(
     "0-10 errata",
     control_decoder(CONTROL_READERS, CONTROLS, FIELDS, SHAPES),
     command_decoder(COMMAND_READERS, COMMANDS, FIELDS, SHAPES),

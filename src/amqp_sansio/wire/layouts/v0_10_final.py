@@ -278,7 +278,7 @@ FINAL_SHAPES: Final[Shapes] = {
 FINAL_WRITERS: Final = {kind: write for kind, write in WRITERS.items() if kind is not dtx.Xid}
 FINAL_CODES: Final = {kind: codes for kind, codes in CODES.items() if kind is not dtx.Xid}
 
-LAYOUT: Final = Layout(
+LAYOUT: Final[Layout] = Layout(
     "0-10 final",
     control_decoder(CONTROL_READERS, CONTROLS, FIELDS, FINAL_SHAPES),
     command_decoder(COMMAND_READERS, COMMANDS, FIELDS, FINAL_SHAPES),
