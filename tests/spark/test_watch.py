@@ -13,6 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.captures import build
 from tests.spark.truth import OPTIONS, differing, generated, published, rotated, truth
 from tests.waiting import awaited
 
@@ -65,6 +66,17 @@ def test_a_stream_without_end_is_stopped_and_publishes(spark: SparkSession, cuts
     assert (out / MANIFEST).is_file()
     upto = [truth(cuts[:count]) for count in range(1, FILES + 1)]
     assert {} in [differing(expected, published(out)) for expected in upto]
+
+
+def test_where_resynchronisation_is_misled_the_stream_goes_on_with_the_index(spark: SparkSession, tmp_path: Path) -> None:
+    """A second section is not known to a split that was found without reading the file: the batch is done again, exactly."""
+    packets = build.records(build.conversation([b"x" * 200] * 100).segments)
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    path = build.write(folder / "two.pcapng", build.pcapng(packets[:200]) + build.pcapng(packets[200:], ">"))
+    options = {"closed": "all", "split": "10000", "resync": "true"}
+    Watch(spark, str(folder), str(out), str(tmp_path / "checkpoint"), OPTIONS, options=options).run(once=True)
+    assert differing(truth([Path(path)]), published(out)) == {}
 
 
 def test_a_stream_with_other_options_or_folders_is_refused(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:
