@@ -2,14 +2,15 @@
 
 A file `NUMBER-KIND-SIDE-STEP` is one kill; the process of Spark that comes to the step of the file with the lowest number takes
 it away and kills: `python` is that process itself (the source, a task, or who commits), `jvm` the JVM, which the process finds
-out by itself, `both` of them, and `broker` the broker.  The pids of the latter are in files beside.
+out by itself, `both` of them, and `broker` the broker.  The pids of the latter are in files beside, as long as they live.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -41,8 +42,8 @@ def step_of(side: str) -> Callable[[str], None]:
         if (where, at) != (side, name):
             return
         try:
-            pids = [int(path.read_text()) for path in victims(folder, kind)]
-            due.rename(due.with_suffix(".done"))
+            with claimed(victims(folder, kind)) as pids:
+                due.rename(due.with_suffix(".done"))
         except FileNotFoundError:  # somebody else was quicker
             return
         for pid in pids:
@@ -51,6 +52,25 @@ def step_of(side: str) -> Callable[[str], None]:
             os.kill(os.getpid(), signal.SIGKILL)
 
     return step
+
+
+@contextmanager
+def claimed(victims: list[Path]) -> Iterator[list[int]]:
+    """The pids of those that nobody has killed before: their files go, and come back when the kill is somebody else's.
+
+    Two tasks of one JVM come to a step at the same time, and a JVM dies once.
+    """
+    taken: list[tuple[Path, Path]] = []
+    try:
+        for path in victims:
+            aside = path.with_suffix(f".{os.getpid()}")
+            path.rename(aside)
+            taken.append((aside, path))
+        yield [int(aside.read_text()) for aside, _ in taken]
+    except FileNotFoundError:
+        for aside, path in taken:
+            aside.rename(path)
+        raise
 
 
 def victims(folder: Path, kind: str) -> list[Path]:

@@ -60,7 +60,7 @@ class Cast:
 
     def rise(self) -> None:
         """The broker comes back."""
-        (self.plan / killed.BROKER).unlink()
+        (self.plan / killed.BROKER).unlink(missing_ok=True)
         self.broker.rise()
         self.watch("broker", self.broker.process)
         self._known(self.broker.process.pid)
