@@ -32,15 +32,15 @@ APART: Final = {
     "tests/engine/test_client.py::test_the_first_mechanism_of_ours_that_is_offered_is_used": _OPENED,
     "tests/engine/test_connection.py::test_no_secret_in_events_errors_reprs_or_the_record": _OPENED,
     "tests/engine/test_dtx.py::test_what_is_no_xid_or_no_time": _WRONG,
-    "tests/engine/test_session.py::test_a_callers_mistake_raises_says_nothing_and_changes_nothing[a control]": _WRONG,
-    "tests/engine/test_session.py::test_too_large_for_a_frame_is_refused_and_changes_nothing": _WRONG,
+    "tests/engine/test_session_misuse.py::test_a_callers_mistake_raises_says_nothing_and_changes_nothing[a control]": _WRONG,
+    "tests/engine/test_session_misuse.py::test_too_large_for_a_frame_is_refused_and_changes_nothing": _WRONG,
     "tests/engine/test_two_phase.py::test_what_are_no_branches": _WRONG,
     "tests/engine/test_xid.py::test_what_is_no_xid": _WRONG,
     "tests/testing/simulation/test_faults_found.py::test_a_fault_is_found_and_shrunk[ignores a window]": _PATCHED,
     "tests/wire/layouts/test_dispatch.py::test_a_value_that_no_field_can_hold_is_named[x]": _WRONG,
     "tests/wire/layouts/test_properties.py::test_what_cannot_be_written_is_named": _WRONG,
     "tests/wire/layouts/test_v0_10.py::test_encode_errors_name_the_field": _WRONG,
-    "tests/wire/test_types.py::test_what_has_no_type": _WRONG,
+    "tests/wire/test_encoding.py::test_what_has_no_type": _WRONG,
 }
 """Tests that are left out, by the beginning of their name, and why."""
 

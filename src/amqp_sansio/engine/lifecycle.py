@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from amqp_sansio.wire.layouts.layout import Layout
 
 _CLOSE_CODES: Final = frozenset(int(code) for code in CloseCode)
+_WHO: Final = {
+    Origin.PEER: "the other side closed the connection",
+    Origin.TIMEOUT: "time ran out",
+    Origin.EOF: "the connection ended",
+}
 _OTHER: Final[dict[Role, Role]] = {"client": "server", "server": "client"}
 
 
@@ -203,7 +208,8 @@ class Lifecycle:
         if self._ended:
             return
         if self.closed_cause is None:
-            self.closed_cause = f"{origin}: {'' if code is None else code} {text}".rstrip()
+            said = _WHO.get(origin, "it was closed here") + (f" ({code})" if code is not None else "")
+            self.closed_cause = f"{said}: {text}" if text else said
         self._lose_sessions(origin, self.closed_cause, violation)
         self._touched.clear()
         self._events.append(ConnectionClosed(origin, code, text, violation))

@@ -25,7 +25,7 @@ from amqp_sansio.captures.columns.bundles import BUNDLES, bundled
 from amqp_sansio.captures.columns.filters import FILTERED, Filter
 from amqp_sansio.captures.columns.read import read_split
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import CLOSED, after, closed_in, found, local, there
+from amqp_sansio.captures.files import CLOSED, after, closed_in, found, local, size_of, there
 from amqp_sansio.captures.packets_schema import PACKETS, Column, ddl, picked
 from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, splits
 
@@ -84,7 +84,7 @@ class Plan(NamedTuple):
             if len(parts) > 1:
                 made += [CapturePartition([part]) for part in parts]
                 continue
-            size = _size(path)
+            size = size_of(path)
             if together and size > room:
                 made.append(CapturePartition(together))
                 together, room = [], self.split
@@ -149,13 +149,6 @@ def _chosen(schema: StructType) -> tuple[Column, ...]:
         if field.dataType.simpleString() != known[field.name].ddl:
             raise ValueError(f"{field.name} is {known[field.name].ddl}, not {field.dataType.simpleString()}")
     return tuple(known[field.name] for field in schema)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:  # whoever reads it tells
-        return 0
 
 
 class CaptureSource(DataSource):

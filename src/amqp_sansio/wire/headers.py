@@ -9,6 +9,7 @@ from amqp_sansio.errors import DecodeError, HeaderError
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
+from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.layouts.structs import (
     DECODERS,
     WRITERS,
@@ -17,7 +18,7 @@ from amqp_sansio.wire.layouts.structs import (
 )
 from amqp_sansio.wire.octets import struct_head, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
-from amqp_sansio.wire.types import BAD, decode_struct32, encode_struct32
+from amqp_sansio.wire.types import BAD, decode_struct32
 
 HEADER_WRITERS: Final[dict[type, Callable[..., bytes]]] = {
     kind: WRITERS[kind] for kind in (DeliveryProperties, MessageProperties)
