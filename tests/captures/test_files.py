@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -43,6 +44,17 @@ def test_what_is_not_there_is_told(name: str, words: str, tmp_path: Path) -> Non
     (tmp_path / "empty").mkdir()
     with pytest.raises(CaptureError, match=words):
         found([str(tmp_path / name)])
+
+
+def test_pipes_are_no_captures(tmp_path: Path) -> None:
+    """One that is named is refused; one in a folder is passed over, so nobody waits for a writer."""
+    fill(tmp_path, "a.pcap")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    assert [Path(path).name for path in found([str(tmp_path)])] == ["a.pcap", "link"]
+    assert [Path(path).name for path in found([str(tmp_path / "*")])] == ["a.pcap"]
+    with pytest.raises(CaptureError, match="pipe: is a pipe or a device"):
+        found([str(tmp_path / "pipe")])
 
 
 def test_other_places_than_file_systems_are_refused() -> None:

@@ -28,8 +28,8 @@ def _no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("capture", "words"), [
-    ("/nowhere.pcap", "/nowhere.pcap: octet 0: no such file"),
-    (__file__, f"{__file__}: octet 0: neither a pcap nor a pcapng file: it starts with 22222260"),
+    ("/nowhere.pcap", "/nowhere.pcap: no such file"),
+    (__file__, f"{__file__}: neither a pcap nor a pcapng file: it starts with 22222260"),
     (str(ROOT / "docs" / "no*thing"), "no file has such a name"),
 ])  # fmt: skip
 def test_captures_that_are_none(capture: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,6 +38,12 @@ def test_captures_that_are_none(capture: str, words: str, tmp_path: Path, capsys
     assert words in error
     assert len(error.splitlines()) == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["analyze", str(tmp_path / "pipe"), "--out", str(tmp_path / "out")]) == 2
+    assert "is a pipe or a device" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,8 +74,11 @@ def test_all_of_it_on_a_machine_without_java(tmp_path: Path) -> None:
     assert said["findings"]["damage"] == 2
     lines = [line for line in done.stderr.splitlines() if not line.startswith("amqp-sansio: 3 captures")]
     assert lines[0] == "amqp-sansio: 2 places in the captures cannot be read: see level damage in violations"
-    named = [f"amqp-sansio: {each['capture']}: octet {each['offset']}: {each['text']}" for each in said["damage"]]
-    assert lines[1:] == named
+    cut, foreign = said["damage"]
+    assert lines[1:] == [
+        f"amqp-sansio: {cut['capture']}: octet {cut['offset']}: {cut['text']}",
+        f"amqp-sansio: {foreign['capture']}: {foreign['text']}",
+    ]
     assert [(each["capture"], each["offset"] > 0) for each in said["damage"]] == [(captures[1], True), (captures[2], False)]
     assert (tmp_path / "out" / "_MANIFEST.json").is_file()
 

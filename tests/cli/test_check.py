@@ -10,6 +10,7 @@ import pytest
 from tests.captures import build
 
 from amqp_sansio.cli.check import check
+from amqp_sansio.cli.output import NO_CONNECTION
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 HELLO = str(DATA / "hello.pcap")
@@ -48,6 +49,15 @@ def test_what_a_peer_said_cannot_spoil_the_terminal(tmp_path: Path, capsys: pyte
     out = capsys.readouterr().out
     assert "\\u001b[2Jevil!" in out
     assert "\x1b" not in out
+
+
+def test_where_nothing_was_found_what_may_be_missing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = build.write(tmp_path / "x", build.pcap(build.records(build.conversation([b"one"]).segments[12:])))
+    assert check([path], as_json=True, ports=(), strict=False) == 0
+    assert capsys.readouterr() == ("", f"amqp-sansio: {NO_CONNECTION}\n")
+    assert check([path], as_json=True, ports=(build.SERVER_PORT,), strict=False) == 0
+    said = capsys.readouterr()
+    assert (len(said.out.splitlines()), said.err) == (1, "")
 
 
 def test_strict_reports_what_deployed_peers_do(capsys: pytest.CaptureFixture[str]) -> None:

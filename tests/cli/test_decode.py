@@ -9,6 +9,7 @@ import pytest
 from tests.captures import build
 
 from amqp_sansio.cli.decode import decode
+from amqp_sansio.cli.output import NO_CONNECTION
 
 HELLO = str(Path(__file__).parents[1] / "data" / "captures" / "hello.pcap")
 
@@ -41,6 +42,14 @@ def test_lines_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_conversation_without_its_beginning_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     decode([capture(tmp_path, begun=False)], as_json=False, ports=(), secrets=False)
     assert printed(capsys)[1].endswith(", from the middle")
+
+
+def test_where_nothing_was_found_what_may_be_missing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    middle = build.write(tmp_path / "x", build.pcap(build.records(build.conversation([b"one"]).segments[12:])))
+    assert decode([middle], as_json=True, ports=(), secrets=False) == 0
+    assert capsys.readouterr() == ("", f"amqp-sansio: {NO_CONNECTION}\n")
+    assert decode([capture(tmp_path)], as_json=True, ports=(), secrets=False) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_row_for_each_thing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.main import parser
+from amqp_sansio.cli.output import NO_CONNECTION
 from amqp_sansio.cli.pipeline import payload, plan_of, report, setting, size, tables
 
 pytest.importorskip("pyspark", reason="the extra [spark] is not installed")
@@ -86,6 +87,16 @@ def test_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
+def test_where_nothing_was_found_what_may_be_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = attrs.evolve(outcome(), rows={"connections": 0, "violations": 0})
+    for as_json in (False, True):
+        assert report(nothing, as_json) == 0
+        assert capsys.readouterr().err == f"amqp-sansio: {NO_CONNECTION}\n"
+    for something in (outcome(), attrs.evolve(outcome(), rows={"violations": 0})):
+        assert report(something, as_json=False) == 0
+        assert capsys.readouterr().err == ""
+
+
 def test_damage_is_told_by_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert report(outcome(damage=1), as_json=True) == 2
     assert "1 place in the captures cannot be read" in capsys.readouterr().err
@@ -103,6 +114,6 @@ def test_what_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str]) -> Non
     assert said.err.splitlines() == [
         "amqp-sansio: 3 places in the captures cannot be read: see level damage in violations",
         "amqp-sansio: /a: octet 7: it is torn",
-        "amqp-sansio: /b: octet 0: no capture",
+        "amqp-sansio: /b: no capture",
         "amqp-sansio: ... and 1 more",
     ]

@@ -94,7 +94,7 @@ def test_a_file_that_is_changed_or_removed_behind_the_reader_is_one_clear_error(
             path.unlink()
         with pytest.raises(PipelineError) as raised, told("the analysis failed"):
             write_replayed(bundles, OPTIONS, 2, str(tmp_path / "out"), "part")
-        assert re.fullmatch(rf"the analysis failed: {re.escape(str(path))}: octet 0: [^\n]*{words}[^\n]*", str(raised.value))
+        assert re.fullmatch(rf"the analysis failed: {re.escape(str(path))}: [^\n]*{words}[^\n]*", str(raised.value))
     bundles.unpersist()
 
 

@@ -58,6 +58,17 @@ def test_a_later_run_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == [MANIFEST, "violations"]
 
 
+def test_a_later_run_with_fewer_tables_leaves_none_of_the_others(tmp_path: Path) -> None:
+    """What stands beside the manifest is of one run; what is no table of ours is left alone."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "messages").mkdir()
+    (tmp_path / "messages" / "old.parquet").write_text("")
+    place = opened(tmp_path)
+    write(place, 3)
+    place.publish(["violations"], b"{}")
+    assert sorted(os.listdir(tmp_path)) == [MANIFEST, "notes", "violations"]
+
+
 def test_a_failure_while_publishing_leaves_no_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = opened(tmp_path)
     write(place, 3)
@@ -75,6 +86,8 @@ def test_a_folder_that_cannot_be_made_is_said_in_one_sentence(tmp_path: Path) ->
         opened(tmp_path / "file" / "out")
     with pytest.raises(PipelineError, match="no such place"):
         Place("nothing://out")
+    with pytest.raises(PipelineError, match=r"file/out: cannot be written: Not a directory"):
+        Place(str(tmp_path / "file" / "out")).make()
 
 
 def test_files_of_a_batch_are_adopted_and_dropped_by_name(tmp_path: Path) -> None:

@@ -309,7 +309,7 @@ def test_payloads_stay_in_files_that_fit_into_memory(folder: Path, monkeypatch: 
         ("cached", False, True),
         ("cached", True, False),
     ):
-        monkeypatch.setattr(module, "_size", lambda path, large=large: 1 << (60 if large else 1))
+        monkeypatch.setattr(module, "size_of", lambda path, large=large: 1 << (60 if large else 1))
         parts = plan_of({**asked, "octets": octets}).partitions(files)
         assert {part.in_file for part in parts} == {expected}
     assert plan_of(asked).octets == "row"

@@ -32,6 +32,22 @@ def test_one_that_is_no_capture_is_left_to_the_work_unless_it_is_alone(tmp_path:
         files_of([str(DATA / "hello.pcap"), str(tmp_path / "nothing")])
 
 
+def test_one_that_cannot_be_opened_is_left_to_the_work_unless_it_is_alone(tmp_path: Path) -> None:
+    (tmp_path / "link.pcap").symlink_to(tmp_path / "gone")
+    with pytest.raises(CaptureError, match=r"link\.pcap: cannot be opened: No such file or directory"):
+        files_of([str(tmp_path)])
+    (tmp_path / "good.pcap").write_bytes((DATA / "hello.pcap").read_bytes())
+    found = files_of([str(tmp_path)])
+    assert [Path(path).name for path in found] == ["good.pcap", "link.pcap"]
+    assert octets_of(found) == (tmp_path / "good.pcap").stat().st_size
+
+
+def test_what_is_compressed_and_torn_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "torn.pcap.gz").write_bytes(gzip.compress((DATA / "tx.pcap").read_bytes())[:12])
+    with pytest.raises(CaptureError, match=r"torn\.pcap\.gz: cannot be read: the gzip stream is damaged: "):
+        files_of([str(tmp_path)])
+
+
 def test_the_newest_file_grows_or_not(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="cannot be read"):
         Newest(str(tmp_path / "nothing"))

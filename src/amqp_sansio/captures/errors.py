@@ -11,12 +11,12 @@ class CaptureError(AmqpError):
     """A capture file that cannot be read, or not any further.  Every packet before `packet` has been handed out.
 
     `file` is its name; `packet` is the number of the packet at fault, counted from 1 (0: before the first one); `octet` is
-    the offset in the file of what is wrong; `rule` says what should be there and what is.
+    the offset in the file of what is wrong (0: its start, or all of it); `rule` says what should be there and what is.
     """
 
     def __init__(self, file: str, packet: int, octet: int, rule: str) -> None:
-        where = f"packet {packet}, octet {octet}" if packet else f"octet {octet}"
-        super().__init__(f"{file}: {where}: {rule}")
+        where = f"packet {packet}, octet {octet}: " if packet else f"octet {octet}: " if octet else ""
+        super().__init__(f"{file}: {where}{rule}")
         self.file: Final = file
         self.packet: Final = packet
         self.octet: Final = octet

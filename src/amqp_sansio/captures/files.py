@@ -49,16 +49,18 @@ def found(paths: Iterable[str]) -> list[str]:
     """The files that paths, folders (all files in them, hidden ones left out) and patterns (* ? [ ]) stand for, each once, in
     the order of their names, whatever the order in which they were given.
 
-    CaptureError for what is not there, and for a folder or pattern without any file.
+    CaptureError for what is not there or is no file (a pipe), and for a folder or pattern without any file.
     """
     files: set[str] = set()
     for path in map(local, paths):
         if os.path.isdir(path):
             here = [os.path.join(path, name) for name in names_in(path)]
         elif os.path.exists(path):
+            if not os.path.isfile(path):
+                raise CaptureError(path, 0, 0, "is a pipe or a device; captures are read twice: make it a file")
             here = [path]
         elif has_magic(path):
-            here = [each for each in glob(path, recursive=True) if not os.path.isdir(each)]
+            here = [each for each in glob(path, recursive=True) if os.path.isfile(each)]
         else:
             raise CaptureError(path, 0, 0, "no such file")
         if not here:
@@ -68,13 +70,18 @@ def found(paths: Iterable[str]) -> list[str]:
 
 
 def names_in(folder: str) -> list[str]:
-    """Names of the files in a folder that may be captures, in order.  Each file once, compressed or not."""
+    """Names of the files in a folder that may be captures, in order.  Each file once, compressed or not; no pipes."""
     kept: dict[Key, str] = {}
     with os.scandir(folder) as entries:
-        for name in sorted(entry.name for entry in entries if not entry.is_dir()):
+        for name in sorted(entry.name for entry in entries if entry.is_file() or _leads_nowhere(entry)):
             if not name.startswith((".", "_")) and not name.endswith((*UNFINISHED, DONE)):
                 kept.setdefault(order(name), name)
     return [kept[key] for key in sorted(kept)]
+
+
+def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a link to what is not there: whoever reads it tells."""
+    return entry.is_symlink() and not os.path.exists(entry.path)
 
 
 def closed_in(folder: str, closed: str) -> list[str]:
@@ -101,6 +108,14 @@ def there(path: str) -> str:
         if os.path.exists(path + ending):
             return path + ending
     return path
+
+
+def size_of(path: str) -> int:
+    """Octets of a file; 0 when it cannot be asked."""
+    try:
+        return os.stat(path).st_size
+    except OSError:  # whoever reads it tells
+        return 0
 
 
 def _is_done(folder: str, name: str) -> bool:

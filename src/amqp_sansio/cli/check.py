@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from amqp_sansio.captures.conversation import MakeWitness
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.verdicts import VIOLATION, Finding, Verdict, verdict_row, verdicts
-from amqp_sansio.cli.output import complain, json_line, short
+from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, short
 
 _WHO = {"C": "client", "S": "server"}
 
@@ -41,12 +41,14 @@ def check(files: Sequence[str], *, as_json: bool, ports: Sequence[int], strict: 
         from amqp_sansio.captures.witnesses import observers
 
         make = observers(strict)
-    unread = False
+    unread = warned = False
     connections = clean = violations = notes = 0
     write = sys.stdout.write
     for file in files:
 
         def warn(text: str, file: str = file) -> None:
+            nonlocal warned
+            warned = True
             complain(f"{file}: warning: {text}")
 
         if not as_json:
@@ -67,4 +69,6 @@ def check(files: Sequence[str], *, as_json: bool, ports: Sequence[int], strict: 
             f"{connections} connection{'' if connections == 1 else 's'} in {len(files)} file{'' if len(files) == 1 else 's'}: "
             f"{clean} clean, {connections - clean} with violations ({violations} violations, {notes} notes)\n"
         )
+    if not (connections or unread or warned):
+        complain(NO_CONNECTION)
     return 2 if unread else int(violations > 0)

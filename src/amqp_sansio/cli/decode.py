@@ -12,7 +12,7 @@ from amqp_sansio.captures.flows import Talk
 from amqp_sansio.captures.plain import Json
 from amqp_sansio.captures.rows import Row
 from amqp_sansio.captures.transcript import transcript
-from amqp_sansio.cli.output import complain, json_line, pairs, short
+from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, pairs, short
 
 _VERB: Final = 24
 
@@ -98,18 +98,23 @@ def decode(files: Sequence[str], *, as_json: bool, ports: Sequence[int], secrets
         from amqp_sansio.captures.witnesses import observers
 
         make = observers()
-    status = 0
+    status, told = 0, False
     write = sys.stdout.write
     for file in files:
         page = _Page(file)
 
         def warn(text: str, file: str = file) -> None:
+            nonlocal told
+            told = True
             complain(f"{file}: warning: {text}")
 
         try:
             for talk, row in transcript(file, make, ports, warn, secrets):
                 write((json_line(row) if as_json else page.line(talk, row)) + "\n")
+                told = True
         except CaptureError as error:
             complain(str(error))
             status = 2
+    if not (told or status):
+        complain(NO_CONNECTION)
     return status

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
-from amqp_sansio.cli.output import complain, json_line
+from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line
 
 if TYPE_CHECKING:
     from amqp_sansio.captures.replay.options import ReplayOptions
@@ -121,11 +121,14 @@ def report(outcome: Outcome, as_json: bool) -> int:
         sys.stdout.write(json_line(said) + "\n")
     else:
         sys.stdout.write(summary(outcome) + "\n")
+    if outcome.rows.get("connections") == 0:
+        complain(NO_CONNECTION)
     damage = outcome.findings.get("damage", 0)
     if damage:
         complain(f"{damage} place{'' if damage == 1 else 's'} in the captures cannot be read: see level damage in violations")
         for each in outcome.damage:
-            complain(f"{each.capture}: octet {each.offset}: {each.text}")
+            where = f"octet {each.offset}: " if each.offset else ""
+            complain(f"{each.capture}: {where}{each.text}")
         if damage > len(outcome.damage) > 0:
             complain(f"... and {damage - len(outcome.damage)} more")
     return 2 if damage else 0

@@ -21,9 +21,9 @@ def watch(given: argparse.Namespace) -> int:
 
     newest = Newest(given.folder)
     plan = plan_of(given)
-    place = Place(given.out)
-    place.open()
-    place.discard()
+    for place in (Place(given.out), Place(given.checkpoint)):
+        place.open()
+        place.discard()
     with quiet():
         spark = open_session(given.master, settings=dict(given.conf))
         try:

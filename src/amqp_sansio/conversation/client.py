@@ -99,7 +99,7 @@ class Client:
 
     def receive_data(self, data: bytes) -> None:
         """Octets came: everything that follows from them happens."""
-        machine = self.machine
+        machine = self._machine or self.machine
         if not self._greeted and len(self.said) < KEPT:
             self.said += data[: KEPT - len(self.said)]
         machine.receive_data(data)
@@ -166,7 +166,7 @@ class Client:
         octets = name_of(name)
         if octets in self.talks:
             raise LocalProtocolError(f"session.attach of {octets!r}", "in use by this client", ("another name",))
-        talk = self.talks[octets] = Talk(octets, timeout, self._woken, self.guard, self._owing)
+        talk = self.talks[octets] = Talk(octets, timeout, self.wake, self.guard, self._owing)
         if self._machine is not None and self._machine.is_open:
             try:
                 self._attach(talk)
@@ -188,9 +188,6 @@ class Client:
         return self.ended
 
     # --- what happens ------------------------------------------------------------------------------------------------------
-
-    def _woken(self) -> None:
-        self.wake()
 
     def _hear(self, machine: ClientConnection) -> None:
         while (event := machine.next_event()) is not None:

@@ -20,6 +20,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.transactions import Transactions
 from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.engine.session import Session
+from amqp_sansio.engine.transmit import transfer
 from amqp_sansio.errors import LimitError, LocalProtocolError
 from amqp_sansio.events import (
     CommandReceived,
@@ -37,6 +38,7 @@ from amqp_sansio.spec import message
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.message import ReplyTo
 from amqp_sansio.spec.values import Value
+from amqp_sansio.wire.layouts.properties import write_properties
 
 ENDED_HERE: Final = "it was ended here"
 
@@ -213,12 +215,11 @@ class Talk:
             raise LimitError("most_in_flight_octets", self.most_in_flight_octets, answers.octets + len(body))
         self.transactions.check()
         prompt = sync or answers.messages % self._often == self._often - 1
-        id = self.session.publish(
-            exchange, body=body, accept_mode=0 if mandatory or immediate else 1, sync=prompt, immediate=immediate,
-            redelivered=redelivered, routing_key=routing_key, delivery_mode=2 if persistent else None, priority=priority,
-            ttl=ttl, message_id=message_id, correlation_id=correlation_id, reply_to=reply_to, content_type=content_type,
-            content_encoding=content_encoding, user_id=user_id, app_id=app_id, application_headers=headers,
+        header = write_properties(
+            False, immediate, redelivered, priority, 2 if persistent else None, ttl, None, None, None, routing_key, None, None,
+            None, message_id, correlation_id, reply_to, content_type, content_encoding, user_id, app_id, headers,
         )  # fmt: skip
+        id = transfer(self.session, exchange, 0 if mandatory or immediate else 1, 0, (), body, prompt, header)
         ticket = answers.message(id, len(body))
         self._unprompted = not prompt
         self.wake()

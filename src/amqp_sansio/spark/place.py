@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from amqp_sansio.captures.columns.store import MANIFEST
+from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.writer import Written, filesystem
 
@@ -70,26 +72,32 @@ class Place:
         self._system.move(f"{path}.new", path)
 
     def publish(self, tables: Iterable[str], manifest: bytes) -> None:
-        """Puts the tables of this run in the place of earlier ones, then the manifest, and clears the work away."""
+        """Puts the tables of this run in the place of all earlier ones, then the manifest, and clears the work away."""
         try:
             self.forget(MANIFEST)
+            for table in (*TABLES, END_TO_END.name):
+                self._set_aside(table)
             for table in tables:
-                self._replace(table)
+                self._put(table)
             self.write(MANIFEST, manifest)
         except OSError as error:
             raise PipelineError(f"{self.name}: cannot be written: {_reason(error)}") from error
         self.clear()
         self.discard()
 
-    def _replace(self, table: str) -> None:
+    def _set_aside(self, table: str) -> None:
+        here = f"{self._root}/{table}"
+        if not isinstance(self._system, fs.LocalFileSystem):
+            self._remove(here)  # an object store has no folders to rename
+        elif self._system.get_file_info(here).type != fs.FileType.NotFound:
+            self._system.create_dir(f"{self._work}/.before")
+            self._system.move(here, f"{self._work}/.before/{table}")
+
+    def _put(self, table: str) -> None:
         here, there = f"{self._root}/{table}", f"{self._work}/{table}"
         if isinstance(self._system, fs.LocalFileSystem):
-            if self._system.get_file_info(here).type != fs.FileType.NotFound:
-                self._system.create_dir(f"{self._work}/.before")
-                self._system.move(here, f"{self._work}/.before/{table}")
             self._system.move(there, here)
             return
-        self._remove(here)  # an object store has no folders to rename
         for each in self._system.get_file_info(fs.FileSelector(there, recursive=True)):
             if each.type == fs.FileType.File:
                 self._system.move(each.path, here + each.path.removeprefix(there))
@@ -140,7 +148,10 @@ class Place:
 
     def make(self) -> None:
         """Makes the folder."""
-        self._system.create_dir(self._root, recursive=True)
+        try:
+            self._system.create_dir(self._root, recursive=True)
+        except OSError as error:
+            raise PipelineError(f"{self.name}: cannot be written: {_reason(error)}") from error
 
     def relative(self, path: str) -> str:
         """A path as it is, or will be, below the folder."""

@@ -27,7 +27,7 @@ from amqp_sansio.captures.columns.filters import FILTERED, Filter
 from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, stamp_of
 from amqp_sansio.captures.columns.read import read_split
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import CLOSED, after, closed_in, found, local, there
+from amqp_sansio.captures.files import CLOSED, after, closed_in, found, local, size_of, there
 from amqp_sansio.captures.packets_schema import PACKETS, Column, ddl, picked
 from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, splits
 
@@ -95,7 +95,7 @@ class Plan(NamedTuple):
             if len(parts) > 1:
                 made += [CapturePartition([part], in_file) for part in parts]
                 continue
-            size = _size(path)
+            size = size_of(path)
             if together and size > room:
                 made.append(CapturePartition(together, in_file))
                 together, room = [], self.split
@@ -171,14 +171,7 @@ def fit(paths: Iterable[str]) -> bool:
             left = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
     except OSError:
         return False
-    return sum(map(_size, paths)) <= left // 2
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:  # whoever reads it tells
-        return 0
+    return sum(map(size_of, paths)) <= left // 2
 
 
 class CaptureSource(DataSource):

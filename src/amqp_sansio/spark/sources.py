@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.captures.columns.bundles import BUNDLES
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import closed_in, found, local, names_in
+from amqp_sansio.captures.files import closed_in, found, local, names_in, size_of
 from amqp_sansio.captures.pcap import MAGICS
 from amqp_sansio.captures.pcapng import MAGIC
 from amqp_sansio.captures.reader import no_capture, open_capture
@@ -68,8 +68,8 @@ def placing(spark: SparkSession) -> dict[str, str]:
 def files_of(captures: Sequence[str]) -> list[str]:
     """The files that are meant, if there is work in them.
 
-    CaptureError when one is not there or cannot be opened, and when none of them is a capture.  One that is none among others
-    is no error: it becomes a row in `violations`, and the others are read.
+    CaptureError when one is not there, and when none of them can be opened and is a capture.  One that is none among others is
+    no error: it becomes a row in `violations`, and the others are read.
     """
     files = found(captures)
     reasons = [_why_not(path) for path in files]
@@ -79,18 +79,20 @@ def files_of(captures: Sequence[str]) -> list[str]:
 
 
 def _why_not(path: str) -> str | None:
-    """Why the file is no capture; None when it is one.  CaptureError when it cannot be opened."""
-    with open_capture(path) as stream:
-        try:
+    """Why the file is no capture, or cannot be opened; None when it is one."""
+    try:
+        with open_capture(path) as stream:
             magic = stream.read(_MAGIC_OCTETS)
-        except OSError as error:
-            return str(error)
+    except CaptureError as error:
+        return error.rule
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
     return None if magic in MAGICS or magic == MAGIC else no_capture(magic)
 
 
 def octets_of(files: Sequence[str]) -> int:
-    """How large these files are together."""
-    return sum(os.path.getsize(each) for each in files)
+    """How large these files are together; 0 for one that has gone."""
+    return sum(map(size_of, files))
 
 
 class Newest:

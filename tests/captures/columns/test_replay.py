@@ -22,13 +22,14 @@ from amqp_sansio.errors import DecodeError
 
 DATA = Path(__file__).parents[2] / "data" / "captures"
 EXPECTED = json.loads((DATA / "expected.json").read_text())
-SHARED = Path("/work/shared/captures")
 NAMES = sorted(EXPECTED)
+MORE = {f"more/{name}": each for name, each in json.loads((DATA / "more" / "expected.json").read_text()).items()}
+COUNTED = {**EXPECTED, **MORE}
 ALL = ReplayOptions(tables=tuple(TABLES))
 
 
 def options(name: str) -> ReplayOptions:
-    return ReplayOptions(ports=(int(EXPECTED[name]["port"]),), tables=tuple(TABLES))
+    return ReplayOptions(ports=(int(COUNTED[name]["port"]),), tables=tuple(TABLES))
 
 
 @cache
@@ -40,21 +41,22 @@ def plain(records: list[Records]) -> list[tuple[str, str]]:
     return sorted((name, repr(row)) for name, rows in gathered(records).items() for row in rows)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_verbs_per_speaker_are_those_expected(name: str) -> None:
-    found = tables(name)
+@pytest.mark.parametrize("name", COUNTED)
+def test_verbs_and_transfers_per_speaker_are_those_expected(name: str) -> None:
+    found, expected = tables(name), COUNTED[name]
     for speaker, column in (("C", "verbs_by_client"), ("S", "verbs_by_server")):
         verbs: Counter[str] = Counter()
         for row in found["connections"]:
             verbs.update(dict(row[column]))  # type: ignore[call-overload]
-        assert verbs == EXPECTED[name]["operations"][speaker]
+        assert verbs == expected["operations"][speaker]
         said = Counter(row["verb"] for row in found.get("commands", []) if row["direction"] == speaker)
         assert said == {verb: count for verb, count in verbs.items() if verb in said}
-        assert said["message.transfer"] == sum(row["direction"] == speaker for row in found.get("messages", []))
-    assert len(found["connections"]) == EXPECTED[name]["connections"]
+        messages = sum(row["direction"] == speaker for row in found.get("messages", []))
+        assert messages == said["message.transfer"] == expected["transfers"][speaker]
+    assert len(found["connections"]) == expected["connections"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", COUNTED)
 def test_violations_are_those_of_check(name: str) -> None:
     numbers = {row["offset"]: number for number, row in enumerate(packet_rows(str(DATA / name)), 1)}
     found: list[tuple[object, ...]] = sorted(
@@ -182,23 +184,3 @@ def test_recordings_of_the_java_client_give_the_verbs_expected(name: str) -> Non
         for row in found["connections"]:
             verbs.update(dict(row[column]))  # type: ignore[call-overload]
         assert verbs == JMS[name]["operations"][speaker]
-
-
-def recordings() -> list[tuple[str, int, int, int]]:
-    if not SHARED.is_dir():
-        return []
-    lines = [line.split("\t") for line in (SHARED / "MANIFEST.tsv").read_text().splitlines()[1:]]
-    return [(line[0], int(line[2]), int(line[7]), int(line[8])) for line in lines if line[7]]
-
-
-@pytest.mark.parametrize(("name", "port", "by_client", "by_broker"), recordings())
-def test_transfers_per_side_are_those_of_the_manifest(name: str, port: int, by_client: int, by_broker: int) -> None:
-    found = tables_of(str(SHARED / name), ReplayOptions(ports=(port,)))
-    sides = Counter(row["direction"] for row in found.get("messages", []))
-    assert (sides["C"], sides["S"]) == (by_client, by_broker)
-    expected = json.loads((SHARED / "expected.json").read_text())[name]
-    for speaker, column in (("C", "verbs_by_client"), ("S", "verbs_by_server")):
-        verbs: Counter[str] = Counter()
-        for row in found["connections"]:
-            verbs.update(dict(row[column]))  # type: ignore[call-overload]
-        assert verbs == expected["operations"][speaker]

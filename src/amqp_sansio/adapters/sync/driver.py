@@ -85,6 +85,8 @@ class Driver:
 
     def wait_writable(self) -> None:
         """Until the socket takes octets.  Under the lock."""
+        if not self._poked and not self._outbox:
+            return  # nothing was said that the thread is not told of, or that the socket did not take
         if self._socket is not None and len(self._outbox) + self.client.machine.bytes_to_send >= HIGH:
             self._transmit()
             while len(self._outbox) >= HIGH and self._socket is not None:
@@ -131,6 +133,7 @@ class Driver:
     def _lead(self, ticket: Ticket[Value], connected: socket.socket, shift: Shift, until: float | None) -> None:
         """Listens to the socket in the place of the thread, until the ticket is settled or there is no time left."""
         client = self.client
+        machine = client.machine
         shift.take(bool(self._outbox))
         try:
             tls = connected if isinstance(connected, ssl.SSLSocket) else None
@@ -143,11 +146,11 @@ class Driver:
                 if self._socket is connected and (heard or more):
                     self._read(connected)
                     more = tls is not None and tls.pending() > 0
-                    if self._turns.wanted or client.machine.bytes_to_send:
+                    if self._turns.wanted or machine.bytes_to_send:
                         self._transmit()
         finally:
             shift.give_back()
-            if self._socket is connected and (client.closed is not None or client.machine.finished):
+            if client.closed is not None and self._socket is connected:
                 self.poke()
             self._tell()
 
