@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.builds import wrong_type
 
 from amqp_sansio.engine.two_phase import Action, Ask, Decide, Decision, TwoPhase, presumed_aborts
 from amqp_sansio.engine.xid import key_of, xid
@@ -258,8 +259,10 @@ def test_what_nobody_asked_for() -> None:
 
 
 def test_what_are_no_branches() -> None:
-    for branches in ({}, {"a": None}, {1: A}):
-        with pytest.raises(EncodeError):
+    with pytest.raises(EncodeError):
+        TwoPhase({})
+    for branches in ({"a": None}, {1: A}):
+        with wrong_type():
             TwoPhase(branches)  # type: ignore[arg-type]  # what a caller may do
 
 

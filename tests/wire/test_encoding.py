@@ -6,6 +6,7 @@ import uuid
 from decimal import Decimal
 
 import pytest
+from tests.builds import wrong_type
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec import values as v
@@ -114,9 +115,12 @@ def test_encode_error_names_what_and_rule(value: Value, what: str, rule: str) ->
 
 def test_what_has_no_type() -> None:
     """Objects of other classes, keys that are no text and cycles are refused."""
-    for value in (object(), bytearray(b"x"), {1}, {1: 2}, {b"a": 1}, 1j):
+    for value in (object(), bytearray(b"x"), {1}, 1j):
         with pytest.raises(EncodeError):
             encode_value(value)  # type: ignore[arg-type]
+    for mapping in ({1: 2}, {b"a": 1}):
+        with wrong_type():
+            encode_value(mapping)  # type: ignore[arg-type]
     endless: list[Value] = []
     endless.append(endless)  # type: ignore[arg-type]
     with pytest.raises(EncodeError):

@@ -61,6 +61,9 @@ def decode_headers(b: bytes, start: int, end: int, reading: Reading = DEFAULT_RE
             return (DECODERS[key](b, start + 8, end, flags, reading, 0),)
         size, second, more = struct_head(b, middle)
         if middle + 4 + size == end:
+            if key == _DELIVERY and second == _MESSAGE:  # without the way through the table
+                delivery = read_message_delivery_properties(b, start + 8, middle, flags, reading, 0)
+                return delivery, read_message_message_properties(b, middle + 8, end, more, reading, 0)
             decode = DECODERS[second]
             return DECODERS[key](b, start + 8, middle, flags, reading, 0), decode(b, middle + 8, end, more, reading, 0)
     except (KeyError, *BAD, DecodeError):
