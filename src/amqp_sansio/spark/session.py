@@ -6,12 +6,14 @@ import os
 import re
 import socket
 import sys
+import tarfile
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spark.errors import MissingExtra, PipelineError
 from amqp_sansio.spark.failures import reason_of
 from amqp_sansio.spark.java import ensure_java
@@ -205,7 +207,12 @@ def cores_of(spark: SparkSession) -> int:
 
 
 def ship(spark: SparkSession) -> None:
-    """Hands this package, and the two small ones it needs, to the executors."""
+    """Hands this package, and the small ones it needs, to the executors, as Python.
+
+    Not where the compiled build runs with `spark.archives`: then that is how executors get it (`archive_of_build`).
+    """
+    if COMPILED and not is_connect(spark) and spark.conf.get("spark.archives", None):
+        return
     archive = str(archive_of_package(Path(tempfile.mkdtemp(prefix="amqp-sansio-"))))
     if is_connect(spark):
         spark.addArtifacts(archive, pyfile=True)
@@ -214,18 +221,47 @@ def ship(spark: SparkSession) -> None:
 
 
 def archive_of_package(folder: Path) -> Path:
-    """Writes amqp_sansio.zip into `folder`, for `spark-submit --py-files`: this package with attrs and typing-extensions."""
+    """Writes amqp_sansio.zip into `folder`, for `spark-submit --py-files`: this package with attrs and typing-extensions.
+
+    Python cannot import machine code from it: of the compiled build it holds the sources.
+    """
+    archive = folder / "amqp_sansio.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path, name in _files(".py"):
+            packed.write(path, name)
+    return archive
+
+
+def archive_of_build(folder: Path) -> Path:
+    """Writes amqp_sansio.tar.gz into `folder`, for `spark-submit --archives`: the same with the code of the compiled build.
+
+    Executors unpack it; `spark.executorEnv.PYTHONPATH` names it to them.  PipelineError when this process runs the pure build.
+    """
+    if not COMPILED:
+        raise PipelineError("this is not the compiled build: put its folder on PYTHONPATH first")
+    archive = folder / "amqp_sansio.tar.gz"
+    with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
+        for path, name in _files(".py", ".so"):
+            packed.add(path, str(name))
+    return archive
+
+
+def _files(*suffixes: str) -> Iterator[tuple[Path, Path]]:
+    """The files that executors need of us, and their names there."""
     import attr
     import attrs
     import typing_extensions
 
     import amqp_sansio
 
-    archive = folder / "amqp_sansio.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-        for package in (amqp_sansio, attr, attrs):
-            root = Path(str(package.__file__)).parent
-            for path in sorted(root.rglob("*.py")):
-                packed.write(path, path.relative_to(root.parent))
-        packed.write(str(typing_extensions.__file__), "typing_extensions.py")
-    return archive
+    for package in (amqp_sansio, attr, attrs):
+        root = Path(str(package.__file__)).parent
+        for path in sorted(root.rglob("*")):
+            if path.suffix in suffixes:
+                yield path, path.relative_to(root.parent)
+    yield Path(str(typing_extensions.__file__)), Path("typing_extensions.py")
+    if COMPILED:  # what its modules share, and what its sources import
+        beside = Path(str(amqp_sansio.__file__)).parents[1]
+        for path in [beside / "mypy_extensions.py", *beside.glob("amqp_sansio__mypyc*")]:
+            if path.suffix in suffixes:
+                yield path, Path(path.name)
