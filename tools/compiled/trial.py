@@ -10,11 +10,11 @@ from typing import Final
 
 from tools.compiled.sources import ROOT
 
-SMOKE: Final = ("events", "wire", "engine", "captures/columns", "captures/replay")
-"""Under tests/: the core, in a few minutes."""
+SMOKE: Final = ("events", "wire", "engine", "captures/columns", "captures/replay", "spark/test_cluster_compiled.py")
+"""Under tests/: the core, and its way to executors, in a few minutes."""
 FOLDERS: Final = (
     "kernel", "spec", "wire", "events", "tables", "engine", "captures", "broker", "properties", "witnesses", "conformance",
-    "testing",
+    "testing", "spark/test_cluster_compiled.py",
 )  # fmt: skip
 """Those of what is compiled, and of what stands on it."""
 
@@ -35,7 +35,7 @@ def trial(out: Path, folders: tuple[str, ...], words: list[str]) -> int:
     command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-o", f"pythonpath={out} .", "-rs"]
     command += ["-p", "tools.compiled.patches", "-p", "no:cacheprovider", *words]
     command += [f"--deselect={name}" for name in APART]
-    command += [f"tests/{name}" for name in folders if (ROOT / "tests" / name).is_dir()]
+    command += [f"tests/{name}" for name in folders if (ROOT / "tests" / name).exists()]
     path = os.pathsep.join([str(out), str(ROOT)])
     code = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, check=False).returncode
     for name, why in APART.items():
