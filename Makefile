@@ -9,7 +9,7 @@
 #   make fuzz       mutated captures and random frames                 (COUNT=1000000 or TIME=seconds, SEED=1)
 #   make mutations  faults put into the machines one at a time: do the tests notice?  (SEED=1, TIME=seconds)
 #   make soak       the long forms of the tests, bounded, resumable    (TIME=seconds)
-#   make compiled   the build by mypyc, in out/compiled, for PYTHONPATH   (ARGS="--level 3"; TESTS=1 runs the tests on it)
+#   make compiled   the build by mypyc, in out/compiled, for PYTHONPATH   (ARGS="--level 3"; TESTS=1, SMOKE=1: tests on it)
 #   make docs       the manual, in site/
 #   make changelog  news fragments into CHANGELOG.md                   (VERSION=x.y.z)
 
@@ -24,6 +24,7 @@ ROUNDS  ?=
 VERSION ?=
 ARGS    ?=
 TESTS   ?=
+SMOKE   ?=
 
 # A checkout that was moved or copied has a .venv that points elsewhere: set it up again.
 ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
@@ -78,7 +79,7 @@ interop: $(STAMP)
 	@$(BIN)/python -m tools.interop $(ARGS)
 
 compiled: $(STAMP)
-	@$(BIN)/python -m tools.compiled $(if $(TESTS),--test) $(ARGS)
+	@$(BIN)/python -m tools.compiled $(if $(TESTS),--test) $(if $(SMOKE),--smoke) $(ARGS)
 
 docs: $(STAMP)
 	@$(BIN)/python -m mkdocs build --quiet --strict

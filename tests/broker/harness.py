@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
@@ -18,6 +18,7 @@ from amqp_sansio.events import (
     TransferReceived,
 )
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import queue
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.wire.segments import frame_command
 
@@ -174,3 +175,21 @@ def refused(client: Client, session: Session, command: Command) -> ExceptionRece
 def bodies(client: Client) -> list[bytes]:
     """What it was sent since this was asked last."""
     return [event.body for event in client.take(TransferReceived)]
+
+
+def put(client: Client, session: Session, *texts: bytes, key: str = "q", **properties: Any) -> None:
+    for text in texts:
+        session.publish(routing_key=key, body=text, **properties)
+    client.world.run()
+
+
+def on(world: World, name: str = "q") -> list[bytes]:
+    return [entry.message.body for entry in world.broker.host().queues[name].all()]
+
+
+def scene(world: World, *names: str, session: bytes = b"s") -> tuple[Client, Session]:
+    client, mine = world.session(session)
+    for name in names or ("q",):
+        done(client, mine, queue.Declare(name))
+    client.events.clear()
+    return client, mine

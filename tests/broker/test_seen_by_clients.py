@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
-from tests.broker.harness import Client, World, blurt, bodies, done, refused
+from tests.broker.harness import Client, World, blurt, done, on, put, refused, scene
 
 from amqp_sansio import Session
 from amqp_sansio.broker.broker import Broker
@@ -20,24 +20,6 @@ from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.values import Map
 
 INFINITE: Final = 0xFFFFFFFF
-
-
-def put(client: Client, session: Session, *texts: bytes, key: str = "q", **properties: Any) -> None:
-    for text in texts:
-        session.publish(routing_key=key, body=text, **properties)
-    client.world.run()
-
-
-def on(world: World, name: str = "q") -> list[bytes]:
-    return [entry.message.body for entry in world.broker.host().queues[name].all()]
-
-
-def scene(world: World, *names: str, session: bytes = b"s") -> tuple[Client, Session]:
-    client, mine = world.session(session)
-    for name in names or ("q",):
-        done(client, mine, queue.Declare(name))
-    client.events.clear()
-    return client, mine
 
 
 # --- headers --------------------------------------------------------------------------------------------------------------
@@ -99,102 +81,6 @@ def test_what_is_released_in_several_ranges_comes_before_what_is_fresh_and_behin
     assert [body for body, _ in got] == [b"urgent", b"0", b"1", b"2", b"4", b"5", b"8", b"9", b"fresh", b"idle"]
     assert {body for body, again in got if again} == {b"1", b"2", b"5", b"8", b"9"}
     assert sorted(on(world)) == [b"3", b"6", b"7"]
-
-
-# --- credit (5.4) ---------------------------------------------------------------------------------------------------------
-
-
-def test_credit_in_window_mode_after_stop() -> None:
-    """As qpid's test_credit_window_after_messagestop: five are out, stop, flow(5): nothing before completions, then five."""
-    world = World()
-    client, session = scene(world)
-    put(client, session, *[b"%d" % n for n in range(20)])
-    d = session.subscribe("q", "d")
-    d.grant(5)
-    world.run()
-    got = client.take(TransferReceived)
-    assert len(got) == 5
-    d.stop()
-    d.grant(5)
-    world.run()
-    assert bodies(client) == []
-    session.accept([event.id for event in got])
-    world.run()
-    assert len(bodies(client)) == 5
-
-
-def test_after_flush_and_completion_unlimited_credit_delivers_all() -> None:
-    """As qpid's test_window_flush_ack_flow."""
-    world = World()
-    client, session = scene(world)
-    put(client, session, b"1", b"2", b"3")
-    d = session.subscribe("q", "d", accept_mode=1)
-    d.grant(1)
-    d.flush()
-    world.run()
-    assert bodies(client) == [b"1"]
-    d.grant(INFINITE)
-    world.run()
-    assert bodies(client) == [b"2", b"3"]
-
-
-@pytest.mark.parametrize("mode", [0, 1])
-@pytest.mark.parametrize("unit", [0, 1])
-def test_credit_saturates_and_does_not_wrap(mode: int, unit: int) -> None:
-    world = World()
-    client, session = scene(world)
-    put(client, session, *[b"x"] * 50)
-    session.subscribe("q", "d", accept_mode=1)
-    session.send(message.SetFlowMode("d", mode))
-    for value in (0xFFFFFFFA, 10, 10):
-        blurt(session, message.Flow("d", unit, value))
-    blurt(session, message.Flow("d", 1 - unit, INFINITE))
-    world.run()
-    assert len(bodies(client)) == 50
-
-
-@pytest.mark.parametrize("absent", [INFINITE, None])
-def test_an_absent_value_is_credit_without_end(absent: int | None) -> None:
-    world = World()
-    client, session = scene(world)
-    put(client, session, b"1", b"2")
-    session.subscribe("q", "d", accept_mode=1)
-    blurt(session, message.Flow("d", 0, absent))
-    blurt(session, message.Flow("d", 1, absent))
-    world.run()
-    assert bodies(client) == [b"1", b"2"]
-
-
-@pytest.mark.parametrize(("octets", "comes"), [(18, 0), (19, 1), (37, 1), (38, 2), (56, 2), (57, 3)])
-@pytest.mark.parametrize("mode", [0, 1])
-def test_octets_of_credit_pay_for_header_and_body(octets: int, comes: int, mode: int) -> None:
-    """Eight octets of body, and eleven of the header with the exchange "" and the key "q"."""
-    world = World()
-    client, session = scene(world)
-    put(client, session, *[b"12345678"] * 5)
-    d = session.subscribe("q", "d")
-    d.set_mode(mode)
-    d.grant(100, octets)
-    world.run()
-    got = bodies(client)
-    assert len(got) == comes
-
-
-def test_a_large_message_waits_for_octets_and_holds_up_what_is_behind_it() -> None:
-    world = World()
-    client, session = scene(world)
-    put(client, session, bytes(100), b"1")
-    d = session.subscribe("q", "d")
-    d.grant(10, 100)
-    world.run()
-    assert bodies(client) == []
-    d.grant(0, 11)
-    world.run()
-    assert bodies(client) == [bytes(100)]
-    other, yours = world.session(b"other")
-    yours.subscribe("q", "d").grant(10)
-    world.run()
-    assert bodies(other) == [b"1"]
 
 
 # --- acquisition ----------------------------------------------------------------------------------------------------------

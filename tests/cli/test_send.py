@@ -86,7 +86,7 @@ def test_by_an_exchange(serving: Serving) -> None:
 def test_what_nobody_takes_is_told(serving: Serving) -> None:
     done = run("send", serving.url, "--exchange", "amq.topic", "--key", "nobody", "--json", "hello", "again")
     assert (done.returncode, json.loads(done.stdout)) == (1, {"sent": 0})
-    assert b"unroutable" in done.stderr
+    assert done.stderr == b"amqp-sansio: the other side returned the message: unroutable\n"
     for arguments, said in (
         (["--queue", "no such queue"], b"there is no queue 'no such queue' (--create makes it)"),
         (["--exchange", "no such exchange"], b"404"),

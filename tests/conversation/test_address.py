@@ -45,7 +45,7 @@ def test_a_config_says_what_the_address_says() -> None:
     ("url", "rule"),
     [
         ("http://h", "begins with"),
-        ("h:5672", "begins with"),
+        ("h:5672", "an address begins with"),
         ("", "begins with"),
         ("amqp://", "names no host"),
         ("amqp:///test", "names no host"),
@@ -66,6 +66,8 @@ def test_a_config_says_what_the_address_says() -> None:
         ("amqp://h?heartbeat=-1", "heartbeat is 0 to 65535"),
         ("amqp://h?heartbeat=65536", "heartbeat is 0 to 65535"),
         ("amqp://h?connect_timeout=nan", "connect_timeout is"),
+        ("amqp://h/x#y", "%23 stands for #"),
+        ("amqp://h?heartbeat=1#y", "%23 stands for #"),
         ("amqp://h?frame_max=4095", "frame_max is 4096 to 65535"),
         ("amqp://h?frame_max=65536", "frame_max is 4096 to 65535"),
         ("amqp://h?colour=red", "no option colour; there are heartbeat"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from tests.conversation.stage import Stage, staged
@@ -10,8 +11,9 @@ from tests.conversation.stage import Stage, staged
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import ConnectionLost, MessageReturned, SessionFailed, SessionLost
 from amqp_sansio.conversation.retry import RetryPolicy
+from amqp_sansio.conversation.talk import HEADERS
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import LimitError, LocalProtocolError
+from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.queue import QueueQueryResult
 
@@ -259,3 +261,31 @@ def test_who_waits_asks_by_a_barrier() -> None:
         talk.prompt()
         assert talk.session.outbound.next_id == said + 1  # execution.sync, once
     assert stage.get(waited_for) is None
+
+
+def test_what_is_posted_is_what_is_published() -> None:
+    """With properties and without, again and again, for more routing keys than are remembered: octet for octet."""
+    posted, published = staged().open(), staged().open()
+    keys: list[str | None] = [None, "", "q", *[f"key {number}" for number in range(HEADERS + 2)], "q"]
+    given: list[dict[str, Any]] = [{}, {"persistent": True}, {"message_id": UUID(int=1), "mandatory": True}, {}]
+    for key in keys:
+        for properties in given:
+            for sync in (False, True):
+                posted.post("", key, b"x", dict(properties), sync)
+                published.publish("", key, b"x", sync=sync, **properties)
+    ours, theirs = posted.present, published.present
+    assert ours is not None
+    assert theirs is not None
+    assert ours.carrier.data_to_send() == theirs.carrier.data_to_send()  # type: ignore[attr-defined]  # a ClientConnection
+    assert len(posted._headers) <= HEADERS
+    assert posted.in_flight == published.in_flight == len(keys) * len(given) * 2
+
+
+@pytest.mark.parametrize("key", [7, b"q", ["q"], "k" * 256])
+def test_what_is_no_routing_key_is_not_remembered(key: Any) -> None:
+    talk = staged().open()
+    for _ in range(2):
+        with pytest.raises(EncodeError):
+            talk.post("", key, b"x", {})
+    assert not talk.in_flight
+    assert not talk._headers

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 
+import attrs
 import pytest
 
+from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import SessionDetachedError
 from amqp_sansio.events import (
@@ -19,6 +21,7 @@ from amqp_sansio.events import (
     TransferReceived,
 )
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as c
 from amqp_sansio.testing.carriers import BareCarrier, Wire, attached_session
@@ -119,6 +122,14 @@ def test_for_ever_is_for_ever_and_a_new_session_does_not_expire() -> None:
     fresh = Session(b"s", "client", timeout=5)
     assert fresh.tick(0.0) is fresh.tick(100.0) is None
     assert standing(fresh) == "detached"
+
+
+def test_headers_are_minded_only_where_they_are_read_otherwise_than_by_default() -> None:
+    """Two readings are compared by value in either build: whoever minds looks at every header on receipt."""
+    for limits, minds in ((DEFAULT_LIMITS, False), (attrs.evolve(DEFAULT_LIMITS, nesting=7), True)):
+        session = Session(b"s", "client", limits=limits)
+        session.bind(Channel(0, BareCarrier("client", limits=limits)))
+        assert session.minds_headers is minds
 
 
 def test_resume_waits_for_what_the_other_side_expects() -> None:

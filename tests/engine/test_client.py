@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.builds import attributes
 from tests.engine.verdicts import dropped, violation_of
 
 from amqp_sansio.config import ClientConfig, ClientExchange
@@ -94,7 +95,7 @@ def test_the_first_mechanism_of_ours_that_is_offered_is_used() -> None:
     peer = peer_of(ClientConfig(mechanisms=[CramMd5("a", "b"), Plain("ann", "hush"), Anonymous()]))
     events = peer.say(HEADER, START)
     assert peer.hear() == [StartOk(ClientConfig().properties, "PLAIN", b"\0ann\0hush", "en_US")]
-    assert "hush" not in repr(events) + repr(peer.connection) + repr(peer.connection.__dict__["_settings"])
+    assert "hush" not in repr(events) + repr(peer.connection) + repr(attributes(peer.connection)["_settings"])
 
 
 @pytest.mark.parametrize(

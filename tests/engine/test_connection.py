@@ -7,6 +7,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.builds import attributes
 from tests.engine.verdicts import server_of, violation_of
 
 from amqp_sansio.config import STRICT_PROFILE, ClientConfig, ClientMechanism, ServerConfig
@@ -259,7 +260,7 @@ def test_sessions_are_detached_before_the_connection_is_closed() -> None:
     assert session.channel is None
     with pytest.raises(ConnectionClosedError):
         peer.connection.session(b"t")
-    with pytest.raises(AmqpError, match=r"320 go|detached"):
+    with pytest.raises(AmqpError, match=r"\(320\): go"):
         session.sync()
 
 
@@ -340,7 +341,7 @@ def test_no_secret_in_events_errors_reprs_or_the_record(password: str, mechanism
     )
     heard = link.run()
     shown = repr(heard) + str(link.transcript) + repr(link.client) + repr(link.server) + str(link.client.closed_cause)
-    shown += repr(link.client.__dict__) + repr(link.server.__dict__["_exchanges"])
+    shown += repr(attributes(link.client)) + repr(attributes(link.server)["_exchanges"])
     for secret in (password, "hush-hush", "nonce-nonce"):
         assert secret not in shown.replace("'_outbox'", "")
     assert link.server.is_open is (password == "hush-hush")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.builds import wrong_type
 
 from amqp_sansio.engine.dtx import Dtx
 from amqp_sansio.engine.xid import xid
@@ -112,8 +113,6 @@ def test_what_is_no_xid_or_no_time() -> None:
     handle = session.select_dtx()
     carrier.said()
     wrong: list[Callable[[], object]] = [
-        lambda: handle.start("x"),  # type: ignore[arg-type]  # what a caller may do
-        lambda: handle.end(None),  # type: ignore[arg-type]  # likewise
         lambda: handle.start(dtx.Xid(0, bytes(65), b"")),
         lambda: handle.set_timeout(X, -1),
         lambda: handle.set_timeout(X, 2**32),
@@ -121,6 +120,10 @@ def test_what_is_no_xid_or_no_time() -> None:
     for say in wrong:
         with pytest.raises(EncodeError):
             say()
+    with wrong_type():
+        handle.start("x")  # type: ignore[arg-type]  # what a caller may do
+    with wrong_type():
+        handle.end(None)  # type: ignore[arg-type]  # likewise
     assert carrier.said() == []
     assert handle.under_way == ()
 

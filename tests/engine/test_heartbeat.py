@@ -58,6 +58,7 @@ def test_the_other_side_is_given_up_after_two_intervals_of_silence(peer: Scripte
     last = conn.next_event()
     assert isinstance(last, ConnectionClosed)
     assert last.origin is Origin.TIMEOUT
+    assert conn.closed_cause == "time ran out: not an octet for 20 seconds, twice the heartbeat interval"
     peer.hear()
     assert conn.finished
     assert conn.tick(21.0) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from amqp_sansio.config import ClientConfig, ServerConfig
@@ -115,6 +117,27 @@ def test_closing_twice_is_told(peer: ScriptedPeer) -> None:
     assert peer.hear() == [Close(200, "bye")]
 
 
+@pytest.mark.parametrize(
+    ("code", "text", "said"),
+    [
+        (320, "the broker is stopped", "the other side closed the connection (320): the broker is stopped"),
+        (200, "", "the other side closed the connection (200)"),
+    ],
+)
+def test_who_speaks_after_their_close_is_told_what_they_said(peer: ScriptedPeer, code: int, text: str, said: str) -> None:
+    conn = peer.connection
+    peer.say(Close(code, text))
+    assert conn.closed_cause == said
+    with pytest.raises(ConnectionClosedError, match=re.escape(said)):
+        conn.close()
+
+
+def test_an_end_of_the_octets_is_told(peer: ScriptedPeer) -> None:
+    peer.connection.receive_eof()
+    assert [*peer.connection.events()] == [ConnectionClosed(Origin.EOF, None, "the octets ended without a close")]
+    assert peer.connection.closed_cause == "the connection ended: the octets ended without a close"
+
+
 def test_a_close_that_cannot_be_said_changes_nothing(peer: ScriptedPeer) -> None:
     conn = peer.connection
     with pytest.raises(LocalProtocolError, match="200, 320, 402, 501"):
@@ -157,7 +180,7 @@ def test_their_close_is_answered_on_channel_0_whatever_channel_it_came_on(peer: 
     assert not finished(peer.connection)
     assert peer.connection.data_to_send()[6:8] == b"\0\0"
     assert finished(peer.connection)
-    with pytest.raises(ConnectionClosedError, match="320 go"):
+    with pytest.raises(ConnectionClosedError, match=r"\(320\): go"):
         peer.connection.close()
 
 

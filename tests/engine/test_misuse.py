@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.builds import attributes
 
 from amqp_sansio import (
     AmqpError,
@@ -66,7 +67,7 @@ SERVERS: dict[str, Call] = {
 
 def fingerprint(conn: Connection) -> tuple[object, ...]:
     """All that matters of a connection."""
-    inside = vars(conn)
+    inside = attributes(conn)
     channels = {
         channel.number: (channel.session, channel.requested, channel.free)
         for channel in inside["_channels"].all()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.errors import LimitError
-from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
+from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, RangeSet
 from amqp_sansio.limits import Limits
 
 BASES = [0, TOP - 6, 0x7FFFFFFA]
@@ -23,6 +23,62 @@ def sent(n: int, base: int = 0, retain: bool = True) -> Outbound:
 
 
 small = st.integers(0, 14)
+
+
+words = st.tuples(st.sampled_from(["completed", "completed", "confirmed", "known"]), small, st.integers(0, 5))
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(BASES), st.integers(0, 12), st.booleans(), st.lists(words, max_size=12))
+def test_a_run_is_completed_as_any_set_is(base: int, n: int, retain: bool, said: list[tuple[str, int, int]]) -> None:
+    """Where a run of ids is completed without algebra, the same is news and the same is remembered; else nothing changes."""
+    quick, slow = sent(n, base, retain), sent(n, base, retain)
+    for word, low, more in said:
+        first, last = (base + low) & TOP, (base + low + more) & TOP
+        ids = RangeSet.span(first, last)
+        if word == "confirmed":
+            assert quick.confirm(ids) == slow.confirm(ids)
+        elif word == "known":
+            assert quick.take_known() == slow.take_known()
+        else:
+            assert run_or_set(quick, first, last) == slow.completed(ids, False)
+        assert state(quick) == state(slow)
+
+
+@pytest.mark.parametrize("low", [0, 2, 3, 4, 5])
+def test_a_run_may_reach_beyond_half_of_all_ids(low: int) -> None:
+    """Its lowest ids then lie ahead of the next command rather than behind it: nobody knows anything of those."""
+    quick, slow = sent(1, HALF + 2, retain=False), sent(1, HALF + 2, retain=False)
+    assert run_or_set(quick, low, HALF + 2) == slow.completed(RangeSet.span(low, HALF + 2), False)
+    assert state(quick) == state(slow)
+
+
+def run_or_set(outbound: Outbound, first: int, last: int) -> RangeSet:
+    """What is news, on the quick way where that can be gone."""
+    before = state(outbound)
+    news = outbound.completed_run(first, last)
+    if news is None:
+        assert state(outbound) == before
+        news = outbound.completed(RangeSet.span(first, last), False)
+    return news
+
+
+def state(outbound: Outbound) -> tuple[str, str, str, list[int], int]:
+    """All that completion can change."""
+    sets = str(outbound.outstanding), str(outbound.known), str(outbound.confirmed)
+    return *sets, list(outbound.kept), outbound.kept_octets
+
+
+def test_one_message_after_the_other_takes_no_algebra() -> None:
+    """As who waits for each one is answered, by a set of all so far; what is known is told, and grows again."""
+    outbound = sent(0, retain=False)
+    for id in range(4):
+        outbound.say(b"c", None, None)
+        assert outbound.completed_run(0, id) == RangeSet.of(id)
+    assert outbound.take_known() == RangeSet.span(0, 3)
+    outbound.say(b"c", None, None)
+    assert outbound.completed_run(4, 4) == RangeSet.of(4)
+    assert outbound.known.freeze() == RangeSet.of(4)
 
 
 @given(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.builds import wrong_type
 
 from amqp_sansio.engine.xid import check_xid, key_of, show, xid
 from amqp_sansio.errors import EncodeError
@@ -24,18 +25,25 @@ def test_branch_ids_that_fit(size: int) -> None:
     [
         (0, b"", b"", "global-id"),
         (0, bytes(65), b"", "global-id"),
-        (0, "text", b"", "global-id"),
-        (0, None, b"", "global-id"),
         (0, b"g", bytes(65), "branch-id"),
-        (0, b"g", None, "branch-id"),
         (-1, b"g", b"", "format"),
         (2**32, b"g", b"", "format"),
-        (None, b"g", b"", "format"),
     ],
 )
 def test_what_is_no_xid(form: int, global_id: bytes, branch_id: bytes, what: str) -> None:
     with pytest.raises(EncodeError, match=what):
         xid(form, global_id, branch_id)
+
+
+def test_what_is_of_a_wrong_type() -> None:
+    with wrong_type("global-id"):
+        xid(0, "text", b"")  # type: ignore[arg-type]
+    with wrong_type("global-id"):
+        xid(0, None, b"")  # type: ignore[arg-type]
+    with wrong_type("branch-id"):
+        xid(0, b"g", None)  # type: ignore[arg-type]
+    with wrong_type("format"):
+        xid(None, b"g", b"")  # type: ignore[arg-type]
 
 
 def test_something_else() -> None:

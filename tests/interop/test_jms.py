@@ -18,7 +18,8 @@ from amqp_sansio.spec.codes import DeliveryMode
 from amqp_sansio.spec.message import DeliveryProperties
 from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.spec.values import List, Map, Value
-from amqp_sansio.wire.types import decode_map, encode_map
+from amqp_sansio.wire.encoding import encode_map
+from amqp_sansio.wire.types import decode_map
 from tools.interop.broker_j import BrokerJ
 from tools.interop.jms import Jms, url
 from tools.interop.recording import Recording

@@ -24,12 +24,25 @@ amqp_sansio.captures.errors.CaptureError: some.pcap: packet 3, octet 99: a recor
 """
 LOST = """Job aborted due to stage failure: Task 2 in stage 0.0 failed 4 times, most recent failure: Lost task 2.3
 (TID 9): ExecutorLostFailure (executor 1 exited caused by one of the running tasks)"""
+REMOTE = """<_InactiveRpcError of RPC that terminated with:
+\tstatus = StatusCode.UNAVAILABLE
+\tdetails = "failed to connect to all addresses"
+\tdebug_error_string = "UNKNOWN:..."
+>"""
+CALLED = """An error occurred while calling None.org.apache.spark.sql.classic.SparkSession.
+: java.lang.IllegalStateException: {}
+This stopped SparkContext was created at:
+"""
 
 
 @pytest.mark.parametrize(("said", "reason"), [
     (IN_A_WORKER, "OSError: [Errno 28] No space left on device"),
     (OURS, "some.pcap: packet 3, octet 99: a record claims too much"),
     (LOST, "an executor or its Python worker was killed, 4 times: out of memory?"),
+    (CALLED.format("Cannot call methods on a stopped SparkContext."),
+     "it was stopped at once: no master answers there, or it wants no session"),
+    (REMOTE, "failed to connect to all addresses"),
+    (CALLED.format("The size is no size"), "The size is no size"),
     ("Something else\nmore", "Something else"),
     ("", "ValueError"),
 ])  # fmt: skip

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 import struct
+import sys
+import sysconfig
 from pathlib import Path
+from types import ModuleType
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -12,7 +16,7 @@ from hypothesis import strategies as st
 
 from amqp_sansio.wire import octets as pure
 from tools.compiled import __main__ as program
-from tools.compiled import sources
+from tools.compiled import patches, sources
 from tools.compiled.machine import Extension, Factory
 from tools.compiled.modules import LEFT_OUT, modules
 from tools.compiled.replaced.wire import octets as other
@@ -60,6 +64,38 @@ def test_the_primitives_read_what_those_read_that_they_replace(octets: bytes, at
         assert told[0] == told[1], name
 
 
+NUMBERS = {"put_u8": 8, "put_u16": 16, "put_u32": 32, "put_u64": 64, "put_i8": 8, "put_i16": 16, "put_i32": 32, "put_i64": 64}
+
+
+@given(st.sampled_from(sorted(NUMBERS)), st.integers(-(1 << 66), 1 << 66) | st.integers(-4, 4).map(lambda n: (1 << 63) + n))
+def test_the_primitives_write_what_those_write_that_they_replace(name: str, number: int) -> None:
+    """A number that has no room is a `struct.error` in either."""
+    for value in (number, number >> 66 - NUMBERS[name]):
+        told = []
+        for module in (pure, other):
+            try:
+                told.append(getattr(module, name)(value))
+            except struct.error:
+                told.append(b"no room")
+        assert told[0] == told[1], (name, value)
+
+
+@given(st.integers(0, (1 << 32) - 1), st.integers(0, (1 << 16) - 1), st.integers(0, (1 << 16) - 1))
+def test_the_primitives_write_heads_as_those_do_that_they_replace(size: int, key: int, flags: int) -> None:
+    assert other.put_struct_head(size, key, flags) == pure.put_struct_head(size, key, flags)
+    assert other.put_sizes(size, key << 16 | flags) == pure.put_sizes(size, key << 16 | flags)
+    for module in (pure, other):
+        with pytest.raises(struct.error):
+            module.put_sizes(1 << 32, 0)
+
+
+@given(st.binary(min_size=16, max_size=16))
+def test_a_uuid_is_the_one_of_the_library(octets: bytes) -> None:
+    for module in (pure, other):
+        made = module.uuid_of(octets)
+        assert (made, made.is_safe) == (UUID(bytes=octets), UUID(bytes=octets).is_safe)
+
+
 def test_only_finality_of_attributes_goes() -> None:
     text = "class A:\n    b: Final = 1\n    def f(self) -> None:\n        self.x: Final = 1\n        self.y: Final[int] = 2\n"
     made = settable(text)
@@ -102,12 +138,36 @@ def test_a_test_that_is_left_out_on_the_compiled_build_is_there() -> None:
         assert f"def {rest.partition('[')[0]}(" in (sources.ROOT / path).read_text(encoding="utf-8"), name
 
 
+def test_a_test_that_replaces_something_in_machine_code_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its module, by the dotted name of what is in it, and by a class in it."""
+
+    class Inside:
+        pass
+
+    module = ModuleType("machine_code")
+    module.__file__ = f"/somewhere/machine_code{_suffix()}"
+    monkeypatch.setitem(sys.modules, "machine_code", module)
+    Inside.__module__ = "machine_code"
+    assert all(patches.compiled(each) for each in (module, "machine_code.LIMIT", "machine_code.Inside.method", Inside))
+    assert not any(patches.compiled(each) for each in (pure, "amqp_sansio.wire.octets.u8", Path, "nothing.known"))
+
+
 def test_what_is_missing_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("CC", "no-such-compiler -O9")
     assert program.main([]) == 75
     assert capsys.readouterr().err == (
         "compiled: NOT BUILT: there is no C compiler (no-such-compiler): install gcc, or name another one in CC\n"
     )
+    monkeypatch.delenv("CC")
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: "/no/such/folder")
+    assert program.main([]) == 75
+    assert "the headers of Python are missing" in capsys.readouterr().err
+
+
+def test_a_word_that_nobody_takes_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        program.main(["--no-such-word"])
+    assert "nobody takes --no-such-word" in capsys.readouterr().err
 
 
 def test_a_file_is_compiled_again_only_when_something_in_it_or_beneath_it_has_changed(

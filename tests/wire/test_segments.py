@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from struct import pack
 
 import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.wire.pieces import (
+    BETWEEN_BODY,
+    BETWEEN_COMMAND,
+    BODY_OPEN,
+    COMMAND_OPEN,
+    HEARTBEAT,
+    NEXT,
+    SYNC,
+    TRANSFER,
+    Found,
+    carries,
+    drain,
+    frame,
+    only,
+    read,
+    rules,
+    summary,
+)
 
-from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.wire.segments import (
     BODY,
     COMMAND,
@@ -22,74 +38,6 @@ from amqp_sansio.wire.segments import (
     SegmentReader,
     frame_command,
 )
-
-Found = list[Assembly | Malformed]
-
-TRANSFER = bytes.fromhex("04010100070000010 0".replace(" ", ""))
-SYNC = bytes.fromhex("030101010000")
-HEARTBEAT = bytes.fromhex("010a0000")
-
-
-def frame(
-    flags: int, kind: int, payload: bytes = b"", channel: int = 1, track: int | None = None, size: int | None = None
-) -> bytes:
-    """A frame with anything in it."""
-    on = (0 if kind == CONTROL else 1) if track is None else track
-    return pack(">BBHBBHI", flags, kind, 12 + len(payload) if size is None else size, 0, on, channel, 0) + payload
-
-
-def drain(reader: SegmentReader) -> Found:
-    found: Found = []
-    while (thing := reader.next()) is not None:
-        found.append(thing)
-    return found
-
-
-def carries(class_code: int, code: int) -> bool:
-    return (class_code, code) == (4, 1)
-
-
-def read(
-    octets: bytes, *, tolerant: bool = False, limits: Limits = DEFAULT_LIMITS, strict: bool = False, chunk: int = 0
-) -> Found:
-    """What a reader says of the octets, then of their end.  Fed whole and in pieces: the same."""
-    answers = []
-    for piece in (len(octets) or 1, 1, 7):
-        reader = SegmentReader(limits, tolerant=tolerant, strict=strict, carries=carries)
-        found: Found = []
-        for at in range(0, len(octets), piece):
-            reader.receive(octets[at : at + piece])
-            found += drain(reader)
-        if tolerant:
-            reader.finish()
-            found += drain(reader)
-        answers.append(found)
-        assert reader.held >= 0
-    assert answers[0] == answers[1] == answers[2]
-    return answers[0]
-
-
-def rules(found: Iterable[Assembly | Malformed]) -> list[tuple[str, int]]:
-    return [(thing.rule, thing.code) for thing in found if isinstance(thing, Malformed)]
-
-
-def only(found: Found) -> Assembly:
-    assert len(found) == 1
-    thing = found[0]
-    assert isinstance(thing, Assembly)
-    return thing
-
-
-def summary(found: Found) -> list[str]:
-    """One word each: the payload of an assembly (with ! when incomplete, ~ when unended), or the rule of a breach."""
-    words = []
-    for thing in found:
-        if isinstance(thing, Malformed):
-            words.append(thing.rule)
-        else:
-            words.append(thing.payload.hex()[:4] + ("" if thing.complete else "!") + ("~" if thing.unended else ""))
-    return words
-
 
 # Whole assemblies.
 
@@ -259,12 +207,6 @@ def test_the_largest_frame(size: int, legal: bool) -> None:
 
 # The order of frames within one (channel, track) (model 1.3).
 
-COMMAND_OPEN = frame(0x0A, COMMAND, TRANSFER)
-BETWEEN_COMMAND = frame(0x0B, COMMAND, TRANSFER)
-BODY_OPEN = BETWEEN_COMMAND + frame(0x06, BODY, b"x")
-BETWEEN_BODY = BETWEEN_COMMAND + frame(0x03, BODY, b"x")
-NEXT = frame(0x0F, COMMAND, SYNC)
-
 
 @pytest.mark.parametrize(
     ("octets", "rule", "code", "heard"),
@@ -374,138 +316,6 @@ def test_forgetting_a_channel_passes_over_the_rest_of_its_command() -> None:
     reader.receive(frame(0x05, BODY, b"x") + NEXT)
     assert summary(drain(reader)) == ["0301"]
     assert reader.idle(1)
-
-
-# Limits, each at the limit less one, at the limit, at the limit plus one.
-
-
-@pytest.mark.parametrize(("octets", "legal"), [(99, True), (100, True), (101, False)])
-def test_limit_assembly_octets(octets: int, legal: bool) -> None:
-    limits = attrs.evolve(DEFAULT_LIMITS, assembly_octets=100)
-    whole = frame(0x0F, COMMAND, TRANSFER + bytes(octets - len(TRANSFER)))
-    parts = frame(0x0B, COMMAND, TRANSFER) + frame(0x06, BODY, bytes(50)) + frame(0x05, BODY, bytes(octets - 59))
-    for message in (whole, parts):
-        found = read(message + NEXT, limits=limits)
-        heard = read(message + NEXT, limits=limits, tolerant=True)
-        if legal:
-            assert summary(found) == summary(heard) == ["0401", "0301"]
-        else:
-            assert summary(found) == ["limits.assembly_octets", "0301"]
-            assert rules(found) == [("limits.assembly_octets", 506)]
-            assert summary(heard) == ["0401!", "limits.assembly_octets", "0301"]
-
-
-def test_the_rest_of_a_command_that_was_too_large_begins_nothing() -> None:
-    limits = attrs.evolve(DEFAULT_LIMITS, assembly_octets=100)
-    message = frame(0x0E, COMMAND, TRANSFER) + frame(0x0C, COMMAND, bytes(99)) + frame(0x0C, COMMAND) + frame(0x0D, COMMAND)
-    for tolerant, expected in ((False, []), (True, ["0401!"])):
-        assert summary(read(message + NEXT, limits=limits, tolerant=tolerant)) == [*expected, "limits.assembly_octets", "0301"]
-
-
-def test_behind_a_header_that_was_too_large_an_observer_takes_a_command_for_a_new_one() -> None:
-    """The rest of a header that was refused is more of the header: a command frame begins something, whatever it says."""
-    limits = attrs.evolve(DEFAULT_LIMITS, header_octets=100)
-    message = BETWEEN_COMMAND + frame(0x02, HEADER, bytes(101)) + frame(0x0D, COMMAND, SYNC)
-    for tolerant, expected in ((False, []), (True, ["0401!"])):
-        told = summary(read(message + NEXT, limits=limits, tolerant=tolerant))
-        assert told == [*expected, "limits.header_octets", *["0301"] * (1 + tolerant)]
-
-
-@pytest.mark.parametrize(("octets", "legal"), [(99, True), (100, True), (101, False)])
-def test_limit_header_octets(octets: int, legal: bool) -> None:
-    limits = attrs.evolve(DEFAULT_LIMITS, header_octets=100)
-    message = BETWEEN_COMMAND + frame(0x02, HEADER, bytes(60)) + frame(0x01, HEADER, bytes(octets - 60)) + frame(0x07, BODY)
-    expected = ["0401"] if legal else ["limits.header_octets"]
-    assert summary(read(message + NEXT, limits=limits)) == [*expected, "0301"]
-
-
-@pytest.mark.parametrize(("octets", "legal"), [(99, True), (100, True), (101, False)])
-def test_limit_buffered_octets(octets: int, legal: bool) -> None:
-    limits = attrs.evolve(DEFAULT_LIMITS, buffered_octets=100)
-    one = frame(0x0B, COMMAND, TRANSFER, channel=1) + frame(0x06, BODY, bytes(50 - len(TRANSFER)), channel=1)
-    two = frame(0x0B, COMMAND, TRANSFER, channel=2) + frame(0x06, BODY, bytes(octets - 50 - len(TRANSFER)), channel=2)
-    reader = SegmentReader(limits)
-    reader.receive(one + two)
-    assert summary(drain(reader)) == ([] if legal else ["limits.buffered_octets"])
-    assert reader.held == (octets if legal else 50)
-    reader.receive(frame(0x05, BODY, b"", channel=2) + frame(0x05, BODY, b"", channel=1))
-    assert len(drain(reader)) == (2 if legal else 1)
-    assert reader.held == 0
-
-
-@pytest.mark.parametrize(("frames", "legal"), [(15, True), (16, True), (17, False)])
-def test_limit_empty_frames(frames: int, legal: bool) -> None:
-    message = BODY_OPEN + frame(0x04, BODY) * frames + frame(0x04, BODY, b"y") + frame(0x04, BODY) * 16 + frame(0x05, BODY)
-    assert summary(read(message + NEXT)) == [*(["0401"] if legal else ["limits.empty_frames"]), "0301"]
-
-
-@pytest.mark.parametrize(("channels", "legal"), [(3, True), (4, True), (5, False)])
-def test_limit_channels_bounds_the_assemblies_under_way(channels: int, legal: bool) -> None:
-    limits = attrs.evolve(DEFAULT_LIMITS, channels=2)
-    octets = b"".join([frame(0x0A, COMMAND, TRANSFER, channel=channel) for channel in range(channels)])
-    assert rules(read(octets, limits=limits)) == ([] if legal else [("limits.channels", 501)])
-    assert rules(read(octets, limits=limits, tolerant=True)) == ([] if legal else [("limits.channels", 501)])
-
-
-def test_an_empty_frame_that_ends_its_segment_does_not_count() -> None:
-    limits = attrs.evolve(DEFAULT_LIMITS, empty_frames=1)
-    message = frame(0x0B, COMMAND, TRANSFER) + frame(0x03, HEADER) + frame(0x06, BODY) + frame(0x05, BODY)
-    assert summary(read(message, limits=limits)) == ["0401"]
-
-
-# Lost octets.
-
-
-def test_behind_lost_octets_reading_goes_on_at_the_next_plausible_frame() -> None:
-    before = NEXT + BODY_OPEN
-    torn = b"\x0f\x00 torn \x0f\x01" * 9 + frame(0x04, BODY, b"rest") + frame(0x05, BODY, b"rest")
-    after = frame(0x0B, COMMAND, TRANSFER) + frame(0x07, BODY, b"y") + NEXT
-    answers = []
-    for piece in (1000, 1, 7):
-        reader = SegmentReader(DEFAULT_LIMITS, tolerant=True, carries=carries)
-        found: Found = []
-        for part, gap in ((before + NEXT[:5], True), (torn + after, False)):
-            for at in range(0, len(part), piece):
-                reader.receive(part[at : at + piece])
-                found += drain(reader)
-            if gap:
-                reader.lost(100)
-        assert not reader.searching
-        answers.append(found)
-        assert summary(found) == ["0301", "0401!", "0401", "0301"]
-        last = found[-1]
-        assert isinstance(last, Assembly)
-        assert last.end == len(before) + 5 + 100 + len(torn) + len(after)
-    assert answers[0] == answers[1] == answers[2]
-
-
-def test_a_last_frame_behind_lost_octets_is_found_at_the_end() -> None:
-    reader = SegmentReader(DEFAULT_LIMITS, tolerant=True)
-    reader.lost(10)
-    reader.receive(b"torn" + NEXT)
-    assert drain(reader) == []
-    reader.finish()
-    assert summary(drain(reader)) == ["0301"]
-
-
-def test_searching_octet_by_octet_is_linear() -> None:
-    reader = SegmentReader(DEFAULT_LIMITS, tolerant=True)
-    reader.lost(1)
-    octets = frame(0x0F, COMMAND, SYNC, size=65535) + bytes(200_000)
-    begin = time.perf_counter()
-    for at in range(len(octets)):
-        reader.receive(octets[at : at + 1])
-        assert reader.next() is None
-    assert time.perf_counter() - begin < 5
-    assert reader.buffered < 70_000
-
-
-def test_behind_lost_octets_what_continues_them_is_nobodys_fault() -> None:
-    reader = SegmentReader(DEFAULT_LIMITS, tolerant=True, carries=carries)
-    reader.lost(10)
-    reader.receive(frame(0x0F, COMMAND, SYNC, channel=2) + frame(0x06, BODY, b"rest") + frame(0x05, BODY, b"rest") + NEXT)
-    reader.receive(frame(0x05, BODY, b"stray"))
-    assert summary(drain(reader)) == ["0301", "0301", "assembly.first-segment"]
 
 
 # Cost.

@@ -17,23 +17,16 @@ from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.spec import values as v
 from amqp_sansio.spec.codes import TypeCode
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo
 from amqp_sansio.spec.values import Array, List, Map, Value
-from amqp_sansio.wire.reading import DEFAULT_READING, Reading
-from amqp_sansio.wire.types import (
-    decode_array,
-    decode_list,
-    decode_map,
-    decode_struct32,
-    decode_value,
-    encode_array,
-    encode_as,
+from amqp_sansio.wire.encoding import (
     encode_list,
     encode_map,
     encode_struct32,
     encode_value,
     type_code_of,
 )
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+from amqp_sansio.wire.types import decode_array, decode_list, decode_map, decode_struct32, decode_value
 
 
 def decoded(code: int, octets: bytes, reading: Reading = DEFAULT_READING) -> Value:
@@ -364,133 +357,6 @@ def test_nan_keeps_its_octets() -> None:
     assert encode_value(math.nan)[0] == 0x33
 
 
-def test_default_mapping() -> None:
-    """Natives are encoded as the documentation of spec.values says."""
-    table: list[tuple[Value, int]] = [
-        (True, 0x08),
-        (-1, 0x31),
-        ((1 << 63) - 1, 0x31),
-        (1 << 63, 0x32),
-        (1.5, 0x33),
-        ("x", 0x95),
-        (b"x", 0x90),
-        (b"x" * 65535, 0x90),
-        (b"x" * 65536, 0xA0),
-        (uuid.UUID(int=1), 0x48),
-        (None, 0xF0),
-        (Decimal("1.5"), 0xD8),
-        (Map({"a": 1}), 0xA8),
-        (List([1]), 0xA9),
-        (DeliveryProperties(), 0xAB),
-    ]
-    for value, code in table:
-        assert encode_value(value)[0] == code
-    assert encode_value({"a": 1}) == encode_value(Map({"a": 1}))  # type: ignore[arg-type]  # plain dicts are taken, too
-    assert encode_value([1, "a"]) == encode_value(List([1, "a"]))  # type: ignore[arg-type]
-    assert encode_value((1, "a")) == encode_value(List([1, "a"]))  # type: ignore[arg-type]
-
-
-REFUSED: list[tuple[Value, str, str]] = [
-    (1 << 64, "uint64", "not within"),
-    (-(1 << 63) - 1, "int64", "not within"),
-    (v.Int8(128), "int8", "-128 to 127"),
-    (v.Int8(-129), "int8", "-128 to 127"),
-    (v.Uint8(256), "uint8", "0 to 255"),
-    (v.Uint8(-1), "uint8", "0 to 255"),
-    (v.Int16(1 << 15), "int16", "not within"),
-    (v.Uint16(1 << 16), "uint16", "not within"),
-    (v.Int32(1 << 31), "int32", "not within"),
-    (v.Uint32(1 << 32), "uint32", "not within"),
-    (v.Uint32(-1), "uint32", "not within"),
-    (v.Uint64(-1), "uint64", "not within"),
-    (v.Datetime(1 << 64), "datetime", "not within"),
-    (v.Boolean(256), "boolean", "0 to 255"),
-    (v.Float(1e300), "float", "beyond its range"),
-    (v.Char("ab"), "char", "one character"),
-    (v.Char("\U0001f600"), "char", "8859-15"),
-    (v.CharUtf32("ab"), "char-utf32", "one character"),
-    (v.CharUtf32("\ud800"), "char-utf32", "scalar"),
-    (v.Str8("x" * 256), "str8", "at most 255"),
-    ("x" * 65536, "str16", "at most 65535"),
-    ("\ud800", "str16", "utf-8"),
-    (v.Str8Latin("\U0001f600"), "str8-latin", "8859-15"),
-    (v.Str16Latin("x" * 65536), "str16-latin", "at most 65535"),
-    (v.Str8Utf16("x" * 128), "str8-utf16", "at most 255"),
-    (v.Str16Utf16("\ud800"), "str16-utf16", "utf-16"),
-    (v.Bin8(b""), "bin8", "1 octets"),
-    (v.Bin1024(b"x"), "bin1024", "128 octets"),
-    (v.Bin40(b"x"), "bin40", "5 octets"),
-    (v.Vbin8(bytes(256)), "vbin8", "at most 255"),
-    (v.Vbin16(bytes(65536)), "vbin16", "at most 65535"),
-    (v.Dec32(1 << 31), "dec32", "32 bits"),
-    (Decimal(1 << 63), "dec64", "64 bits"),
-    (Decimal("1E30"), "dec64", "64 bits"),
-    (Decimal("1E999999999"), "dec64", "64 bits"),
-    (Decimal("1E-256"), "dec64", "decimal places"),
-    (Decimal("NaN"), "dec64", "not a number"),
-    (Decimal("Infinity"), "dec64", "not a number"),
-    (Array(0x22, [-1]), "array[0]: uint32", "not within"),
-    (Array(0x22, [1, "a"]), "array[1]: uint32", "takes an int"),
-    (Array(0x300), "array", "octet"),
-    (List([1, v.Uint8(256)]), "list[1]: uint8", "0 to 255"),
-    (Map({"k": v.Uint8(256)}), "map['k']: uint8", "0 to 255"),
-    (Map({"k": List([Map({"j": 1 << 70})])}), "map['k']: list[0]: map['j']: uint64", "not within"),
-    (Map({"k" * 256: 1}), "map key", "at most 255"),
-    (ReplyTo("a", "b"), "message.reply-to", "no code"),
-    (v.UnknownStruct(300, 1, b""), "unknown struct", "octets"),
-    (MessageProperties(user_id=bytes(65536)), "message.message-properties.user_id", "at most 65535"),
-    (DeliveryProperties(priority=256), "message.delivery-properties.priority", "0 to 255"),
-    (DeliveryProperties(exchange="x" * 256), "message.delivery-properties.exchange", "at most 255"),
-    (MessageProperties(reply_to=ReplyTo("x" * 256)), "message.message-properties.reply_to.exchange", "at most 255"),
-    (Xid(global_id=bytes(256)), "dtx.xid.global_id", "at most 255"),
-]
-
-
-@pytest.mark.parametrize(("value", "what", "rule"), REFUSED, ids=[what for _, what, _ in REFUSED])
-def test_encode_error_names_what_and_rule(value: Value, what: str, rule: str) -> None:
-    """A value that its type cannot hold is refused by an error that names the type or field and what would be right."""
-    with pytest.raises(EncodeError) as caught:
-        encode_value(value)
-    assert caught.value.what.startswith(what)
-    assert rule in caught.value.rule
-
-
-def test_what_has_no_type() -> None:
-    """Objects of other classes, keys that are no text and cycles are refused."""
-    for value in (object(), bytearray(b"x"), {1}, {1: 2}, {b"a": 1}, 1j):
-        with pytest.raises(EncodeError):
-            encode_value(value)  # type: ignore[arg-type]
-    endless: list[Value] = []
-    endless.append(endless)  # type: ignore[arg-type]
-    with pytest.raises(EncodeError):
-        encode_list(endless)
-    with pytest.raises(EncodeError):
-        encode_struct32(MessageProperties(application_headers={"a": List([{"b": endless}])}))  # type: ignore[list-item]
-
-
-def test_encode_as() -> None:
-    """Any native that a type can hold may be written as that type."""
-    assert encode_as(0x22, 7) == b"\0\0\0\7"
-    assert encode_as(0x85, "a") == b"\1a"
-    assert encode_as(0xA0, b"a") == b"\0\0\0\1a"
-    assert encode_as(0xD8, v.Dec32("1E3")) == b"\0" + (1000).to_bytes(8, "big")
-    refused: list[tuple[int, Value]] = [
-        (0x22, "a"),
-        (0x85, 1),
-        (0xA0, "a"),
-        (0xA8, 1),
-        (0xAB, 1),
-        (0x48, 1),
-        (0x33, "x"),
-        (0x08, "x"),
-        (0xB0, 1),
-        (0x22, v.OpaqueValue(0x2F, b"abcd")),
-    ]
-    for code, value in refused:
-        with pytest.raises(EncodeError):
-            encode_as(code, value)
-
-
 def test_utf16_that_begins_with_a_mark() -> None:
     """Text whose first character is a byte order mark is still that text after a round trip."""
     for text in ("\ufeffa", "\ufffea"):
@@ -526,13 +392,3 @@ def test_structs_too_short(octets: str) -> None:
         data = bytes.fromhex(octets + more)
         with pytest.raises(DecodeError):
             decode_struct32(data, 0, len(data))
-
-
-@pytest.mark.parametrize(("code", "good"), [(-1, False), (0, True), (255, True), (256, False)])
-def test_the_code_of_elements_is_an_octet(code: int, good: bool) -> None:
-    """Every octet may be the code of an empty array, and nothing else may."""
-    if good:
-        assert encode_array(Array(code)) == bytes([0, 0, 0, 5, code, 0, 0, 0, 0])
-    else:
-        with pytest.raises(EncodeError, match="an element code is an octet"):
-            encode_array(Array(code))

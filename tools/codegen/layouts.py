@@ -48,10 +48,8 @@ _MODULES = {
         " put_u32 put_u64 u16 u32 u64 uuid_of"
     ),
     "amqp_sansio.wire.sets": "encode_byte_ranges encode_set read_byte_ranges read_set",
-    "amqp_sansio.wire.types": (
-        "SHORT STRUCT_READERS STRUCT_WRITERS StructDecoder encode_array encode_map encode_struct32 encode_texts put_short"
-        " read_array read_fragments read_map read_struct32 read_texts"
-    ),
+    "amqp_sansio.wire.encoding": ("SHORT STRUCT_WRITERS encode_array encode_map encode_struct32 encode_texts put_short"),
+    "amqp_sansio.wire.types": ("STRUCT_READERS StructDecoder read_array read_fragments read_map read_struct32 read_texts"),
     "amqp_sansio.wire.reading": "Reading",
     "amqp_sansio.wire.explain": "FieldTable Shapes",
     "amqp_sansio.wire.layouts.fields": "FIELDS SHAPES",

@@ -1,8 +1,9 @@
 """`make compiled`: a folder with the compiled build, for PYTHONPATH.
 
-    python -m tools.compiled [--out out/compiled] [--level 1] [--jobs N] [--test]
+    python -m tools.compiled [--out out/compiled] [--level 2] [--jobs N] [--test | --smoke] [what pytest takes]
 
-Exit code 0: it is there.  75: what it takes is missing, said in one line.  1: it could not be compiled; why is above.
+Exit code 0: it is there, and the tests have passed that were asked for.  75: what it takes is missing, said in one line.
+1: it could not be compiled, or tests have failed; why is above.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 from pathlib import Path
 from typing import Final
 
 from tools.compiled import sources, translate
 from tools.compiled.machine import BuildError, Factory, compiler
-from tools.compiled.trial import trial
+from tools.compiled.trial import FOLDERS, SMOKE, trial
 
 NOT_RUN: Final = 75
 OUT: Final = sources.ROOT / "out" / "compiled"
@@ -34,7 +36,8 @@ def missing() -> str | None:
     program = compiler()[0]
     if shutil.which(program) is None:
         return f"there is no C compiler ({program}): install gcc, or name another one in CC"
-    return None
+    header = Path(sysconfig.get_path("include"), "Python.h")
+    return None if header.exists() else f"the headers of Python are missing ({header}): install python3-dev"
 
 
 def _show(done: int, of: int) -> None:
@@ -71,12 +74,15 @@ def build(out: Path, level: str, jobs: int) -> None:
 
 def main(arguments: list[str]) -> int:
     """The exit code."""
-    parser = argparse.ArgumentParser(prog="make compiled", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make compiled", description=__doc__, allow_abbrev=False)
     parser.add_argument("--out", type=Path, default=OUT, help="the folder (out/compiled)")
-    parser.add_argument("--level", default="1", choices="0123", help="how hard the C compiler tries (1)")
+    parser.add_argument("--level", default="2", choices="0123", help="how hard the C compiler tries (2)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="C compilers at a time")
-    parser.add_argument("--test", action="store_true", help="then run the tests on it")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--test", action="store_const", dest="tests", const=FOLDERS, help="then run the tests on it")
+    parser.add_argument("--smoke", action="store_const", dest="tests", const=SMOKE, help="then run those of the core on it")
+    given, others = parser.parse_known_args(arguments)
+    if others and not given.tests:
+        parser.error(f"nobody takes {' '.join(others)}")
     began = time.monotonic()
     if trouble := missing():
         print(f"compiled: NOT BUILT: {trouble}", file=sys.stderr)
@@ -87,7 +93,7 @@ def main(arguments: list[str]) -> int:
         print(f"{error}\ncompiled: FAILED", file=sys.stderr)
         return 1
     print(f"compiled: {time.monotonic() - began:.0f} s; use it: PYTHONPATH={given.out} python ...")
-    return trial(given.out.resolve(), []) if given.test else 0
+    return trial(given.out.resolve(), given.tests, others) if given.tests else 0
 
 
 if __name__ == "__main__":

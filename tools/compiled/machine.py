@@ -85,7 +85,8 @@ class Factory:
         path = self._work / "objects" / (hashlib.sha256(source.encode()).hexdigest()[:24] + ".o")
         listed, key = path.with_suffix(".d"), path.with_suffix(".key")
         folders = [f"-I{folder}" for folder in (*extension["folders"], self._include)]
-        words = [*compiler(), *self._shared, "-w", *extension["words"], *folders]
+        # Hidden: modules of the group call one another directly, and nobody else calls them at all.
+        words = [*compiler(), *self._shared, "-w", "-fvisibility=hidden", *extension["words"], *folders]
         if path.exists() and key.exists() and key.read_text() == _key(listed, words, self._tree, self._work):
             return path
         key.unlink(missing_ok=True)

@@ -23,9 +23,9 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.message import ReplyTo
 from amqp_sansio.spec.values import Map, UnknownStruct
+from amqp_sansio.wire.encoding import encode_map
 from amqp_sansio.wire.layouts.fields import FIELDS
 from amqp_sansio.wire.layouts.structs import write_message_reply_to
-from amqp_sansio.wire.types import encode_map
 from tools.interop.tshark import Shown, Tshark, TsharkFrame
 
 LAYOUT: Final = AMQP_0_10.layout

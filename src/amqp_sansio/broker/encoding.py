@@ -15,8 +15,9 @@ from typing import Final, TypeAlias
 from amqp_sansio.broker.operations import OPERATIONS, Entry, Operation
 from amqp_sansio.errors import AmqpError, RestoreError
 from amqp_sansio.spec.values import List, Map, Value
+from amqp_sansio.wire.encoding import encode_map
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
-from amqp_sansio.wire.types import decode_map, encode_map
+from amqp_sansio.wire.types import decode_map
 
 VERSION: Final = 1
 """Of the shape of entries and snapshots.  One that adds or moves anything is another one."""

@@ -19,7 +19,8 @@ from amqp_sansio.broker.survey import Needed, Rebuilding, survey
 from amqp_sansio.errors import DecodeError, RestoreError
 from amqp_sansio.kernel.serials import whole
 from amqp_sansio.spec.values import List, Map, Value
-from amqp_sansio.wire.types import decode_map, encode_map
+from amqp_sansio.wire.encoding import encode_map
+from amqp_sansio.wire.types import decode_map
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker

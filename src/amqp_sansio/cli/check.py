@@ -41,12 +41,14 @@ def check(files: Sequence[str], *, as_json: bool, ports: Sequence[int], strict: 
         from amqp_sansio.captures.witnesses import observers
 
         make = observers(strict)
-    unread = False
+    unread = warned = False
     connections = clean = violations = notes = 0
     write = sys.stdout.write
     for file in files:
 
         def warn(text: str, file: str = file) -> None:
+            nonlocal warned
+            warned = True
             complain(f"{file}: warning: {text}")
 
         if not as_json:
@@ -67,6 +69,6 @@ def check(files: Sequence[str], *, as_json: bool, ports: Sequence[int], strict: 
             f"{connections} connection{'' if connections == 1 else 's'} in {len(files)} file{'' if len(files) == 1 else 's'}: "
             f"{clean} clean, {connections - clean} with violations ({violations} violations, {notes} notes)\n"
         )
-    if not connections and not unread:
+    if not (connections or unread or warned):
         complain(NO_CONNECTION)
     return 2 if unread else int(violations > 0)

@@ -98,21 +98,23 @@ def decode(files: Sequence[str], *, as_json: bool, ports: Sequence[int], secrets
         from amqp_sansio.captures.witnesses import observers
 
         make = observers()
-    status, heard = 0, False
+    status, told = 0, False
     write = sys.stdout.write
     for file in files:
         page = _Page(file)
 
         def warn(text: str, file: str = file) -> None:
+            nonlocal told
+            told = True
             complain(f"{file}: warning: {text}")
 
         try:
             for talk, row in transcript(file, make, ports, warn, secrets):
                 write((json_line(row) if as_json else page.line(talk, row)) + "\n")
-                heard = True
+                told = True
         except CaptureError as error:
             complain(str(error))
             status = 2
-    if not heard and not status:
+    if not (told or status):
         complain(NO_CONNECTION)
     return status

@@ -64,9 +64,12 @@ def told(job: Callable[[], int]) -> int:
     except ConnectFailed as error:
         complain(str(error))
         return 2
+    except MessageReturned as error:
+        complain(f"the other side returned the message: {error}")
+        return 1
     except (AmqpError, TimeoutError) as error:
         complain(str(error))
-        return 2 if isinstance(error, ValueError) and not isinstance(error, MessageReturned) else 1
+        return 2 if isinstance(error, ValueError) else 1
     except UnicodeError:
         complain("an argument is no text that UTF-8 can carry")
         return 2

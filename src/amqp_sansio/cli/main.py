@@ -141,15 +141,7 @@ def parser() -> argparse.ArgumentParser:
         )
         verb.add_argument("files", nargs="+", metavar="FILE", help="a pcap or pcapng file")
         verb.add_argument("--json", action="store_true", help="one JSON object on each line")
-        verb.add_argument(
-            "--port",
-            action="append",
-            default=[],
-            type=port,
-            metavar="N",
-            dest="ports",
-            help="server port whose connections count in any case, also from the middle; may be repeated",
-        )
+        _add_ports(verb)
         if name == "decode":
             verb.add_argument("--secrets", action="store_true", help="show SASL responses and challenges")
         else:
@@ -165,6 +157,18 @@ def parser() -> argparse.ArgumentParser:
     talking.add_verbs(verbs)
     simulate.add_verb(verbs)
     return top
+
+
+def _add_ports(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--port",
+        action="append",
+        default=[],
+        type=port,
+        metavar="N",
+        dest="ports",
+        help="server port whose connections count in any case, also from the middle; may be repeated",
+    )
 
 
 def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -191,15 +195,7 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
                 help="when nobody writes to a file any more: there is a newer one (newest), NAME.done stands beside it (done), "
                 "it is there (all); newest, with --once all but for a file that grows",
             )
-        verb.add_argument(
-            "--port",
-            action="append",
-            default=[],
-            type=port,
-            metavar="N",
-            dest="ports",
-            help="server port whose connections count in any case, also from the middle; may be repeated",
-        )
+        _add_ports(verb)
         add_arguments(verb)
     page = verbs.add_parser("report", help="one HTML page made of the tables", description=_REPORT)
     page.add_argument("folder", metavar="DIR", help="where analyze or watch wrote the tables")

@@ -70,7 +70,7 @@ class Address:
         scheme, separator, rest = url.partition("://")
         tls = scheme.lower() == "amqps"
         if not separator or scheme.lower() not in ("amqp", "amqps"):
-            raise AddressError(shown, "begins with amqp:// or amqps://")
+            raise AddressError(shown, "an address begins with amqp:// or amqps://")
         authority, tail = _authority(rest)
         if "@" in tail and "@" not in authority and ":" in authority:
             raise AddressError(shown, "in a user or password %2F stands for /, %3F for ? and %23 for #")
@@ -79,6 +79,8 @@ class Address:
         parts = urlsplit(f"//host{tail}")
         userinfo, _, hosts = authority.rpartition("@")
         username, _, password = userinfo.partition(":")
+        if parts.fragment:
+            raise AddressError(shown, "in a virtual host or an option %23 stands for #")
         if "/" in parts.path[1:]:
             raise AddressError(shown, "a virtual host with a slash in it is written with %2F")
         options = cls._options(parts.query, shown)

@@ -99,7 +99,7 @@ class Client:
 
     def receive_data(self, data: bytes) -> None:
         """Octets came: everything that follows from them happens."""
-        machine = self.machine
+        machine = self._machine or self.machine
         if not self._greeted and len(self.said) < KEPT:
             self.said += data[: KEPT - len(self.said)]
         machine.receive_data(data)
@@ -119,12 +119,12 @@ class Client:
 
     def look(self, now: float) -> float | None:
         """Like `tick`, for whoever calls with every word: as long as the connection is open, time passes in grains."""
-        due = self._due
-        if self._looked is not None and now - self._looked < GRAIN and (due is None or now < due) and self.machine.is_open:
+        due, machine = self._due, self.machine
+        if self._looked is not None and now - self._looked < GRAIN and (due is None or now < due) and machine.is_open:
             self.flush()
             return due
         self._due = due = self.tick(now)
-        self._looked = now if self.machine.is_open else None
+        self._looked = now if machine.is_open else None
         return due
 
     def flush(self) -> None:
@@ -166,7 +166,7 @@ class Client:
         octets = name_of(name)
         if octets in self.talks:
             raise LocalProtocolError(f"session.attach of {octets!r}", "in use by this client", ("another name",))
-        talk = self.talks[octets] = Talk(octets, timeout, self._woken, self.guard, self._owing)
+        talk = self.talks[octets] = Talk(octets, timeout, self.wake, self.guard, self._owing)
         if self._machine is not None and self._machine.is_open:
             try:
                 self._attach(talk)
@@ -188,9 +188,6 @@ class Client:
         return self.ended
 
     # --- what happens ------------------------------------------------------------------------------------------------------
-
-    def _woken(self) -> None:
-        self.wake()
 
     def _hear(self, machine: ClientConnection) -> None:
         while (event := machine.next_event()) is not None:

@@ -96,7 +96,7 @@ class Session:
         """
         if not (self._line.free() and self.talk.has_room):
             await self._room()
-        return self.talk.publish(exchange, routing_key, body, **properties)
+        return self.talk.post(exchange, routing_key, body, properties)
 
     async def _room(self) -> None:
         """Until a message may be published."""
@@ -108,10 +108,9 @@ class Session:
     async def publish(self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any) -> None:
         """Publishes a message and waits until the broker has it for certain."""
         talk, line = self.talk, self._line
-        properties["sync"] = True
         if not (line.free() and talk.has_room):
             await self._room()
-        await line.asked(lambda: talk.publish(exchange, routing_key, body, **properties))
+        await line.asked(lambda: talk.post(exchange, routing_key, body, properties, True))
 
     async def confirmed(self, ticket: Ticket[None]) -> None:
         """Waits for what `send` gave."""

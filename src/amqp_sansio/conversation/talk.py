@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from amqp_sansio.conversation.acceptance import Acceptance
@@ -20,6 +20,7 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.transactions import Transactions
 from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.engine.session import Session
+from amqp_sansio.engine.transmit import transfer
 from amqp_sansio.errors import LimitError, LocalProtocolError
 from amqp_sansio.events import (
     CommandReceived,
@@ -37,7 +38,10 @@ from amqp_sansio.spec import message
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.message import ReplyTo
 from amqp_sansio.spec.values import Value
+from amqp_sansio.wire.layouts.properties import write_properties
 
+HEADERS: Final = 64
+"""Headers that a session remembers by their routing keys."""
 ENDED_HERE: Final = "it was ended here"
 
 
@@ -78,6 +82,7 @@ class Talk:
         self._owing: Final = {} if owing is None else owing  # who has accepted something and not said so yet
         self._acceptance: Final = Acceptance()
         self._answers: Final = Answers()
+        self._headers: Final[dict[str | None, bytes]] = {}  # those without properties, by routing key
         self._room: Ticket[None] | None = None
         self._unprompted = False  # there is a publish behind the last thing that asked for completion
         self.failure: Exception | None = None
@@ -206,6 +211,35 @@ class Talk:
         `mandatory`: fails with MessageReturned when no queue takes it; else such a message is dropped, or goes to an alternate
         exchange.  Wait for `room` first: without it LimitError, or NoCredit when the other side throttles us.
         """
+        header = write_properties(
+            False, immediate, redelivered, priority, 2 if persistent else None, ttl, None, None, None, routing_key, None, None,
+            None, message_id, correlation_id, reply_to, content_type, content_encoding, user_id, app_id, headers,
+        )  # fmt: skip
+        return self._transfer(exchange, header, body, 0 if mandatory or immediate else 1, sync)
+
+    def post(
+        self, exchange: str, routing_key: str | None, body: bytes, properties: dict[str, Any], sync: bool = False
+    ) -> Ticket[None]:
+        """`publish`, with the properties that are given (the mapping is the callee's).
+
+        Without any, the header says where the message goes and no more: it is made once for each routing key.
+        """
+        if properties:
+            if sync:
+                properties["sync"] = True
+            return self.publish(exchange, routing_key, body, **properties)
+        try:
+            header = self._headers.get(routing_key)
+        except TypeError:  # what cannot be hashed is no routing key: the encoder says so
+            header = None
+        if header is None:
+            header = write_properties(routing_key=routing_key)
+            if len(self._headers) >= HEADERS:
+                self._headers.clear()
+            self._headers[routing_key] = header
+        return self._transfer(exchange, header, body, 1, sync)
+
+    def _transfer(self, exchange: str, header: bytes, body: bytes, accept_mode: int, sync: bool) -> Ticket[None]:
         answers = self._answers
         if answers.messages >= self.most_in_flight:
             raise LimitError("most_in_flight", self.most_in_flight, answers.messages + 1)
@@ -213,12 +247,10 @@ class Talk:
             raise LimitError("most_in_flight_octets", self.most_in_flight_octets, answers.octets + len(body))
         self.transactions.check()
         prompt = sync or answers.messages % self._often == self._often - 1
-        id = self.session.publish(
-            exchange, body=body, accept_mode=0 if mandatory or immediate else 1, sync=prompt, immediate=immediate,
-            redelivered=redelivered, routing_key=routing_key, delivery_mode=2 if persistent else None, priority=priority,
-            ttl=ttl, message_id=message_id, correlation_id=correlation_id, reply_to=reply_to, content_type=content_type,
-            content_encoding=content_encoding, user_id=user_id, app_id=app_id, application_headers=headers,
-        )  # fmt: skip
+        session = self._session
+        if session is None or self._acceptance.ids:
+            session = self.session
+        id = transfer(session, exchange, accept_mode, 0, (), body, prompt, header)
         ticket = answers.message(id, len(body))
         self._unprompted = not prompt
         self.wake()

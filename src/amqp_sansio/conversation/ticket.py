@@ -25,13 +25,17 @@ class Ticket(Generic[Value]):
         """The answer is there.  An answer to what was settled already is not heard."""
         if not self.done:
             self._value = value
-            self._finish()
+            self.done = True
+            if self._callbacks:
+                self._call()
 
     def fail(self, error: Exception) -> None:
         """There will be no answer, but this error."""
         if not self.done:
             self.error = error
-            self._finish()
+            self.done = True
+            if self._callbacks:
+                self._call()
 
     def on_done(self, callback: Callable[[], None]) -> None:
         """Calls back when it is settled, at once when it is."""
@@ -53,8 +57,7 @@ class Ticket(Generic[Value]):
             raise self.error
         return self._value  # type: ignore[return-value]  # done without an error: `settle` put it there
 
-    def _finish(self) -> None:
-        self.done = True
+    def _call(self) -> None:
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback()

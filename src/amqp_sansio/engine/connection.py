@@ -6,19 +6,19 @@ Its life is in `lifecycle`; what each role says in the handshake is in `client` 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.carrier import Role, name_of
 from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.channels import Channels
-from amqp_sansio.engine.controls import completed
+from amqp_sansio.engine.controls import completed_run
 from amqp_sansio.engine.hearing import hear_transfer
 from amqp_sansio.engine.lifecycle import Lifecycle
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import AmqpError, DecodeError, EncodeError, LimitError, LocalProtocolError
-from amqp_sansio.events import Event, Origin, SecurityLayerStarted, Violation
+from amqp_sansio.events import CommandsCompleted, Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.machine import Refusal
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
@@ -29,13 +29,9 @@ from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Completed
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.answers import find_answer, skip_answer
 from amqp_sansio.wire.octets import u32
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
-
-if TYPE_CHECKING:
-    pass
 
 _CLASS_CONNECTION: Final = 1
 _CLOSE_CODES: Final = frozenset(int(code) for code in CloseCode)
@@ -96,26 +92,34 @@ class Connection(Lifecycle):
             if self._unanswered:
                 self._answer_by_policy()
             while not events:
-                if (
-                    (reader := self._reader) is not None
-                    and reader.known
-                    and self.closed_cause is None
-                    and (cut := reader.cut_transfer()) is not None
-                ):  # the fast path: a message in one header and at most one body frame, behind a command that came before
-                    known, header, body, offset = cut
-                    channel = self._channels.used.get(known.channel)
-                    session = None if channel is None else channel.session
-                    if session is not None and session.speaks:
-                        event = hear_transfer(session, known.transfer, header, body, known.sync, offset)
-                        if event is not None:
-                            return event
-                    else:
-                        number = known.channel
-                        assembly = Assembly(number, 1, COMMAND, known.payload, header, body, offset, reader.offset)
-                        channel = self._channels.at(number)
-                        channel.receive_command(assembly)
-                        self._channels.sweep(channel)
-                elif not self._step():
+                reader = self._reader
+                if reader is not None and self.closed_cause is None:
+                    if reader.known and (cut := reader.cut_transfer()) is not None:
+                        # The fast path: a message in one header and at most one body frame, behind a command that came before.
+                        known, header, body, offset = cut
+                        channel = self._channels.used.get(known.channel)
+                        session = None if channel is None else channel.session
+                        if session is not None and session.speaks:
+                            message = hear_transfer(session, known.transfer, header, body, known.sync, offset)
+                            if message is not None:
+                                return message
+                        else:
+                            number = known.channel
+                            assembly = Assembly(number, 1, COMMAND, known.payload, header, body, offset, reader.offset)
+                            channel = self._channels.at(number)
+                            channel.receive_command(assembly)
+                            self._channels.sweep(channel)
+                        continue
+                    if (answer := reader.cut_answer()) is not None:  # another one: what tells that a message is safe
+                        completion = self._hear_answer(reader, answer)
+                        if completion is not None:
+                            return completion
+                        continue
+                    if not (self._eof or reader.ready() or reader.assembler.queue):
+                        self._layer_from = None
+                        self._undecoded = False
+                        return None
+                if not self._step():
                     self._undecoded = False
                     return None
         return events.popleft()
@@ -225,8 +229,6 @@ class Connection(Lifecycle):
         if reader is None:
             return self._step_header()
         self._layer_from = None
-        if self.closed_cause is None and (found := find_answer(reader)) is not None and self._hear_answer(reader, *found):
-            return True
         thing = reader.next()
         if thing is None:
             return self._eof and self._octets_ended()
@@ -246,17 +248,17 @@ class Connection(Lifecycle):
             self._hear_session_control(thing)
         return True
 
-    def _hear_answer(self, reader: SegmentReader, number: int, head: int, low: int, high: int) -> bool:
-        """session.completed with one range, which tells that a message is safe: False for anything that is not as plain."""
+    def _hear_answer(self, reader: SegmentReader, answer: tuple[int, int, int, int, int]) -> CommandsCompleted | None:
+        """session.completed with one range: its event, unless that waits with others.  Else the long way is gone."""
+        number, head, low, high, offset = answer
         timely = self._answers.get(head)
         channel = self._channels.used.get(number)
         session = None if channel is None else channel.session
         if timely is None or session is None or not session.hears:
-            return False
-        offset = reader.offset
-        skip_answer(reader)
-        completed(session, RangeSet.span(low, high), timely, offset)
-        return True
+            reader.put_back_answer()
+            self._step()
+            return None
+        return completed_run(session, low, high, timely, offset)
 
     def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool) -> None:
         """Remembers a transfer command by the octets of its frame: within a subscription it comes again and again."""

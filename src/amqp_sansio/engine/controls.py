@@ -223,6 +223,21 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
         outcomes.completed(session, news)
 
 
+def completed_run(session: Session, low: int, high: int, timely: bool, offset: int) -> CommandsCompleted | None:
+    """`completed` for the ids from `low` to `high`.  Where nothing but that event follows, it is not emitted but returned."""
+    outbound = session.outbound
+    if (
+        session.windows or session.flushes or session.cancels or session.unanswered.commands or session.replenished
+        or session.contents is not None or (news := outbound.completed_run(low, high)) is None
+    ):  # fmt: skip
+        completed(session, RangeSet.span(low, high), timely, offset)
+        return None
+    if timely:
+        outbound.known_due = True
+        session.touch()
+    return CommandsCompleted(session.name, news)
+
+
 def _known_completed(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.KnownCompleted)
     ids = control.commands or EMPTY

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from amqp_sansio.wire.layouts.layout import Layout
 
 _CLOSE_CODES: Final = frozenset(int(code) for code in CloseCode)
+_WHO: Final = {
+    Origin.PEER: "the other side closed the connection",
+    Origin.TIMEOUT: "time ran out",
+    Origin.EOF: "the connection ended",
+}
 _OTHER: Final[dict[Role, Role]] = {"client": "server", "server": "client"}
 
 
@@ -59,8 +64,8 @@ class Lifecycle:
         self._undecoded = False  # octets were stored since next_event last ran dry
         self._stored = False  # octets were stored since the last tick
         self._outbox: list[bytes] = []
-        self._outbox_octets = 0
-        self._written = 0
+        self._written = 0  # octets, those in the outbox included
+        self._taken = 0
         self._touched: dict[Standing, None] = {}
         self._closing: Close | None = None  # our close that waits for its close-ok
         self._close_until: float | None = None
@@ -72,20 +77,22 @@ class Lifecycle:
 
     def data_to_send(self) -> bytes:
         """Takes everything that is to be written now."""
-        self._flush()
-        if not self._outbox:
+        if self._touched:
+            self._flush()
+        outbox = self._outbox
+        if not outbox:
             return b""
         if self.now is not None:
             self.heartbeat.wrote(self.now)
-        octets = b"".join(self._outbox) if len(self._outbox) > 1 else self._outbox[0]
-        self._outbox.clear()
-        self._outbox_octets = 0
+        octets = b"".join(outbox) if len(outbox) > 1 else outbox[0]
+        outbox.clear()
+        self._taken = self._written
         return octets
 
     @property
     def bytes_to_send(self) -> int:
         """Octets that wait to be taken, at least so many; 0 when there is nothing to take."""
-        return self._outbox_octets + len(self._touched)
+        return self._written - self._taken + len(self._touched)
 
     def _flush(self) -> None:
         while self._touched and self.closed_cause is None:
@@ -160,7 +167,6 @@ class Lifecycle:
     def write(self, octets: bytes) -> None:
         """Appends whole frames to the output."""
         self._outbox.append(octets)
-        self._outbox_octets += len(octets)
         self._written += len(octets)
 
     def emit(self, event: Event) -> None:
@@ -202,7 +208,8 @@ class Lifecycle:
         if self._ended:
             return
         if self.closed_cause is None:
-            self.closed_cause = f"{origin}: {'' if code is None else code} {text}".rstrip()
+            said = _WHO.get(origin, "it was closed here") + (f" ({code})" if code is not None else "")
+            self.closed_cause = f"{said}: {text}" if text else said
         self._lose_sessions(origin, self.closed_cause, violation)
         self._touched.clear()
         self._events.append(ConnectionClosed(origin, code, text, violation))

@@ -122,6 +122,37 @@ class Outbound:
             self.known_due = True
         return news
 
+    def completed_run(self, low: int, high: int) -> RangeSet | None:
+        """`completed` for the ids from `low` to `high` where that takes no algebra, as it nearly always does: what is news.
+
+        None, and nothing has changed, unless all of them were sent and the oldest ones outstanding are among them, and what is
+        outstanding and what is known are one range each.
+        """
+        lows, highs = self.outstanding.lows, self.outstanding.highs
+        if len(highs) != 1 or not low <= (first := lows[0]) <= high < self.next_id <= low + HALF:
+            return None
+        known, tops = self.known.lows, self.known.highs
+        if not tops and high - low < _WIDEST:
+            known.append(low)
+            tops.append(high)
+        elif len(tops) == 1 and known[0] <= low <= tops[0] + 1 and high - known[0] < _WIDEST:
+            if tops[0] < high:
+                tops[0] = high
+        else:
+            return None
+        if (last := highs[0]) > high:
+            last = high
+            lows[0] = high + 1
+        else:
+            lows.clear()
+            highs.clear()
+        news = RangeSet.span(first, last)
+        if self.confirmed.highs:
+            self.confirmed.discard(news)
+        if self.kept:
+            self._drop(news)
+        return news
+
     def confirm(self, ids: RangeSet) -> RangeSet:
         """session.confirmed: what of it is news.  Ids that were never sent are left out."""
         news = (ids & self.outstanding.freeze()) - self.confirmed.freeze()

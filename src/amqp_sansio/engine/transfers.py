@@ -11,10 +11,10 @@ from amqp_sansio.tables import transfer as rows
 if TYPE_CHECKING:
     from amqp_sansio.engine.subscription import Subscription
 
-EXPLICIT = 0
-NONE = 1
-PRE_ACQUIRED = 0
-NOT_ACQUIRED = 1
+EXPLICIT: Final = 0
+NONE: Final = 1
+PRE_ACQUIRED: Final = 0
+NOT_ACQUIRED: Final = 1
 
 
 class Delivery(NamedTuple):

@@ -159,7 +159,9 @@ class RangeSet:
     def span(cls, low: int, high: int) -> RangeSet:
         """The set of the ids from `low` to `high`, both included; over the top when low is greater."""
         if 0 <= low <= high <= TOP:
-            return RangeSet._of_line(((low, high),))
+            made = RangeSet.__new__(RangeSet)
+            _set_line(made, ((low, high),))
+            return made
         return RangeSet([(low, high)])
 
     @classmethod
@@ -267,20 +269,24 @@ class MutableRangeSet:
     ranges.  How many ranges it may hold is the caller's to limit (`range_count`).
     """
 
-    __slots__ = ("highs", "_lows")
+    __slots__ = ("highs", "lows")
 
     def __init__(self, ranges: RangeSet = EMPTY) -> None:
-        self._lows: list[int] = [low for low, _ in ranges._line]
+        self.lows: list[int] = [low for low, _ in ranges._line]
+        """The first id of each range, ascending."""
         self.highs: list[int] = [high for _, high in ranges._line]
-        """The last id of each range.  Whoever has no time for a call to `add` may raise the very last one by 1, below TOP."""
+        """The last id of each range.  Whoever has no time for a call may move the ends of ranges, as long as none touch."""
 
     def add(self, id: int) -> None:
         """Adds one id."""
         highs = self.highs
         if highs and id == highs[-1] + 1 and id <= TOP:
             highs[-1] = id
-            return
-        self._add_line(_check(id), id)
+        elif not highs and 0 <= id <= TOP:
+            self.lows.append(id)
+            highs.append(id)
+        else:
+            self._add_line(_check(id), id)
 
     def add_range(self, low: int, high: int) -> None:
         """Adds the ids from `low` to `high`, both included, over the top when low is greater."""
@@ -297,7 +303,7 @@ class MutableRangeSet:
         highs = self.highs
         if len(ids._line) == 1 and len(highs) == 1:  # nearly always: what follows the only range, or goes beyond it
             low, high = ids._line[0]
-            if self._lows[0] <= low <= highs[0] + 1:
+            if self.lows[0] <= low <= highs[0] + 1:
                 highs[0] = max(high, highs[0])
                 return
         if len(ids._line) <= 4:
@@ -308,21 +314,11 @@ class MutableRangeSet:
 
     def discard(self, ids: RangeSet) -> None:
         """Takes away all ids of a set that are in this one."""
-        if ids._line and self._lows:
-            self._replace(_subtract(tuple(zip(self._lows, self.highs, strict=True)), ids._line))
+        if ids._line and self.lows:
+            self._replace(_subtract(tuple(zip(self.lows, self.highs, strict=True)), ids._line))
 
     def take(self, ids: RangeSet) -> RangeSet:
         """Takes away all ids of a set that are in this one, and tells which ones those were."""
-        line, lows, highs = ids._line, self._lows, self.highs
-        if len(line) == len(lows) == 1:  # nearly always: the lowest ones
-            (low, high), mine = line[0], lows[0]
-            if low <= mine <= high:
-                if high >= highs[0]:
-                    high = highs[0]
-                    self.clear()
-                else:
-                    lows[0] = high + 1
-                return RangeSet._of_line(((mine, high),))
         taken = ids & self.freeze()
         if taken._line:
             self.discard(taken)
@@ -330,25 +326,25 @@ class MutableRangeSet:
 
     def discard_id(self, id: int) -> None:
         """Takes one id away when it is there."""
-        at = bisect_right(self._lows, id) - 1
+        at = bisect_right(self.lows, id) - 1
         if at < 0 or id > self.highs[at]:
             return
-        low, high = self._lows[at], self.highs[at]
+        low, high = self.lows[at], self.highs[at]
         if low == high:
-            del self._lows[at]
+            del self.lows[at]
             del self.highs[at]
         elif id == low:
-            self._lows[at] = id + 1
+            self.lows[at] = id + 1
         elif id == high:
             self.highs[at] = id - 1
         else:
             self.highs[at] = id - 1
-            self._lows.insert(at + 1, id + 1)
+            self.lows.insert(at + 1, id + 1)
             self.highs.insert(at + 1, high)
 
     def missing(self, ids: RangeSet) -> RangeSet:
         """Those of the ids that are not in this set.  Costs the ranges of `ids` and those of this set that they meet."""
-        lows, highs = self._lows, self.highs
+        lows, highs = self.lows, self.highs
         left: list[Range] = []
         for low, high in ids._line:
             at = bisect_left(highs, low)
@@ -363,12 +359,12 @@ class MutableRangeSet:
 
     def clear(self) -> None:
         """Takes everything away."""
-        self._lows.clear()
+        self.lows.clear()
         self.highs.clear()
 
     def freeze(self) -> RangeSet:
         """The set as it is now."""
-        lows = self._lows
+        lows = self.lows
         if len(lows) == 1:  # nearly always
             return RangeSet._of_line(((lows[0], self.highs[0]),))
         return RangeSet._of_line(tuple(zip(lows, self.highs, strict=True)))
@@ -376,18 +372,18 @@ class MutableRangeSet:
     @property
     def range_count(self) -> int:
         """How many ranges it holds; one that goes over the top counts twice."""
-        return len(self._lows)
+        return len(self.lows)
 
     def __bool__(self) -> bool:
-        return bool(self._lows)
+        return bool(self.lows)
 
     def __len__(self) -> int:
-        return sum(self.highs) - sum(self._lows) + len(self._lows)
+        return sum(self.highs) - sum(self.lows) + len(self.lows)
 
     def __contains__(self, id: object) -> bool:
         if not isinstance(id, int):
             return False
-        at = bisect_right(self._lows, id) - 1
+        at = bisect_right(self.lows, id) - 1
         return at >= 0 and id <= self.highs[at]
 
     def __repr__(self) -> str:
@@ -398,11 +394,11 @@ class MutableRangeSet:
         return MutableRangeSet(self.freeze())
 
     def _replace(self, line: tuple[Range, ...]) -> None:
-        self._lows = [low for low, _ in line]
+        self.lows = [low for low, _ in line]
         self.highs = [high for _, high in line]
 
     def _add_line(self, low: int, high: int) -> None:
-        lows, highs = self._lows, self.highs
+        lows, highs = self.lows, self.highs
         # The ranges that touch or overlap the new one: those that end at low - 1 or later and begin at high + 1 or earlier.
         start = bisect_left(highs, low - 1)
         stop = bisect_right(lows, high + 1)
@@ -427,10 +423,11 @@ def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:
 
     Costs whichever is smaller, the ids of the set or the keys, and never more than the keys a few times over.
     """
-    if not live or not ids:
+    line = ids._line
+    if not live or not line:
         return []
-    low, high = ids._line[0]
-    if low == high and len(ids._line) == 1:  # who waits for each one by itself
+    low, high = line[0]
+    if low == high and len(line) == 1:  # who waits for each one by itself
         return [low] if low in live else []
     found: list[int] = []
     if len(ids) <= 4 * len(live):

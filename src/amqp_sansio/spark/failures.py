@@ -16,6 +16,9 @@ _OURS: Final = ("CaptureError", "PipelineError", "LiveError", "LiveSetupError", 
 _LOST: Final = re.compile(
     r"ExecutorLostFailure|Python worker exited unexpectedly|executor (?:lost|exited|disconnected)", re.IGNORECASE
 )
+_CALLED: Final = re.compile(r"^An error occurred while calling .*\n: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
+_REMOTE: Final = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
+_STOPPED: Final = "Cannot call methods on a stopped SparkContext"
 _TIMES: Final = re.compile(r"failed (\d+) times")
 
 
@@ -41,6 +44,11 @@ def reason_of(error: BaseException) -> str:
     if raised:
         kind, said = raised[-1]
         return f"{kind}: {said}"
+    if remote := _REMOTE.search(text):
+        return str(remote.group(1))
+    if called := _CALLED.search(text):
+        said = str(called.group(1)).strip()
+        return "it was stopped at once: no master answers there, or it wants no session" if _STOPPED in said else said
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
 

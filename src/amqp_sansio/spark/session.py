@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import sys
+import tarfile
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spark.errors import MissingExtra, PipelineError
+from amqp_sansio.spark.failures import reason_of
 from amqp_sansio.spark.java import ensure_java
 
 if TYPE_CHECKING:
@@ -64,6 +68,13 @@ OF_A_WORKER: Final[dict[str, str]] = {
 TRIES: Final = 4
 """How often a task is tried on this machine."""
 
+CONNECT_PORT: Final = 15002
+"""Where a Spark Connect server listens, unless told otherwise."""
+CONNECT_SECONDS: Final = 10.0
+"""How long a Spark Connect server may take to answer the first time."""
+
+_CONNECT: Final = re.compile(r"sc://(\[[^\]]+\]|[^:/;\[\]]+)(?::([0-9]{1,5}))?(?=[/;]|$)")
+_PROXIES: Final = ("grpc_proxy", "https_proxy", "http_proxy", "GRPC_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 _LOOPBACK: Final[dict[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 _MASTER: Final = re.compile(r"local(-cluster)?(\[[^\[\]]+\])?|yarn|(spark|k8s|sc)://.+")
@@ -102,12 +113,13 @@ def open_session(
     """
     require_extra()
     if _MASTER.fullmatch(master) is None:
-        raise PipelineError(f"{master!r} is no master: local[N], spark://host:port, yarn, k8s://..., or sc://host:port")
+        raise PipelineError(f"{shown(master)!r} is no master: local[N], spark://host:port, yarn, k8s://..., or sc://host:port")
     from pyspark.sql import SparkSession
 
     local = _LOCAL.fullmatch(master) is not None
     builder = SparkSession.builder.appName(application)
     if master.startswith("sc://"):
+        _see_that_it_answers(master)
         builder = builder.remote(master)
         chosen = {**OF_THE_WORK, **(settings or {})}
     else:
@@ -130,10 +142,31 @@ def open_session(
     try:
         spark = builder.getOrCreate()
     except Exception as error:
-        raise PipelineError(f"no Spark session on {master}: {first_line(error)}") from error
+        raise PipelineError(f"no Spark session on {shown(master)}: {reason_of(error)}") from error
     if not _LOCAL.fullmatch(master):
         ship(spark)
     return spark
+
+
+def shown(master: str) -> str:
+    """A master as it may be shown: without the parameters of Spark Connect, one of which may be a token."""
+    return master.partition(";")[0].rstrip("/") if master.startswith("sc://") else master
+
+
+def _see_that_it_answers(master: str) -> None:
+    """PipelineError when nobody takes TCP connections where a Spark Connect server should be.
+
+    Its client would try for ten minutes without a word.  Behind a proxy this cannot be seen.
+    """
+    found = _CONNECT.match(master)
+    if found is None or any(os.environ.get(name) for name in _PROXIES):
+        return
+    host, port = found.groups()
+    try:
+        socket.create_connection((host.strip("[]"), int(port or CONNECT_PORT)), CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise PipelineError(f"no Spark session on {shown(master)}: {said}") from error
 
 
 def _let_workers_import_us() -> None:
@@ -157,7 +190,7 @@ def prepare(spark: SparkSession) -> SparkSession:
             spark.conf.set(name, value)
         except Exception as error:  # a static setting of an older session: ours was only the better choice
             if "CANNOT_MODIFY" not in str(error):
-                raise PipelineError(f"the session does not take {name}: {first_line(error)}") from error
+                raise PipelineError(f"the session does not take {name}: {reason_of(error)}") from error
     return spark
 
 
@@ -174,7 +207,12 @@ def cores_of(spark: SparkSession) -> int:
 
 
 def ship(spark: SparkSession) -> None:
-    """Hands this package, and the two small ones it needs, to the executors."""
+    """Hands this package, and the small ones it needs, to the executors, as Python.
+
+    Not where the compiled build runs with `spark.archives`: then that is how executors get it (`archive_of_build`).
+    """
+    if COMPILED and not is_connect(spark) and spark.conf.get("spark.archives", None):
+        return
     archive = str(archive_of_package(Path(tempfile.mkdtemp(prefix="amqp-sansio-"))))
     if is_connect(spark):
         spark.addArtifacts(archive, pyfile=True)
@@ -183,26 +221,47 @@ def ship(spark: SparkSession) -> None:
 
 
 def archive_of_package(folder: Path) -> Path:
-    """Writes amqp_sansio.zip into `folder`, for `spark-submit --py-files`: this package with attrs and typing-extensions."""
+    """Writes amqp_sansio.zip into `folder`, for `spark-submit --py-files`: this package with attrs and typing-extensions.
+
+    Python cannot import machine code from it: of the compiled build it holds the sources.
+    """
+    archive = folder / "amqp_sansio.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path, name in _files(".py"):
+            packed.write(path, name)
+    return archive
+
+
+def archive_of_build(folder: Path) -> Path:
+    """Writes amqp_sansio.tar.gz into `folder`, for `spark-submit --archives`: the same with the code of the compiled build.
+
+    Executors unpack it; `spark.executorEnv.PYTHONPATH` names it to them.  PipelineError when this process runs the pure build.
+    """
+    if not COMPILED:
+        raise PipelineError("this is not the compiled build: put its folder on PYTHONPATH first")
+    archive = folder / "amqp_sansio.tar.gz"
+    with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
+        for path, name in _files(".py", ".so"):
+            packed.add(path, str(name))
+    return archive
+
+
+def _files(*suffixes: str) -> Iterator[tuple[Path, Path]]:
+    """The files that executors need of us, and their names there."""
     import attr
     import attrs
     import typing_extensions
 
     import amqp_sansio
 
-    archive = folder / "amqp_sansio.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-        for package in (amqp_sansio, attr, attrs):
-            root = Path(str(package.__file__)).parent
-            for path in sorted(root.rglob("*.py")):
-                packed.write(path, path.relative_to(root.parent))
-        packed.write(str(typing_extensions.__file__), "typing_extensions.py")
-    return archive
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, in one line."""
-    for line in str(error).splitlines():
-        if line.strip():
-            return line.strip()
-    return type(error).__name__
+    for package in (amqp_sansio, attr, attrs):
+        root = Path(str(package.__file__)).parent
+        for path in sorted(root.rglob("*")):
+            if path.suffix in suffixes:
+                yield path, path.relative_to(root.parent)
+    yield Path(str(typing_extensions.__file__)), Path("typing_extensions.py")
+    if COMPILED:  # what its modules share, and what its sources import
+        beside = Path(str(amqp_sansio.__file__)).parents[1]
+        for path in [beside / "mypy_extensions.py", *beside.glob("amqp_sansio__mypyc*")]:
+            if path.suffix in suffixes:
+                yield path, Path(path.name)

@@ -14,23 +14,13 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.kernel.value import Value as Fields
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.values import Array
+from amqp_sansio.wire.encoding import encode_array, encode_map, encode_struct32, encode_texts
 from amqp_sansio.wire.octets import struct_head, u16, u32
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.scalars import READERS, WRITERS
+from amqp_sansio.wire.scalars import READERS
 from amqp_sansio.wire.sets import encode_byte_ranges, encode_set, read_byte_ranges, read_set
-from amqp_sansio.wire.types import (
-    BAD,
-    decode_error,
-    encode_array,
-    encode_map,
-    encode_struct32,
-    encode_texts,
-    read_array,
-    read_fragments,
-    read_map,
-    read_struct32,
-    read_texts,
-)
+from amqp_sansio.wire.types import BAD, decode_error, read_array, read_fragments, read_map, read_struct32, read_texts
+from amqp_sansio.wire.writers import WRITERS
 
 FieldTable: TypeAlias = tuple[tuple[str, str], ...]
 """Name and wire type of each field, in flag order."""

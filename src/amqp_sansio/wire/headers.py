@@ -9,6 +9,7 @@ from amqp_sansio.errors import DecodeError, HeaderError
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
+from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.layouts.structs import (
     DECODERS,
     WRITERS,
@@ -17,7 +18,7 @@ from amqp_sansio.wire.layouts.structs import (
 )
 from amqp_sansio.wire.octets import struct_head, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
-from amqp_sansio.wire.types import BAD, decode_struct32, encode_struct32
+from amqp_sansio.wire.types import BAD, decode_struct32
 
 HEADER_WRITERS: Final[dict[type, Callable[..., bytes]]] = {
     kind: WRITERS[kind] for kind in (DeliveryProperties, MessageProperties)
@@ -60,6 +61,9 @@ def decode_headers(b: bytes, start: int, end: int, reading: Reading = DEFAULT_RE
             return (DECODERS[key](b, start + 8, end, flags, reading, 0),)
         size, second, more = struct_head(b, middle)
         if middle + 4 + size == end:
+            if key == _DELIVERY and second == _MESSAGE:  # without the way through the table
+                delivery = read_message_delivery_properties(b, start + 8, middle, flags, reading, 0)
+                return delivery, read_message_message_properties(b, middle + 8, end, more, reading, 0)
             decode = DECODERS[second]
             return DECODERS[key](b, start + 8, middle, flags, reading, 0), decode(b, middle + 8, end, more, reading, 0)
     except (KeyError, *BAD, DecodeError):

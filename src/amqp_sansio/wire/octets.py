@@ -37,9 +37,9 @@ frame_header: Final = FRAME_HEADER.unpack_from
 frame_begin: Final = Struct(">HHI").unpack_from
 """The same as three numbers: flags and type, size, and the place: reserved octet, track and channel."""
 put_frame_header: Final = FRAME_HEADER.pack
-frame_of_set: Final = Struct(">HHIIIHII").unpack_from
-"""The frame of a control whose one field is a set of one range, 26 octets: those three numbers, reserved word, class, code and
-flags as one number, size of the set (8), low, high."""
+frame_of_set: Final = Struct(">IIQHII").unpack_from
+"""The frame of a control whose one field is a set of one range, 26 octets: flags, type and size as one number, the place, the
+reserved word (0), class, code and flags as one number, size of the set (8), low, high."""
 put_frame_begin: Final = Struct(">HHI4x").pack
 """A frame header from the same three numbers."""
 

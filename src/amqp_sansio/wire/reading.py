@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import ClassVar, Final, final
 
-import attrs
-
+from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 
 
 @final  # so that a look at its type is as good as isinstance, and quicker
-@attrs.frozen
-class Reading:
-    """What decoding a value may cost, and what it lets pass.  The first three are the limits of the same name."""
+class Reading(Value):
+    """What decoding a value may cost, and what it lets pass.  The first three are the limits of the same name.
 
-    nesting: int = DEFAULT_LIMITS.nesting
-    zero_width_elements: int = DEFAULT_LIMITS.zero_width_elements
-    ranges: int = DEFAULT_LIMITS.ranges
-    text: str = "strict"
-    """What happens to text that is no UTF-8: "strict" makes it an error (531); "surrogateescape" keeps each bad octet as one
-    surrogate, as Python does for file names (such text cannot be encoded again)."""
-    distinct_keys: bool = False
-    """Whether a key that comes twice in a map is an error; otherwise the last one counts."""
+    Not by attrs: compiled code does not see an `__eq__` that is made at run time, and compares by identity.
+    """
+
+    __slots__ = ("distinct_keys", "nesting", "ranges", "text", "zero_width_elements")
+    FIELDS: ClassVar[tuple[str, ...]] = ("nesting", "zero_width_elements", "ranges", "text", "distinct_keys")
+
+    def __init__(
+        self,
+        nesting: int = DEFAULT_LIMITS.nesting,
+        zero_width_elements: int = DEFAULT_LIMITS.zero_width_elements,
+        ranges: int = DEFAULT_LIMITS.ranges,
+        text: str = "strict",
+        distinct_keys: bool = False,
+    ) -> None:
+        self.nesting: Final = nesting
+        self.zero_width_elements: Final = zero_width_elements
+        self.ranges: Final = ranges
+        self.text: Final = text
+        """What happens to text that is no UTF-8: "strict" makes it an error (531); "surrogateescape" keeps each bad octet as
+        one surrogate, as Python does for file names (such text cannot be encoded again)."""
+        self.distinct_keys: Final = distinct_keys
+        """Whether a key that comes twice in a map is an error; otherwise the last one counts."""
 
     @classmethod
     def of(cls, limits: Limits, lossy: bool = False, distinct_keys: bool = False) -> Reading:

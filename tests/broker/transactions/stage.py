@@ -67,3 +67,18 @@ class Stage:
     def on(self, queue: str = "q") -> list[bytes]:
         """The bodies that can be had from a queue."""
         return [entry.message.body for entry in self.queue(queue).all() if entry.state == AVAILABLE]
+
+
+def started(journal: bool = False) -> Stage:
+    stage = Stage(journal)
+    stage.coordinator.start(ME, XID)
+    return stage
+
+
+def with_work(journal: bool = False) -> Stage:
+    """A branch that publishes one message and accepts another, and on which nobody works any more."""
+    stage = started(journal)
+    stage.publish(b"published", "q", "t")
+    stage.work().accept([stage.put(b"accepted")])
+    stage.coordinator.end(ME, XID)
+    return stage

@@ -11,7 +11,7 @@ from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.observer import Observer, Speaker
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.session import Session
-from amqp_sansio.events import Event, Note, Violation
+from amqp_sansio.events import Event, Note, TransferReceived, Violation
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Open, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.message import Transfer
@@ -141,3 +141,10 @@ def overheard(*said: Said, strict: bool = False, channel: int = 0, opened: bool 
             elif isinstance(observed.event, Note):
                 found.append(f"({observed.speaker} {observed.event.rule})")
     return found
+
+
+ATTACHING: tuple[Said, ...] = (("C", Attach(b"s")), ("S", Attached(b"s")))
+
+
+def bodies(events: list[Event]) -> list[tuple[int, bytes]]:
+    return [(event.id, event.body) for event in events if isinstance(event, TransferReceived)]

@@ -13,7 +13,8 @@ from amqp_sansio.spark.live.columns import COLUMNS, NAMES, Column, picked, rows_
 from amqp_sansio.spark.live.errors import LiveSetupError
 from amqp_sansio.spark.live.segment import Taken, write
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, ReplyTo
-from amqp_sansio.wire.types import decode_map, encode_struct32
+from amqp_sansio.wire.encoding import encode_struct32
+from amqp_sansio.wire.types import decode_map
 
 BARE = dict.fromkeys(NAMES) | {
     "queue": "q", "body": b"body", "exchange": "", "priority": 4, "persistent": False, "redelivered": False,

@@ -11,7 +11,8 @@ import pytest
 from amqp_sansio.spark.live.headers import headers_from, texts_of
 from amqp_sansio.spec.message import ReplyTo
 from amqp_sansio.spec.values import Array, List, Map, OpaqueValue, Uint8
-from amqp_sansio.wire.types import decode_map, encode_map
+from amqp_sansio.wire.encoding import encode_map
+from amqp_sansio.wire.types import decode_map
 
 
 def test_every_type_has_a_text() -> None:

@@ -12,7 +12,7 @@ from amqp_sansio.spark.live.columns import COLUMNS
 from amqp_sansio.spark.live.errors import LiveSetupError
 from amqp_sansio.spark.live.mapping import Outgoing, RowMapping
 from amqp_sansio.spec.message import ReplyTo
-from amqp_sansio.wire.types import encode_map
+from amqp_sansio.wire.encoding import encode_map
 
 PLAIN = RowMapping(mandatory=False)
 

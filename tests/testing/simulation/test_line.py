@@ -8,8 +8,9 @@ from amqp_sansio.events import ExceptionReceived
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.fault import Fault
 from amqp_sansio.testing.simulation.item import Item
+from amqp_sansio.testing.simulation.line import Line
 from amqp_sansio.testing.simulation.plan import Persona, Plan
-from amqp_sansio.testing.simulation.tenure import Branch
+from amqp_sansio.testing.simulation.tenure import Branch, Tenure
 from amqp_sansio.testing.simulation.world import World
 
 
@@ -24,6 +25,16 @@ def settle(made: World) -> None:
         for site in made.sites:
             site.sync()
             site.tell()
+
+
+def arrived() -> tuple[World, Line, Tenure]:
+    """A world whose only client has come, its line, and the session that it holds."""
+    made = world()
+    (line,) = made.lines
+    line.come()
+    settle(made)
+    assert line.tenure is not None
+    return made, line, line.tenure
 
 
 def test_it_comes_step_by_step_and_comes_back_after_a_loss() -> None:
@@ -46,12 +57,7 @@ def test_it_comes_step_by_step_and_comes_back_after_a_loss() -> None:
 
 
 def test_a_session_that_does_not_last_is_over_with_its_connection() -> None:
-    made = world()
-    (line,) = made.lines
-    line.come()
-    settle(made)
-    tenure = line.tenure
-    assert tenure is not None
+    made, line, tenure = arrived()
     line.drop()
     line.over(tenure)
     assert tenure.over
@@ -60,12 +66,7 @@ def test_a_session_that_does_not_last_is_over_with_its_connection() -> None:
 
 @pytest.mark.parametrize(("stage", "outcome"), [("active", "rolled back"), ("ended", "rolled back"), ("prepared", "unknown")])
 def test_a_branch_that_may_be_prepared_is_in_doubt_when_its_session_is_over(stage: str, outcome: str) -> None:
-    made = world()
-    (line,) = made.lines
-    line.come()
-    settle(made)
-    tenure = line.tenure
-    assert tenure is not None
+    made, line, tenure = arrived()
     group = made.ledger.group("transaction 1")
     tenure.branch = Branch(Xid(1, b"1", b""), group)
     tenure.branch.stage = stage  # type: ignore[assignment]  # one of those that there are
@@ -77,12 +78,7 @@ def test_a_branch_that_may_be_prepared_is_in_doubt_when_its_session_is_over(stag
 @pytest.mark.parametrize(("verb", "certain"), [("rollback", False), ("start", True)])
 def test_what_was_accepted_in_a_branch_is_in_doubt_when_its_rollback_may_be_lost(verb: str, certain: bool) -> None:
     """A prepared branch stays until somebody decides: who was not answered does not know that it is rolled back."""
-    made = world()
-    (line,) = made.lines
-    line.come()
-    settle(made)
-    tenure = line.tenure
-    assert tenure is not None
+    made, line, tenure = arrived()
     group = made.ledger.group("transaction 1")
     item = Item(b"1", 1, line.site.name, "red", 4, line.name, True, born="yes")
     group.accepts.append(item)
@@ -94,14 +90,10 @@ def test_what_was_accepted_in_a_branch_is_in_doubt_when_its_rollback_may_be_lost
 
 
 def test_a_refusal_is_a_fault() -> None:
-    made = world()
-    (line,) = made.lines
-    line.come()
-    settle(made)
+    _, line, tenure = arrived()
     with pytest.raises(Fault, match="nobody breaks the protocol"):
         line.hear(ExceptionReceived(b"client 1-1", 404))
-    assert line.tenure is not None
-    line.tenure.fleeting = True
+    tenure.fleeting = True
     with pytest.raises(Fault, match="nobody breaks the protocol"):
         line.hear(ExceptionReceived(b"client 1-1", 404))
     line.site.crashes = 1  # then the queue may have gone before its subscribe was heard

@@ -106,21 +106,22 @@ class Session:
         `properties` are those of `Talk.publish`.
         """
         with self._lock:
-            return self._send(exchange, routing_key, body, properties)
+            return self._send(exchange, routing_key, body, properties, False)
 
-    def _send(self, exchange: str, routing_key: str | None, body: bytes, properties: dict[str, Any]) -> Ticket[None]:
+    def _send(
+        self, exchange: str, routing_key: str | None, body: bytes, properties: dict[str, Any], sync: bool
+    ) -> Ticket[None]:
         driver, talk = self._driver, self.talk
         driver.wait_writable()
         while not talk.has_room:
             driver.wait(talk.room)
             driver.wait_writable()
-        return talk.publish(exchange, routing_key, body, **properties)
+        return talk.post(exchange, routing_key, body, properties, sync)
 
     def publish(self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any) -> None:
         """Publishes a message and waits until the broker has it for certain."""
-        properties["sync"] = True
         with self._lock:
-            self._driver.wait(self._send(exchange, routing_key, body, properties))
+            self._driver.wait(self._send(exchange, routing_key, body, properties, True))
 
     def confirmed(self, ticket: Ticket[None]) -> None:
         """Waits for what `send` gave."""

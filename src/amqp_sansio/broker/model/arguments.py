@@ -11,7 +11,7 @@ from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.model.queue import MOST_LEVELS
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.values import Map, Value
-from amqp_sansio.wire.types import encode_map
+from amqp_sansio.wire.encoding import encode_map
 
 PRIORITIES: Final = ("qpid.priorities", "x-qpid-priorities")
 """How many priorities are told apart, 1 to 10: the words of qpidd and of Broker-J."""

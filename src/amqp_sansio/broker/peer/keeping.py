@@ -15,7 +15,8 @@ from amqp_sansio.config import Profile
 from amqp_sansio.engine.session import Session
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.limits import Limits
-from amqp_sansio.wire.types import decode_struct32, encode_struct32
+from amqp_sansio.wire.encoding import encode_struct32
+from amqp_sansio.wire.types import decode_struct32
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker

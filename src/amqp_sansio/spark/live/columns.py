@@ -14,8 +14,8 @@ from amqp_sansio.spark.live.errors import LiveSetupError
 from amqp_sansio.spark.live.headers import texts_of
 from amqp_sansio.spark.live.segment import read
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
+from amqp_sansio.wire.encoding import encode_map
 from amqp_sansio.wire.headers import decode_headers
-from amqp_sansio.wire.types import encode_map
 
 PERSISTENT: Final = 2
 _UTC: Final = pa.timestamp("us", tz="UTC")

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.values import NullStruct, UnknownStruct
+from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.explain import UNWRITABLE, FieldTable, Shapes, read_slowly, unwritable
 from amqp_sansio.wire.layouts.layout import (
     DecodeCommand,
@@ -18,7 +19,7 @@ from amqp_sansio.wire.layouts.layout import (
 )
 from amqp_sansio.wire.octets import command_head, control_head, u16
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
-from amqp_sansio.wire.types import BAD, decode_struct32, encode_struct32
+from amqp_sansio.wire.types import BAD, decode_struct32
 
 ControlReader: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Control]
 CommandReader: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Command]

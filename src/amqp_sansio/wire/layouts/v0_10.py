@@ -11,6 +11,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import connection, dtx, exchange, execution, file, message, queue, session, stream, tx
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.values import Array, Map
+from amqp_sansio.wire.encoding import SHORT, encode_array, encode_map, encode_struct32, encode_texts, put_short
 from amqp_sansio.wire.headers import decode_headers, walk_headers
 from amqp_sansio.wire.layouts.dispatch import (
     CommandReader,
@@ -42,18 +43,7 @@ from amqp_sansio.wire.octets import (
 )
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.sets import encode_set, read_set
-from amqp_sansio.wire.types import (
-    SHORT,
-    encode_array,
-    encode_map,
-    encode_struct32,
-    encode_texts,
-    put_short,
-    read_fragments,
-    read_map,
-    read_struct32,
-    read_texts,
-)
+from amqp_sansio.wire.types import read_fragments, read_map, read_struct32, read_texts
 
 
 def read_connection_start(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> connection.Start:

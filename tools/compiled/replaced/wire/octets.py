@@ -1,11 +1,13 @@
 """The primitives of reading and writing fixed widths, big-endian, as the compiled build has them.
 
 The same names as in `amqp_sansio.wire.octets`, which see.  What is read is put together of octets in native numbers; what is
-written stays with `struct`, which is as fast as anything that makes octets of numbers here.
+written with every message is one number made octets, the rest stays with `struct`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from struct import Struct, error
 from typing import Final, TypeVar
 from uuid import UUID, SafeUUID
@@ -105,14 +107,42 @@ def f64(b: bytes, p: int) -> tuple[float]:
     return (value,)
 
 
+def put_u16(value: int) -> bytes:
+    try:
+        return value.to_bytes(2, "big")
+    except OverflowError:
+        raise _wide(value) from None
+
+
+def put_u32(value: int) -> bytes:
+    try:
+        return value.to_bytes(4, "big")
+    except OverflowError:
+        raise _wide(value) from None
+
+
+def put_u64(value: int) -> bytes:
+    try:
+        return value.to_bytes(8, "big")
+    except OverflowError:
+        raise _wide(value) from None
+
+
+def put_i64(value: int) -> bytes:
+    try:
+        return value.to_bytes(8, "big", signed=True)
+    except OverflowError:
+        raise _wide(value) from None
+
+
+def _wide(value: int) -> error:
+    return error(f"{value} goes beyond its octets")
+
+
 put_u8: Final = Struct(">B").pack
-put_u16: Final = Struct(">H").pack
-put_u32: Final = Struct(">I").pack
-put_u64: Final = Struct(">Q").pack
 put_i8: Final = Struct(">b").pack
 put_i16: Final = Struct(">h").pack
 put_i32: Final = Struct(">i").pack
-put_i64: Final = Struct(">q").pack
 put_f32: Final = Struct(">f").pack
 put_f64: Final = Struct(">d").pack
 
@@ -134,7 +164,7 @@ def frame_begin(b: bytes, p: int) -> tuple[int, int, int]:
 
 
 put_frame_header: Final = FRAME_HEADER.pack
-frame_of_set: Final = Struct(">HHIIIHII").unpack_from
+frame_of_set: Final = Struct(">IIQHII").unpack_from
 put_frame_begin: Final = Struct(">HHI4x").pack
 
 
@@ -192,25 +222,32 @@ def struct_head(b: bytes, p: int) -> tuple[int, int, int]:
     return _four(b, at), _two(b, at + 4), _two(b, at + 6)
 
 
-put_struct_head: Final = Struct(">IHH").pack
+def put_struct_head(size: int, key: int, flags: int) -> bytes:
+    return put_u64(size << 32 | key << 16 | flags)
+
+
 sized16_head: Final = control_head
 put_sized16_head: Final = Struct(">HH").pack
 
 put_tag16: Final = Struct(">BH").pack
 put_tag_i64: Final = Struct(">Bq").pack
 put_tag_f64: Final = Struct(">Bd").pack
-put_sizes: Final = Struct(">II").pack
+
+
+def put_sizes(size: int, count: int) -> bytes:
+    return put_u64(size << 32 | count)
 
 
 def uuid_of(octets: bytes) -> UUID:
     """A UUID of 16 octets, without the checks that make `UUID(bytes=...)` slow."""
-    made = blank(UUID)
+    made = _blank_uuid()
     _set_int(made, _number(octets, "big"))
     _set_is_safe(made, _UNKNOWN)
     return made
 
 
-_number: Final = int.from_bytes
+_blank_uuid: Final[Callable[[], UUID]] = partial(object.__new__, UUID)
+_number: Final[Callable[..., object]] = int.from_bytes
 # A UUID refuses to be written to; its slots do not, and are what its own constructor writes in the end.
 _set_int: Final = UUID.__dict__["int"].__set__
 _set_is_safe: Final = UUID.__dict__["is_safe"].__set__
