@@ -73,6 +73,40 @@ def sync(url: str, case: str, count: int, meter: Meter) -> None:
                 connected.recv(READ)
 
 
+class _Answered(asyncio.Protocol):
+    """Sends the next message when the answer to the last one comes."""
+
+    def __init__(self, count: int) -> None:
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._left = count
+        self._transport: asyncio.Transport | None = None
+
+    def begin(self, transport: asyncio.Transport) -> None:
+        """The first message."""
+        self._transport = transport
+        transport.write(MESSAGE)
+
+    def data_received(self, data: bytes) -> None:
+        self._left -= 1
+        if not self._left:
+            self.over.set_result(None)
+        elif self._transport is not None:
+            self._transport.write(MESSAGE)
+
+
+def asyncio_(url: str, case: str, count: int, meter: Meter) -> None:
+    """A protocol that answers itself: no task waits for anything."""
+
+    async def main() -> None:
+        transport, protocol = await asyncio.get_running_loop().create_connection(lambda: _Answered(count), *_place(url))
+        with meter:
+            protocol.begin(transport)
+            await protocol.over
+        transport.close()
+
+    asyncio.run(main())
+
+
 class _Waiting(asyncio.Protocol):
     def __init__(self) -> None:
         self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -81,8 +115,8 @@ class _Waiting(asyncio.Protocol):
         self.answered.set_result(None)
 
 
-def asyncio_(url: str, case: str, count: int, meter: Meter) -> None:
-    """A protocol and a future for each answer."""
+def futures(url: str, case: str, count: int, meter: Meter) -> None:
+    """What a program of asyncio does that is not written for this: a protocol, and a future for each answer."""
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
@@ -98,7 +132,23 @@ def asyncio_(url: str, case: str, count: int, meter: Meter) -> None:
 
 
 def trio_(url: str, case: str, count: int, meter: Meter) -> None:
-    """A stream, a task that reads it, and an event for each answer: somebody must read while nobody waits."""
+    """A socket and trio's wait for octets, in the task that sends."""
+
+    async def main() -> None:
+        with socket.create_connection(_place(url)) as connected:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connected.setblocking(False)
+            with meter:
+                for _ in range(count):
+                    connected.send(MESSAGE)
+                    await trio.lowlevel.wait_readable(connected)
+                    connected.recv(READ)
+
+    trio.run(main)
+
+
+def streams(url: str, case: str, count: int, meter: Meter) -> None:
+    """What a program of trio does that is not written for this: a stream, a task that reads it, an event for each answer."""
 
     async def main() -> None:
         stream = await trio.open_tcp_stream(*_place(url))

@@ -43,6 +43,7 @@ def main() -> None:
     clients = {
         "sync": ours.sync, "asyncio": ours.asyncio_, "trio": ours.trio_, "pika": theirs.pika_, "aiormq": theirs.aiormq_,
         "bare": floor.sync, "bare aio": floor.asyncio_, "bare trio": floor.trio_,
+        "futures": floor.futures, "streams": floor.streams,
     }  # fmt: skip
     meter = Meter()
     clients[name](os.environ["AMQP_BENCH_URL"], case, count, meter)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Iterator
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
 from os import environ
 from pathlib import Path
@@ -11,6 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql.functions import lit
 from tests.captures import build
 from tests.spark.truth import OPTIONS, counted, differing, generated, published, recordings, rotated, truth
 
@@ -19,12 +24,16 @@ from amqp_sansio.captures.columns.store import MANIFEST
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.splits import SplitError, splits
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
+from amqp_sansio.spark import analyze as module
 from amqp_sansio.spark.analyze import analyze, run
 from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.failures import told
+from amqp_sansio.spark.passes import write_replayed
 from amqp_sansio.spark.place import STREAM
+from amqp_sansio.spark.sources import read_bundles
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SOAK = environ.get("AMQP_PROFILE") == "soak"
 COMBINATIONS = list(product((40_000, 1 << 25), (1, 3, 8), ("true", "false"), (True, False)))
@@ -51,14 +60,65 @@ def test_real_recordings_give_the_tables_of_the_plain_replay(spark: SparkSession
     assert sum(outcome.findings.values()) == outcome.rows["violations"]
 
 
+@pytest.mark.parametrize("octets", ["row", "file"])
 @pytest.mark.parametrize(("split", "tasks", "resync", "in_order"), CHOSEN)
 def test_the_tables_do_not_depend_on_how_the_work_is_cut(
-    spark: SparkSession, cuts: list[Path], tmp_path: Path, split: int, tasks: int, resync: str, in_order: bool
+    spark: SparkSession, cuts: list[Path], tmp_path: Path, split: int, tasks: int, resync: str, in_order: bool, octets: str
 ) -> None:
-    settings = {"split": str(split), "resync": resync}
+    settings = {"split": str(split), "resync": resync, "octets": octets}
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 500 if split < 1 << 20 else 10000)
     run(spark, names(cuts if in_order else cuts[::-1]), str(tmp_path), OPTIONS, tasks=tasks, options=settings)
     assert differing(truth(cuts), published(tmp_path)) == {}
+
+
+def test_packed_files_among_others_give_the_same(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:
+    """Connections go on from payloads in the row to those in a file, and back."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    mixed = [Path(shutil.copy(cuts[0], folder)), folder / "cut-001.pcap.gz", Path(shutil.copy(cuts[2], folder))]
+    mixed[1].write_bytes(gzip.compress(cuts[1].read_bytes()))
+    run(spark, names(mixed), str(tmp_path / "out"), OPTIONS, tasks=2, options={"octets": "file"})
+    assert differing(truth(mixed), published(tmp_path / "out")) == {}
+
+
+def test_a_file_that_is_changed_or_removed_behind_the_reader_is_one_clear_error(
+    spark: SparkSession, cuts: list[Path], tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(cuts[0], tmp_path))
+    bundles = read_bundles(spark, [str(path)]).persist()
+    assert bundles.where("file_octets < 0").count() == 0  # by itself: the session is local, and a small file is in memory
+    for words in ("was changed while it was being analyzed", "cannot be opened any more: No such file or directory"):
+        if "changed" in words:
+            os.utime(path, ns=(0, 1))
+        else:
+            path.unlink()
+        with pytest.raises(PipelineError) as raised, told("the analysis failed"):
+            write_replayed(bundles, OPTIONS, 2, str(tmp_path / "out"), "part")
+        assert re.fullmatch(rf"the analysis failed: {re.escape(str(path))}: [^\n]*{words}[^\n]*", str(raised.value))
+    bundles.unpersist()
+
+
+def test_a_file_that_grows_while_it_is_analyzed_is_read_again_with_its_payloads(
+    spark: SparkSession, cuts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was known of the file when its packets were found does not hold any more: then no payload is left in it."""
+    expected = truth(cuts[:1])
+    asked = []
+
+    def read(spark: SparkSession, captures: Sequence[str], options: Mapping[str, str] | None = None) -> DataFrame:
+        asked.append(options)
+        bundles = read_bundles(spark, captures, options)
+        return bundles.withColumn("file_ns", bundles["file_ns"] - 1) if options is None else bundles
+
+    monkeypatch.setattr(module, "read_bundles", read)
+    run(spark, names(cuts[:1]), str(tmp_path), OPTIONS, tasks=1)
+    assert asked == [None, {"octets": "row"}]
+    assert differing(expected, published(tmp_path)) == {}
+    changed = lit(1).cast("bigint")
+    monkeypatch.setattr(module, "read_bundles", lambda *given: read_bundles(*given).withColumn("file_ns", changed))
+    with pytest.raises(PipelineError, match="was changed while it was being analyzed"):
+        run(spark, names(cuts[:1]), str(tmp_path), OPTIONS, tasks=1, options={"octets": "file"})
+    assert differing(expected, published(tmp_path)) == {}
 
 
 def test_where_resynchronisation_is_misled_the_index_is_taken(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from amqp_sansio.captures.columns.payloads import CHANGED
 from amqp_sansio.captures.splits import INDEX, SplitError
 from amqp_sansio.captures.walk_pcap import PcapWalk
 from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.failures import misled, reason_of, told
+from amqp_sansio.spark.failures import reason_of, remedied, told
 
 IN_A_WORKER = """An exception was thrown from the Python worker. Please see the stack trace below.
 Traceback (most recent call last):
@@ -66,5 +67,11 @@ def test_a_split_that_landed_wrong_is_told_from_other_errors() -> None:
     error = SplitError("x.pcap", 9, f"the split from octet 0 on ends elsewhere: {INDEX}", PcapWalk("<", 1, 1, 0))
     with pytest.raises(PipelineError) as raised, told("the analysis failed"):
         raise error
-    assert misled(raised.value)
-    assert not misled(PipelineError("no Spark session"))
+    assert remedied(raised.value, {"resync": "true", "split": "9"}) == {"resync": "false", "split": "9"}
+    assert remedied(PipelineError("no Spark session"), None) is None
+
+
+def test_a_file_that_was_changed_is_read_with_its_payloads_unless_it_was_said_how() -> None:
+    error = PipelineError(f"x.pcap: {CHANGED} (it had 1 octets, now 2)")
+    assert remedied(error, None) == {"octets": "row"}
+    assert remedied(error, {"octets": "file"}) is None

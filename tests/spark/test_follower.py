@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
+from collections.abc import Iterator
 from random import Random
 
 import pandas as pd
@@ -15,6 +17,13 @@ from tests.spark.truth import DATA, OPTIONS, counted
 from amqp_sansio.captures.columns.bundles import bundled
 from amqp_sansio.spark.envelope import SCHEMA, envelopes_in, unseal
 from amqp_sansio.spark.follower import STATE, Follower, awake
+
+
+@pytest.fixture(autouse=True)
+def thawed() -> Iterator[None]:
+    """Nothing of this process stays frozen, as it does in a worker."""
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="module", params=["tx.pcap", "sasl_python.pcap", "jms/xa.pcap"])

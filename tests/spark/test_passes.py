@@ -41,3 +41,12 @@ def test_a_bundle_is_a_row(spark: SparkSession) -> None:
     rows = read_bundles(spark, [str(DATA / "hello.pcap")]).collect()
     assert len(rows) == len({row["connection"] for row in rows})
     assert all(len(row["packets"]) > 100 for row in rows)
+
+
+def test_payloads_stay_in_the_file_where_whoever_replays_sees_it(spark: SparkSession) -> None:
+    path = DATA / "hello.pcap"
+    sizes = {
+        octets: {row["file_octets"] for row in read_bundles(spark, [str(path)], options).collect()}
+        for octets, options in (("", None), ("file", {"octets": "file"}), ("row", {"octets": "row"}))
+    }
+    assert sizes == {"": {path.stat().st_size}, "file": {path.stat().st_size}, "row": {-1}}

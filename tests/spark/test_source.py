@@ -20,6 +20,7 @@ from amqp_sansio.captures.columns.filters import Filter
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.packets_schema import NAMES, PACKETS, ddl
 from amqp_sansio.captures.splits import SplitError
+from amqp_sansio.spark import source as module
 from amqp_sansio.spark.source import (
     CapturePartition,
     CaptureReader,
@@ -27,6 +28,7 @@ from amqp_sansio.spark.source import (
     CaptureStream,
     PushingReader,
     filter_of,
+    fit,
     plan_of,
     register,
 )
@@ -102,6 +104,7 @@ def test_small_files_share_partitions(folder: Path) -> None:
         ({"path": "x", "split": "0"}, "split is a number"),
         ({"path": "x", "resync": "perhaps"}, "resync is false or true"),
         ({"path": "x", "closed": "maybe"}, "closed is newest or done or all"),
+        ({"path": "x", "octets": "disk"}, "octets is row or file or cached"),
     ],
 )
 def test_wrong_options_are_told(options: dict[str, str], words: str) -> None:
@@ -205,11 +208,14 @@ def test_a_stream_takes_closed_files_once(folder: Path) -> None:
     stream.stop()
 
 
-def test_a_stream_of_bundles_holds_the_packets_of_a_stream(folder: Path) -> None:
-    plain, stream = stream_of(folder, closed="all"), stream_of(folder, closed="all", form="bundles")
+@pytest.mark.parametrize("octets", ["row", "file"])
+def test_a_stream_of_bundles_holds_the_packets_of_a_stream(folder: Path, octets: str) -> None:
+    plain, stream = stream_of(folder, closed="all"), stream_of(folder, closed="all", form="bundles", octets=octets)
     start = stream.initialOffset()
     parts = stream.partitions(start, stream.latestOffset(start, ReadMaxFiles(9)))
-    bundles = [batch for part in parts for batch in stream.read(part)]
+    bundles = [batch for part in pickle.loads(pickle.dumps(parts)) for batch in stream.read(part)]
+    sizes = {batch.column("file_octets")[0].as_py() for batch in bundles}
+    assert (sizes == {-1}) == (octets == "row")
     found = [row for _, batch in opened(bundles) for row in batch.to_pylist()]
     assert 0 < sum(batch.num_rows for batch in bundles) < len(found)
     want = [row for part in parts for batch in plain.read(part) for row in batch.to_pylist()]
@@ -290,3 +296,20 @@ def test_in_spark(spark: SparkSession, folder: Path, tmp_path_factory: pytest.Te
     got = [{**row.asDict(), "payload": bytes(row["payload"])} for row in spark.read.parquet(str(place / "out")).collect()]
     assert sorted(got, key=lambda row: (row["file_id"], row["offset"])) == want
     assert len(list((place / "check" / "commits").glob("[0-9]*"))) == 2
+
+
+def test_payloads_stay_in_files_that_fit_into_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [str(path) for path in sorted(folder.iterdir())]
+    assert fit(paths)
+    files = list(enumerate(paths))
+    asked = {"path": str(folder), "form": "bundles"}
+    for octets, large, expected in (
+        ("row", False, False),
+        ("file", True, True),
+        ("cached", False, True),
+        ("cached", True, False),
+    ):
+        monkeypatch.setattr(module, "size_of", lambda path, large=large: 1 << (60 if large else 1))
+        parts = plan_of({**asked, "octets": octets}).partitions(files)
+        assert {part.in_file for part in parts} == {expected}
+    assert plan_of(asked).octets == "row"

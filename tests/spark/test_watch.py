@@ -39,8 +39,9 @@ def cuts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return rotated(generated(folder / "whole.pcap"), folder / "rotated", FILES)
 
 
+@pytest.mark.parametrize("octets", ["row", "file"])
 def test_a_stream_that_goes_on_gives_what_the_batch_gives_at_every_stop(
-    spark: SparkSession, cuts: list[Path], tmp_path: Path
+    spark: SparkSession, cuts: list[Path], tmp_path: Path, octets: str
 ) -> None:
     """After each stop, what was settled and what is open are together the tables of the files read so far."""
     folder, out, checkpoint = tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint"
@@ -48,7 +49,8 @@ def test_a_stream_that_goes_on_gives_what_the_batch_gives_at_every_stop(
     for arrived, upto in ((cuts[:1], 1), (cuts[1:], FILES), ([], FILES)):
         for path in arrived:
             shutil.copy(path, folder)
-        Watch(spark, str(folder), str(out), str(checkpoint), OPTIONS, options=ONE_AT_A_TIME).run(once=True)
+        options = {**ONE_AT_A_TIME, "octets": octets}
+        Watch(spark, str(folder), str(out), str(checkpoint), OPTIONS, options=options).run(once=True)
         expected = truth([folder / path.name for path in cuts[:upto]])
         assert differing(expected, published(out)) == {}
         assert (out / MANIFEST).is_file()

@@ -119,12 +119,12 @@ class Client:
 
     def look(self, now: float) -> float | None:
         """Like `tick`, for whoever calls with every word: as long as the connection is open, time passes in grains."""
-        due = self._due
-        if self._looked is not None and now - self._looked < GRAIN and (due is None or now < due) and self.machine.is_open:
+        due, machine = self._due, self.machine
+        if self._looked is not None and now - self._looked < GRAIN and (due is None or now < due) and machine.is_open:
             self.flush()
             return due
         self._due = due = self.tick(now)
-        self._looked = now if self.machine.is_open else None
+        self._looked = now if machine.is_open else None
         return due
 
     def flush(self) -> None:

@@ -247,7 +247,10 @@ class Talk:
             raise LimitError("most_in_flight_octets", self.most_in_flight_octets, answers.octets + len(body))
         self.transactions.check()
         prompt = sync or answers.messages % self._often == self._often - 1
-        id = transfer(self.session, exchange, accept_mode, 0, (), body, prompt, header)
+        session = self._session
+        if session is None or self._acceptance.ids:
+            session = self.session
+        id = transfer(session, exchange, accept_mode, 0, (), body, prompt, header)
         ticket = answers.message(id, len(body))
         self._unprompted = not prompt
         self.wake()

@@ -11,7 +11,7 @@ from attrs import frozen
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.failures import EXACT, misled, told
+from amqp_sansio.spark.failures import remedied, told
 from amqp_sansio.spark.findings import Damage, Findings, findings_in
 from amqp_sansio.spark.joined import SOURCE, end_to_end, write_end_to_end
 from amqp_sansio.spark.manifest import manifest_of
@@ -104,11 +104,12 @@ def run(
         try:
             files = _written(spark, sources, place, plan, tasks, options)
         except PipelineError as error:
-            if not misled(error):
+            options = remedied(error, options)
+            if options is None:
                 raise
             place.discard()
             place.open()
-            files = _written(spark, sources, place, plan, tasks, {**(options or {}), **EXACT})
+            files = _written(spark, sources, place, plan, tasks, options)
         written = {file.table for file in files}
         files += [write_empty(place.work, table) for table in plan.tables if table not in written]
         if _joined(plan):

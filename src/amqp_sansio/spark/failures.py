@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
+from amqp_sansio.captures.columns.payloads import CHANGED
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.splits import INDEX
 from amqp_sansio.spark.errors import PipelineError
@@ -22,13 +23,18 @@ _STOPPED: Final = "Cannot call methods on a stopped SparkContext"
 _TIMES: Final = re.compile(r"failed (\d+) times")
 
 
-EXACT: Final = {"resync": "false"}
-"""The option of the data source that reads rightly what resynchronisation was misled by."""
+def remedied(error: BaseException, options: Mapping[str, str] | None) -> dict[str, str] | None:
+    """The options of the data source with which the work will do that failed with these; None when they were not the reason.
 
-
-def misled(error: BaseException) -> bool:
-    """Whether resynchronisation was misled at a split: with `EXACT` the same work will do."""
-    return INDEX in str(error)
+    An exact index where resynchronisation was misled at a split.  Payloads in the row where a file was changed that they were
+    left in, unless the options say where they are to be.
+    """
+    given = dict(options or {})
+    if INDEX in str(error):
+        return {**given, "resync": "false"}
+    if CHANGED in str(error) and "octets" not in given:
+        return {**given, "octets": "row"}
+    return None
 
 
 def reason_of(error: BaseException) -> str:

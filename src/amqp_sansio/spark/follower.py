@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
@@ -11,6 +12,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from amqp_sansio.captures.columns.bundles import opened, together
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.spark.cycles import seldom
 from amqp_sansio.spark.envelope import SCHEMA, Envelope, Sealer
 from amqp_sansio.spark.ordered import in_order
 
@@ -32,9 +34,12 @@ class Follower(StatefulProcessor):
     def __init__(self, plan: ReplayOptions) -> None:
         self._plan: Final = plan
         self._state: ValueState | None = None
+        self._entered: ExitStack | None = None
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once in each task."""
+        self._entered = ExitStack()
+        self._entered.enter_context(seldom())
         self._state = handle.getValueState(STATE, STATE_SCHEMA)
 
     def handleInputRows(  # noqa: N802 -- Spark's name
@@ -58,7 +63,9 @@ class Follower(StatefulProcessor):
             yield as_frame(rest)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Called at the end of each task."""
+        if self._entered is not None:
+            self._entered.close()
 
 
 def as_frame(envelopes: list[Envelope]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from amqp_sansio.captures.columns.replay import ConnectionReplay, Records
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.spark.cycles import seldom
 from amqp_sansio.spark.envelope import ENVELOPE, Sealer, as_batch, envelopes_in, unseal
 from amqp_sansio.spark.writer import FILES, Written, write_envelopes, write_records
 
@@ -59,7 +60,8 @@ def write_replayed(bundles: DataFrame, options: ReplayOptions, partitions: int, 
     """
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return write_records(replays(batches, options), place, prefix)
+        with seldom():
+            yield from write_records(replays(batches, options), place, prefix)
 
     ordered = bundles.repartition(partitions, ORDER[0]).sortWithinPartitions(*ORDER)
     return [Written(*row) for row in ordered.mapInArrow(work, FILES).collect()]

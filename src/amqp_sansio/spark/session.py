@@ -199,6 +199,11 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def is_local(spark: SparkSession) -> bool:
+    """Whether all its work is done by processes of this machine."""
+    return not is_connect(spark) and _LOCAL.fullmatch(str(spark.sparkContext.master)) is not None
+
+
 def cores_of(spark: SparkSession) -> int:
     """How many tasks run at the same time, as far as the session tells."""
     if is_connect(spark):

@@ -7,7 +7,8 @@
 Options (all are optional): `columns`, names between commas; `split`, octets of a partition inside a large file (33554432);
 `resync`, "true" to find the splits without reading the files; `pushdown`, "true" to let Spark hand its filters down (the
 session must allow it: spark.sql.python.filterPushdown.enabled); `form`, "bundles" for a row of some packets of one connection
-instead of one for each packet.  For streams also `closed` (see `captures.files.CLOSED`) and `maxFilesPerTrigger` (16).
+instead of one for each packet; `octets`, where bundles have the payloads of their packets (see OCTETS).  For streams also
+`closed` (see `captures.files.CLOSED`) and `maxFilesPerTrigger` (16).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxFiles, SupportsTr
 
 from amqp_sansio.captures.columns.bundles import BUNDLES, bundled
 from amqp_sansio.captures.columns.filters import FILTERED, Filter
+from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, stamp_of
 from amqp_sansio.captures.columns.read import read_split
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import CLOSED, after, closed_in, found, local, size_of, there
@@ -38,6 +40,9 @@ NAME: Final = "amqp_capture"
 """The format's name."""
 FORMS: Final = ("packets", "bundles")
 """What a row is: a packet, or some packets of one connection (see `captures.columns.bundles`)."""
+OCTETS: Final = ("row", "file", "cached")
+"""Where bundles have the payloads of their packets: in the row; left in the file, which whoever replays them must see, unless
+it is compressed; in the file if all files fit into half of the memory that this machine has left, else in the row."""
 FILES_PER_TRIGGER: Final = 16
 """Files of one batch of a stream, unless told otherwise."""
 
@@ -66,44 +71,51 @@ class Plan(NamedTuple):
     closed: str = "newest"
     files: int = FILES_PER_TRIGGER
     bundles: bool = False
+    octets: str = OCTETS[0]
 
     def read(self, partition: InputPartition, filters: Sequence[Filter] = ()) -> Iterator[pa.RecordBatch]:
         """The rows of a partition.  SplitError when resynchronisation was misled."""
         assert isinstance(partition, CapturePartition)
         for split in partition.splits:
-            packets = read_split(split, self.columns, filters)
-            yield from bundled(packets) if self.bundles else packets
+            if not self.bundles:
+                yield from read_split(split, self.columns, filters)
+                continue
+            stamp = stamp_of(split.path) if partition.in_file else CARRIED
+            yield from bundled(read_split(split, PACKETS if stamp == CARRIED else PLACED), stamp)
 
     def partitions(self, files: Iterable[tuple[int, str]]) -> list[CapturePartition]:
         """The partitions of files with their numbers: splits of large ones, and small ones together."""
         made: list[CapturePartition] = []
         together: list[Split] = []
         room = self.split
+        files = list(files)
+        in_file = self.octets == "file" or (self.octets == "cached" and fit([path for _, path in files]))
         for number, path in files:
             parts = splits(path, number, self.split, self.resync)
             if len(parts) > 1:
-                made += [CapturePartition([part]) for part in parts]
+                made += [CapturePartition([part], in_file) for part in parts]
                 continue
             size = size_of(path)
             if together and size > room:
-                made.append(CapturePartition(together))
+                made.append(CapturePartition(together, in_file))
                 together, room = [], self.split
             together += parts
             room -= size
         if together:
-            made.append(CapturePartition(together))
+            made.append(CapturePartition(together, in_file))
         return made
 
 
 class CapturePartition(InputPartition):
-    """Splits that are read one after the other."""
+    """Splits that are read one after the other; bundles leave payloads in the file, if it can be, with `in_file`."""
 
-    def __init__(self, parts: Sequence[Split]) -> None:
+    def __init__(self, parts: Sequence[Split], in_file: bool = False) -> None:
         super().__init__(None)
         self.splits: Final = tuple(parts)
+        self.in_file: Final = in_file
 
     def __repr__(self) -> str:
-        return f"CapturePartition({self.splits!r})"
+        return f"CapturePartition({self.splits!r}, {self.in_file})"
 
 
 def plan_of(options: Mapping[str, str], schema: StructType | None = None) -> Plan:
@@ -120,6 +132,7 @@ def plan_of(options: Mapping[str, str], schema: StructType | None = None) -> Pla
         _word(options, "closed", CLOSED),
         _number(options, "maxFilesPerTrigger", FILES_PER_TRIGGER),
         bundles,
+        _word(options, "octets", OCTETS),
     )
 
 
@@ -149,6 +162,16 @@ def _chosen(schema: StructType) -> tuple[Column, ...]:
         if field.dataType.simpleString() != known[field.name].ddl:
             raise ValueError(f"{field.name} is {known[field.name].ddl}, not {field.dataType.simpleString()}")
     return tuple(known[field.name] for field in schema)
+
+
+def fit(paths: Iterable[str]) -> bool:
+    """Whether these files fit into half of the memory that this machine has left, its cache of files included (Linux tells)."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            left = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
+    except OSError:
+        return False
+    return sum(map(size_of, paths)) <= left // 2
 
 
 class CaptureSource(DataSource):

@@ -13,6 +13,8 @@ from amqp_sansio.captures.files import closed_in, found, local, names_in, size_o
 from amqp_sansio.captures.pcap import MAGICS
 from amqp_sansio.captures.pcapng import MAGIC
 from amqp_sansio.captures.reader import no_capture, open_capture
+from amqp_sansio.spark.cycles import seldom
+from amqp_sansio.spark.session import is_local
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,13 +39,15 @@ def read_bundles(spark: SparkSession, captures: Sequence[str], options: Mapping[
     """
     from amqp_sansio.spark.source import plan_of
 
-    plan = plan_of({**(options or {}), "paths": json.dumps([str(each) for each in captures]), "form": "bundles"})
+    paths = json.dumps([str(each) for each in captures])
+    plan = plan_of({**placing(spark), **(options or {}), "paths": paths, "form": "bundles"})
     parts = plan.partitions(enumerate(found(plan.paths)))
 
     def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from plan.read(parts[number])
+        with seldom():
+            for batch in numbers:
+                for number in batch.column(0).to_pylist():
+                    yield from plan.read(parts[number])
 
     return spark.range(0, len(parts), 1, len(parts)).mapInArrow(read, BUNDLES)
 
@@ -53,7 +57,12 @@ def stream_bundles(spark: SparkSession, folder: str, options: Mapping[str, str] 
     from amqp_sansio.spark.source import NAME, register
 
     register(spark)
-    return spark.readStream.format(NAME).options(**{**(options or {}), "form": "bundles"}).load(folder)
+    return spark.readStream.format(NAME).options(**{**placing(spark), **(options or {}), "form": "bundles"}).load(folder)
+
+
+def placing(spark: SparkSession) -> dict[str, str]:
+    """Where bundles have the payloads of their packets, as an option: on one machine, whoever replays them sees the files."""
+    return {"octets": "cached" if is_local(spark) else "row"}
 
 
 def files_of(captures: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ from amqp_sansio.captures.columns.store import MANIFEST
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.analyze import Outcome, outcome
 from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.failures import EXACT, misled, reason_of, told
+from amqp_sansio.spark.failures import reason_of, remedied, told
 from amqp_sansio.spark.findings import findings_in
 from amqp_sansio.spark.following import followed, open_records
 from amqp_sansio.spark.joined import SOURCE, write_end_to_end
@@ -128,8 +128,7 @@ class Watch:
             except Exception as error:
                 if self._stop.is_set():
                     return
-                if misled(error):
-                    self._options = {**(self._options or {}), **EXACT}
+                self._options = remedied(error, self._options) or self._options
                 failures = 0 if output.batches else failures + 1
                 if failures >= RESTARTS:
                     raise PipelineError(f"the stream failed {failures} times: {reason_of(error)}") from error

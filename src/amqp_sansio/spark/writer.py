@@ -13,10 +13,9 @@ from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyarrow import fs
 
-from amqp_sansio.captures.columns.store import OPEN_FILES, ROW_GROUP_OCTETS, file_schema
+from amqp_sansio.captures.columns.store import OPEN_FILES, ROW_GROUP_OCTETS, file_schema, parquet
 from amqp_sansio.captures.tables import PARTITIONS
 from amqp_sansio.spark.envelope import envelopes_in, unseal
 
@@ -63,7 +62,7 @@ class _File:
         self.octets = 0
         self._system = system
         self._stream = system.open_output_stream(path)
-        self._writer = pq.ParquetWriter(self._stream, schema or file_schema(table), compression="zstd")
+        self._writer = parquet(self._stream, schema or file_schema(table))
 
     def flush(self) -> None:
         """Writes what waits as a row group."""

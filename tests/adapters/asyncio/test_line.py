@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.line import MANY, Line
+from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.events import Origin
 from amqp_sansio.spec import queue
 
 
@@ -79,3 +82,82 @@ def test_much_that_waits_is_written_first() -> None:
 
     with Served() as served:
         asyncio.run(main(served.url))
+
+
+def test_who_waits_alone_for_an_answer_goes_on_in_the_turn_in_which_it_comes() -> None:
+    async def main(url: str) -> None:
+        async with connect(url) as connection, connection.session() as session:
+            await session.say(queue.Declare("q"))
+            await session.publish("", "q", b"x")
+            loop = asyncio.get_running_loop()
+            turns = 0
+            turn = loop._run_once  # type: ignore[attr-defined]
+
+            def counted() -> None:
+                nonlocal turns
+                turns += 1
+                turn()
+
+            loop._run_once = counted  # type: ignore[attr-defined]
+            for _ in range(20):
+                await session.publish("", "q", b"x")
+            assert turns <= 21
+
+    with Served() as served:
+        asyncio.run(main(served.url))
+
+
+def test_who_waits_for_an_answer_may_say_anything_when_it_comes() -> None:
+    """What it says next goes out, be it the next message, another subscription, or the end."""
+
+    async def main(served: Served) -> None:
+        async with connect(served.url) as connection, connection.session() as session:
+            await session.say(queue.Declare("q"))
+            async with session.subscribe("q", accept=False) as messages:
+                for number in range(5):
+                    await session.publish("", "q", b"%d" % number)
+                found = [await messages.receive() for _ in range(5)]
+                assert [each is not None and each.body for each in found] == [b"%d" % number for number in range(5)]
+            await session.publish("", "q", b"x")
+        assert served.closed[-1].origin is Origin.PEER
+
+    with Served() as served:
+        asyncio.run(main(served))
+
+
+def test_who_waits_alone_for_an_answer_can_be_cancelled() -> None:
+    async def main(url: str) -> None:
+        async with connect(url) as connection, connection.session() as session:
+            await session.say(queue.Declare("q"))
+            wire = connection._line.wire
+            assert wire is not None
+            task = asyncio.ensure_future(session.publish("", "q", b"x"))
+            await asyncio.sleep(0)
+            asked = wire._waiting
+            assert asked is not None
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled()
+            assert asked.cancelled()
+            async with session.subscribe("q") as messages:
+                assert await messages.receive() is not None  # it was said before
+            await session.publish("", "q", b"x")
+
+    with Served() as served:
+        asyncio.run(main(served.url))
+
+
+def test_who_waits_alone_hears_of_the_end() -> None:
+    async def main(served: Served) -> None:
+        async with connect(served.url) as connection:
+            with pytest.raises(SessionLost):
+                async with connection.session() as session:
+                    await session.say(queue.Declare("q"))
+                    await asyncio.to_thread(served.silence)
+                    task = asyncio.ensure_future(session.publish("", "q", b"x"))
+                    await asyncio.sleep(0)
+                    await asyncio.to_thread(served.cut)
+                    await task
+
+    with Served() as served:
+        asyncio.run(main(served))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
 import trio.testing
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.trio import connect
 from amqp_sansio.adapters.trio.line import MANY, Line
+from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.spec import queue
 
@@ -103,6 +105,174 @@ def test_much_that_waits_is_written_first() -> None:
             assert wire is not None
             await connection._line.writable()
             assert wire.waiting < MANY
+
+    with Served() as served:
+        trio.run(main, served.url)
+
+
+class Steps(trio.abc.Instrument):
+    """Counts what tasks do."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.waits = 0
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.steps += 1
+
+    def before_io_wait(self, timeout: float) -> None:
+        self.waits += 1
+
+
+def test_who_waits_alone_for_an_answer_reads_it_in_one_turn_of_the_loop() -> None:
+    async def main(url: str) -> None:
+        async with connect(url) as connection, connection.session() as session:
+            await session.say(queue.Declare("q"))
+            wire = connection._line.wire
+            assert wire is not None
+            await session.publish("", "q", b"x")
+            counted = Steps()
+            trio.lowlevel.add_instrument(counted)
+            for _ in range(20):
+                await session.publish("", "q", b"x")
+            looks = counted.steps - 20  # the task that reads looks now and then whether it is wanted
+            trio.lowlevel.remove_instrument(counted)
+            assert wire._away
+            assert looks <= 10, counted.steps
+            assert counted.waits <= 20 + 2 * looks
+
+    with Served() as served:
+        trio.run(main, served.url)
+
+
+def test_what_comes_for_others_is_read_for_them_before_and_after() -> None:
+    """One task waits for messages all the time, others ask in turns: each of them gets what is its own."""
+
+    async def main(url: str) -> None:
+        async with connect(url) as connection, connection.session() as session:
+            await session.say(queue.Declare("q"))
+            got: list[bytes] = []
+            async with session.subscribe("q", accept=False) as messages, trio.open_nursery() as nursery:
+
+                async def take() -> None:
+                    for _ in range(60):
+                        message = await messages.receive()
+                        assert message is not None
+                        got.append(message.body)
+
+                await session.publish("", "q", b"0")  # nobody else waits yet
+                nursery.start_soon(take)
+                for number in range(1, 60):
+                    await session.publish("", "q", b"%d" % number)
+            assert got == [b"%d" % number for number in range(60)]
+
+    with Served() as served:
+        trio.run(main, served.url)
+
+
+def test_who_reads_and_is_cancelled_gives_the_socket_back() -> None:
+    async def main(url: str) -> None:
+        async with connect(url) as connection, connection.session() as session:
+            await session.say(queue.Declare("q"))
+            wire = connection._line.wire
+            assert wire is not None
+            with trio.CancelScope() as scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(session.publish, "", "q", b"x")
+                    while not wire._lent:
+                        await trio.lowlevel.checkpoint()
+                    scope.cancel()
+            assert not wire._lent
+            async with session.subscribe("q") as messages:
+                assert await messages.receive() is not None  # it was said before
+
+    with Served() as served:
+        trio.run(main, served.url)
+
+
+def test_who_reads_goes_on_when_the_ticket_is_settled_otherwise() -> None:
+    async def main(url: str) -> None:
+        async with connect(url) as connection, connection.session() as session:
+            await session.say(queue.Declare("q"))
+            wire = connection._line.wire
+            assert wire is not None
+            ticket: Ticket[int] = Ticket()
+            async with trio.open_nursery() as nursery:
+
+                async def ask() -> None:
+                    assert await connection._line.asked(lambda: ticket) == 7
+
+                nursery.start_soon(ask)
+                while not wire._lent:
+                    await trio.lowlevel.checkpoint()
+                await trio.testing.wait_all_tasks_blocked()
+                ticket.settle(7)
+            assert not wire._lent
+
+    with Served() as served:
+        trio.run(main, served.url)
+
+
+def test_who_reads_goes_on_when_the_task_that_reads_had_the_answer() -> None:
+    """It was about to read when the socket was lent, and reads what is there."""
+
+    async def main(url: str) -> None:
+        async with connect(url) as connection, connection.session() as session:
+            await session.say(queue.Declare("q"))
+            wire = connection._line.wire
+            assert wire is not None
+            ticket: Ticket[int] = Ticket()
+            async with trio.open_nursery() as nursery:
+
+                async def ask() -> None:
+                    assert await connection._line.asked(lambda: ticket) == 7
+
+                nursery.start_soon(ask)
+                while not wire._lent:
+                    await trio.lowlevel.checkpoint()
+                await trio.testing.wait_all_tasks_blocked()
+                receive = connection.client.receive_data
+                connection.client.receive_data = lambda data: ticket.settle(7)  # type: ignore[method-assign]
+                wire._feed(b"the answer")
+                connection.client.receive_data = receive  # type: ignore[method-assign]
+            assert not wire._lent
+
+    with Served() as served:
+        trio.run(main, served.url)
+
+
+def test_the_end_of_the_connection_is_heard_by_who_reads() -> None:
+    async def main(served: Served) -> None:
+        async with connect(served.url) as connection:
+            with pytest.raises(SessionLost):
+                async with connection.session() as session:
+                    await session.say(queue.Declare("q"))
+                    wire = connection._line.wire
+                    assert wire is not None
+                    await trio.to_thread.run_sync(served.silence)
+                    async with trio.open_nursery() as nursery:
+
+                        async def cut() -> None:
+                            while not wire._lent:
+                                await trio.lowlevel.checkpoint()
+                            await trio.to_thread.run_sync(served.cut)
+
+                        nursery.start_soon(cut)
+                        with pytest.raises(SessionLost):
+                            await session.publish("", "q", b"x")
+                    await session.sync()
+
+    with Served() as served:
+        trio.run(main, served)
+
+
+def test_a_checkpoint_is_passed_also_when_the_answer_is_there() -> None:
+    async def main(url: str) -> None:
+        async with connect(url) as connection:
+            ticket: Ticket[int] = Ticket()
+            ticket.settle(7)
+            with trio.testing.assert_checkpoints():
+                assert await connection._line.asked(lambda: ticket) == 7
 
     with Served() as served:
         trio.run(main, served.url)

@@ -7,6 +7,7 @@ from tests.captures import build
 
 from amqp_sansio.captures.columns.batch import Parsed, note_batch
 from amqp_sansio.captures.columns.heads import records
+from amqp_sansio.captures.columns.payloads import PLACED
 from amqp_sansio.captures.packets_schema import NAMES, PACKETS, picked
 from amqp_sansio.captures.pcapng import Interface
 from amqp_sansio.captures.walk_pcapng import PcapngWalk
@@ -31,6 +32,12 @@ def test_rows_stand_in_the_order_of_the_file() -> None:
     assert [row["note"] is None for row in rows] == [True, True, False, True, False, True, True]
     assert [row["payload"] for row in rows] == [b"abc", b"abc", b"", b"abc", b"", b"abc", b"abc"]
     assert {row["file_id"] for row in rows} == {3}
+
+
+def test_places_of_payloads_are_told_from_their_records() -> None:
+    rows = parsed().batch(PLACED).to_pylist()
+    assert [(row["start"], row["length"]) for row in rows if row["note"] is None] == [(28 + 14 + 20 + 32, 3)] * 5
+    assert [row["length"] for row in rows if row["note"] is not None] == [0, 0]
 
 
 def test_rows_that_are_kept_are_the_same() -> None:

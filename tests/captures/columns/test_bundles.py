@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 import random
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from tests.captures import build
 from tests.captures.packets import Row, batch, by_connection, packet_rows
 
 from amqp_sansio.captures.columns import bundles as module
 from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, bundled, opened, together
+from amqp_sansio.captures.columns.payloads import CARRIED, CHANGED, PLACED, stamp_of
+from amqp_sansio.captures.columns.read import read_file
+from amqp_sansio.captures.errors import CaptureError
 from bench.traffic import make
 
 
@@ -81,3 +89,58 @@ def test_nothing_gives_nothing(tmp_path: Path) -> None:
 def test_small_batches_are_put_together_up_to_a_number(rows: list[Row]) -> None:
     parts = [(1, batch([row])) for row in rows[:30]] + [(2, batch([row])) for row in rows[:3]]
     assert [(key, part.num_rows) for key, part in together(parts, 20)] == [(1, 20), (1, 10), (2, 3)]
+
+
+def bundles_of(path: str, number: int, in_file: bool) -> list[pa.RecordBatch]:
+    """The packets of a file as bundles, in the one form or the other."""
+    stamp = stamp_of(path) if in_file else CARRIED
+    return list(bundled(read_file(path, number, PLACED) if stamp != CARRIED else read_file(path, number), stamp))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The packets of some connections in three files that overlap in time: a pcap with damage in it, a pcapng, one packed."""
+    folder = tmp_path_factory.mktemp("files")
+    made = []
+    for size in (1, 90, 700):
+        talk = build.conversation([b"x" * size, b"yz" * size] * 40).segments
+        made += build.records([replace(segment, client_port=2000 + size) for segment in talk])
+    plain, ng, packed = made[::3], made[1::3], made[2::3]
+    random.Random(2).shuffle(plain)
+    damaged = build.pcap(plain[:60]) + b"\xff" * 100 + build.pcap(plain[60:])[24:]
+    paths = [build.write(folder / "a.pcap", damaged), build.write(folder / "b.pcapng", build.pcapng(ng))]
+    return [*paths, build.write(folder / "c.gz", gzip.compress(build.pcap(packed)))]
+
+
+@pytest.mark.parametrize("size", [3, 100_000])
+def test_payloads_that_stay_in_their_files_are_those_that_are_carried(
+    files: list[str], size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever lies in which file, and in whatever order: what is opened is the same, row for row."""
+    monkeypatch.setattr(module, "BUNDLE_PACKETS", size)
+    carried = [each for number, path in enumerate(files) for each in bundles_of(path, number, False)]
+    placed = [each for number, path in enumerate(files) for each in bundles_of(path, number, True)]
+    assert [pc.any(pc.equal(each.column("file_octets"), -1)).as_py() for each in placed] == [False, False, True]
+    found = told(opened(shuffled(placed)))
+    assert found == told(opened(shuffled(carried)))
+    assert told(together(opened(shuffled(placed)), 20)) == found
+    assert sum(bool(row["payload"]) for rows in found.values() for row in rows) > 100
+    assert sum(row["note"] is not None for rows in found.values() for row in rows) == 1
+
+
+def test_a_bundle_is_bounded_by_the_octets_that_it_tells_of(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BUNDLE_OCTETS", 2000)
+    sizes = [sum(map(len, part.column("payload").to_pylist())) for _, part in opened(bundles_of(files[1], 0, True))]
+    assert 1000 < max(sizes) <= 2000
+
+
+def test_a_file_that_changes_before_its_last_bundle_is_opened_or_behind_it_is_told(tmp_path: Path) -> None:
+    path = build.write(tmp_path / "x.pcap", build.pcap(build.records(build.conversation([b"x"] * 9).segments)))
+    made = bundles_of(path, 0, True)
+    several = opened([each.slice(0, 1) for each in made] * 2)
+    next(several)
+    os.utime(path, ns=(0, 0))
+    with pytest.raises(CaptureError, match=CHANGED):
+        list(several)
+    with pytest.raises(CaptureError, match=CHANGED):
+        list(opened(made))

@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Final, Literal
 
 from amqp_sansio.adapters.asyncio.server import CLOSE_SECONDS, Server, _Socket
 from amqp_sansio.adapters.asyncio.writing import COMPACT, Writer
@@ -20,8 +20,6 @@ from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import Event
 from amqp_sansio.spec.codes import CloseCode
 
-BACKLOG: Final = 1024
-"""Connections that may wait to be taken in."""
 LOOK: Final = 0.25
 """Seconds until the broker is asked again what is due, while nothing is read."""
 
@@ -96,13 +94,6 @@ class BrokerServer(Server[Guest]):
         self._front: Final = Front(broker, config, self._held, listen)
         self._phase: Literal["open", "quiet", "closing", "over"] = "open"
         super().__init__(self._front, self._front.connect, (address, port), tls)
-
-    async def __aenter__(self) -> Self:
-        host, port = self._where
-        self._listener = await asyncio.get_running_loop().create_server(
-            lambda: _Socket(self, self._connect), host, port, ssl=self._tls, backlog=BACKLOG
-        )
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -48,11 +48,13 @@ class Line:
 
     async def asked(self, say: Callable[[], Ticket[Value]], /) -> Value:
         """See `conversation.line`."""
-        ticket = say() if self.wire is None or self._asking else self.wire.say(say)
+        wire = self.wire
+        alone = wire is not None and not self._asking
+        ticket = wire.say(say) if wire is not None and alone else say()
         if not ticket.done:
             self._asking += 1
             try:
-                await settled(ticket)
+                await (wire.answer(ticket) if wire is not None and alone else settled(ticket))
             finally:
                 self._asking -= 1
         return ticket.result()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import ssl
 from collections.abc import Callable
 from types import TracebackType
@@ -14,6 +15,10 @@ G = TypeVar("G", bound=Guest)
 
 TURN: Final = 500
 """Events at most before the loop has its turn."""
+GRAIN: Final = 0.01
+"""Seconds by which the host may be told late what time it is, while there is much to do: telling it costs a turn of its own."""
+BACKLOG: Final = 1024
+"""Connections that may wait to be taken in."""
 CLOSE_SECONDS: Final = 5.0
 """How long the octets that are left may take to go out, at the end."""
 
@@ -28,14 +33,19 @@ class Server(Generic[G]):
         self._tls: Final = tls
         self._sockets: Final[dict[G, _Socket[G]]] = {}
         self._listener: asyncio.Server | None = None
+        self._loop: asyncio.AbstractEventLoop  # from the begin on
         self._timer: asyncio.TimerHandle | None = None
+        self._told = -math.inf  # when the host was told the time, and what it wanted then
+        self._due: float | None = None
         self._scheduled = False
         self._paused: Final[dict[_Socket[G], None]] = {}
 
     async def __aenter__(self) -> Self:
-        loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         host, port = self._where
-        self._listener = await loop.create_server(lambda: _Socket(self, self._connect), host, port, ssl=self._tls)
+        self._listener = await self._loop.create_server(
+            lambda: _Socket(self, self._connect), host, port, ssl=self._tls, backlog=BACKLOG
+        )
         return self
 
     async def __aexit__(
@@ -75,7 +85,7 @@ class Server(Generic[G]):
         """Something may have happened: a turn follows."""
         if not self._scheduled:
             self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._turn)
+            self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
         self._scheduled = False
@@ -88,15 +98,29 @@ class Server(Generic[G]):
         except BaseException:  # of a server of one's own: told to the loop, and the others go on
             self.wake()
             raise
-        loop = asyncio.get_running_loop()
-        due = self.host.tick(loop.time())
+        self._look()
         self.settle()
         self.transmit()
         for socket in list(self._paused):
             socket.resume()
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None if due is None else loop.call_at(due, self.wake)
+
+    def _look(self) -> None:
+        """Tells the host the time, in grains, and sees to it that it is told again when it wants that."""
+        now, due = self._loop.time(), self._due
+        if now - self._told >= GRAIN or (due is not None and due <= now):
+            self._told = now
+            self._due = due = self.host.tick(now)
+        else:
+            due = self._told + GRAIN  # what happened in this turn may want it sooner than what was before
+        if due is not None and (self._timer is None or due < self._timer.when()):
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(due, self._timed)
+
+    def _timed(self) -> None:
+        """One that goes off too early costs less than one that is set in every turn."""
+        self._timer = None
+        self.wake()
 
     def settle(self) -> None:
         """What is to be done between events and octets: nothing here."""

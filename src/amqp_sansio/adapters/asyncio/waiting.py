@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any, TypeVar
 
 from amqp_sansio.conversation.ticket import Ticket
 
@@ -38,3 +40,41 @@ async def settled(ticket: Ticket[Value]) -> None:
     finally:
         if not ticket.done:
             ticket.forget(settle)
+
+
+class Waiting(asyncio.Future[None]):
+    """A future that one task awaits, which goes on within `go` and not in the next turn of the loop."""
+
+    _then: tuple[Callable[[Any], object], Context | None] | None = None  # Any: of Future, which is what `self` is
+
+    def add_done_callback(self, fn: Callable[[Any], object], /, *, context: Context | None = None) -> None:
+        """Whoever awaits it says so."""
+        self._then = (fn, context)
+
+    def go(self) -> None:
+        """Done.  The task goes on at once, up to where it waits next, or its end.  Not to be called while a task runs."""
+        self.set_result(None)
+        if self._then is not None:
+            fn, context = self._then
+            if context is None:
+                fn(self)
+            else:
+                context.run(fn, self)
+
+    def go_soon(self) -> None:
+        """Done.  The task goes on in the next turn of the loop."""
+        if not self.done():
+            self.set_result(None)
+            self._tell()
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """As of any future."""
+        if not super().cancel(msg):
+            return False
+        self._tell()
+        return True
+
+    def _tell(self) -> None:
+        if self._then is not None:
+            fn, context = self._then
+            self.get_loop().call_soon(fn, self, context=context)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from amqp_sansio.adapters.asyncio.waiting import Waiting
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.ticket import Ticket
 
@@ -25,11 +26,15 @@ class Wire(asyncio.Protocol):
         self.writable: Final = asyncio.Event()
         self.writable.set()
         self._client: Final = client
+        self._machine: Final = client.machine  # of this connection
         self._loop: Final = loop
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0  # when the timer goes off
         self._scheduled = False
+        self._waiting: Waiting | None = None  # who waits alone for an answer
+        self._answered = False  # it is there
+        self._feeding = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """There is a socket: the client begins."""
@@ -39,8 +44,19 @@ class Wire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Octets came."""
+        self._feeding = True
         self._client.receive_data(data)
-        self.transmit()
+        self._feeding = False
+        if self._answered:
+            self._answered, waiting = False, self._waiting
+            self._scheduled = True  # what is said now goes out below
+            try:
+                if waiting is not None and not waiting.done():
+                    waiting.go()
+            finally:
+                self.transmit()
+        else:
+            self.transmit()
 
     def eof_received(self) -> bool:
         """The other side sends nothing more."""
@@ -52,7 +68,7 @@ class Wire(asyncio.Protocol):
         """The socket is gone."""
         if self._timer is not None:
             self._timer.cancel()
-        if not self._client.machine.finished:
+        if not self._machine.finished:
             self._client.receive_eof()
         self._takes()
         if not self.over.done():
@@ -75,7 +91,7 @@ class Wire(asyncio.Protocol):
     @property
     def waiting(self) -> int:
         """Octets that wait to be written, at least so many."""
-        return self._client.machine.bytes_to_send
+        return self._machine.bytes_to_send
 
     def say(self, say: Callable[[], Ticket[Value]]) -> Ticket[Value]:
         """Says something that goes out at once, unless something is about to go out anyway."""
@@ -86,6 +102,26 @@ class Wire(asyncio.Protocol):
             return say()
         finally:
             self.transmit()
+
+    async def answer(self, ticket: Ticket[Value]) -> None:
+        """Waits for a ticket that is not settled, and goes on in the turn of the loop in which the answer comes.
+
+        One task at a time; it goes on once all that came with the answer has happened.
+        """
+        self._waiting = waiting = Waiting(loop=self._loop)
+        ticket.on_done(self._settle)
+        try:
+            await waiting
+        finally:
+            self._waiting = None
+            if not ticket.done:
+                ticket.forget(self._settle)
+
+    def _settle(self) -> None:
+        if self._feeding:
+            self._answered = True
+        elif self._waiting is not None:
+            self._waiting.go_soon()
 
     def wake(self) -> None:
         """There is something to send: it goes out with all else that is said before the loop turns."""
@@ -104,11 +140,11 @@ class Wire(asyncio.Protocol):
             return
         client = self._client
         due = client.look(self._loop.time())
-        if self.taking and (octets := client.machine.data_to_send()):
+        if self.taking and (octets := self._machine.data_to_send()):
             transport.write(octets)
         if client.closed is not None and not self.taking:
             transport.abort()  # it is over, and nobody takes what is left
-        elif client.machine.finished:
+        elif self._machine.finished:
             transport.close()
         elif due is not None and (self._timer is None or due < self._due):
             self._set_timer(due)

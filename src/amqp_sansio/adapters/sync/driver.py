@@ -23,6 +23,7 @@ from amqp_sansio.conversation.attempts import Attempts
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.errors import ConnectionLost
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.kernel.deadlines import earliest
 
@@ -49,6 +50,7 @@ class Driver:
         self._poked = False
         self._stopped = False
         self._socket: socket.socket | None = None
+        self._machine: ClientConnection  # of the present connection, from the first socket on
         self._shift: Shift | None = None  # as long as there is a socket
         self._standing_by = 0  # threads that wait until something has changed
         self._outbox: Final = bytearray()
@@ -87,7 +89,7 @@ class Driver:
         """Until the socket takes octets.  Under the lock."""
         if not self._poked and not self._outbox:
             return  # nothing was said that the thread is not told of, or that the socket did not take
-        if self._socket is not None and len(self._outbox) + self.client.machine.bytes_to_send >= HIGH:
+        if self._socket is not None and len(self._outbox) + self._machine.bytes_to_send >= HIGH:
             self._transmit()
             while len(self._outbox) >= HIGH and self._socket is not None:
                 self._stand_by(None)
@@ -133,7 +135,7 @@ class Driver:
     def _lead(self, ticket: Ticket[Value], connected: socket.socket, shift: Shift, until: float | None) -> None:
         """Listens to the socket in the place of the thread, until the ticket is settled or there is no time left."""
         client = self.client
-        machine = client.machine
+        machine = self._machine
         shift.take(bool(self._outbox))
         try:
             tls = connected if isinstance(connected, ssl.SSLSocket) else None
@@ -192,7 +194,7 @@ class Driver:
         """One connection, from its socket to its end."""
         until = time.monotonic() + self.address.connect_timeout
         with self._changed:
-            self.client.begin()
+            machine = self.client.begin()
         try:
             connected = dial(endpoint, self._tls, until, lambda: self._stopped)
         except TimeoutError:
@@ -202,6 +204,7 @@ class Driver:
         try:
             with self._changed:
                 self._outbox.clear()
+                self._machine = machine
                 self._socket = connected
                 self._shift = shift
             self._drive(connected, listening, shift, until)
@@ -272,7 +275,7 @@ class Driver:
         outbox = self._outbox
         self.client.flush()
         if len(outbox) < HIGH:  # else it stays in the machine, where what is owed is told in as few words as it takes
-            octets = self.client.machine.data_to_send()
+            octets = self._machine.data_to_send()
             if not outbox and len(octets) <= READ:  # nearly always: it goes out as it is
                 sent = self._write(connected, octets) if octets else 0
                 if sent is None or sent == len(octets):

@@ -41,7 +41,7 @@ class Connection:
     async def close(self) -> None:
         """Closes the connection and waits until that is answered.  Saying so again does no harm."""
         with suppress(AmqpError, TimeoutError):  # it is over, one way or the other
-            await wait(self.client.close(), self._close_timeout)
+            await self._line.wait(self.client.close(), self._close_timeout)
 
     def session(self, name: bytes | str | None = None, *, timeout: int | None = 0) -> Session:
         """A session, to be used as `async with`.

@@ -23,6 +23,7 @@ class Line:
     def __init__(self) -> None:
         self.wire: Wire | None = None
         self._asking = 0
+        self._waiting = 0
 
     def wake(self) -> None:
         """There is something to send."""
@@ -45,14 +46,28 @@ class Line:
 
     async def wait(self, ticket: Ticket[Value], /, timeout: float | None = None) -> Value:
         """See `conversation.line`."""
-        return await wait(ticket, timeout)
+        self._waiting += 1
+        try:
+            self._listen()
+            return await wait(ticket, timeout)
+        finally:
+            self._waiting -= 1
 
     async def asked(self, say: Callable[[], Ticket[Value]], /) -> Value:
         """See `conversation.line`."""
-        ticket = say() if self.wire is None or self._asking else self.wire.say(say)
+        wire = self.wire
+        ticket = say() if wire is None or self._asking else wire.say(say)
         self._asking += 1
         try:
-            await settled(ticket)
+            if wire is None or self._asking > 1 or self._waiting or not await wire.answer(ticket):
+                self._listen()
+                await settled(ticket)
         finally:
             self._asking -= 1
+            if self._asking or self._waiting:
+                self._listen()
         return ticket.result()
+
+    def _listen(self) -> None:
+        if self.wire is not None:
+            self.wire.listen()

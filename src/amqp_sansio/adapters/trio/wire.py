@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import socket
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final, TypeVar
 
 import trio
@@ -17,12 +16,18 @@ Value = TypeVar("Value")
 
 READ: Final = 256 * 1024
 """Octets read at once."""
+LENT: Final = 0.01
+"""Seconds after which the task that reads looks whether those who wait for answers still read themselves."""
 
 
 class Wire:
     """Feeds what comes to the client's machine, writes what it has to say, and keeps time, each in a task of one nursery.
 
     While the socket takes no more octets it is not `taking`, and `writable` is not set.
+
+    Who waits for an answer and is alone in that reads it himself (`answer`): a task that reads for him and wakes him costs one
+    more turn of the loop.  So that it does not cost two, the task that reads stays away in between, until it is called
+    (`listen`) or nobody has read for a moment.
     """
 
     def __init__(self, client: Client, stream: trio.abc.Stream) -> None:
@@ -30,6 +35,7 @@ class Wire:
         self.writable.set()
         self.taking = True
         self._client: Final = client
+        self._machine: Final = client.machine  # of this connection
         self._stream: Final = stream
         self._woken = trio.Event()
         self._idle = False  # the task that writes waits to be woken
@@ -38,11 +44,16 @@ class Wire:
         self._rest = b""  # octets that were taken out of the machine and must be written first
         self._due = math.inf
         self._sooner = trio.Event()
+        self._away = False  # the task that reads leaves that to others
+        self._back = trio.Event()  # it is called
+        self._lent = False  # somebody reads himself
+        self._used = False  # somebody did so since that was looked at
+        self._own = False  # what he read is being dealt with
 
     @property
     def waiting(self) -> int:
         """Octets that wait to be written, at least so many."""
-        return self._client.machine.bytes_to_send
+        return self._machine.bytes_to_send
 
     def wake(self) -> None:
         """There is something to send: it goes out with all else that is said before the loop turns."""
@@ -63,7 +74,7 @@ class Wire:
     def _write_now(self, direct: socket.socket) -> None:
         """Writes what the socket takes without waiting: a task of its own needs two turns of the loop for that."""
         self._look()
-        octets = self._client.machine.data_to_send()
+        octets = self._machine.data_to_send()
         try:
             sent = direct.send(octets) if octets else 0
         except OSError:  # it takes nothing now, or is gone: the task that writes will see
@@ -71,8 +82,50 @@ class Wire:
         if sent < len(octets):
             self._rest = octets[sent:]
             self.hold()
-        elif self._client.machine.finished:
+        elif self._machine.finished:
             self.wake()
+
+    async def answer(self, ticket: Ticket[Value]) -> bool:
+        """Reads until the ticket is settled; False where that is to be waited for otherwise."""
+        direct = self._direct
+        if direct is None or ticket.done or self._lent or not self._machine.is_open:
+            return False
+        if not self._away:
+            self._away, self._back = True, trio.Event()
+            trio.lowlevel.notify_closing(direct)  # it is not closed: who waits for it is woken
+        self._lent = self._used = True
+        fileno = direct.fileno()
+        ticket.on_done(self._answered)
+        try:
+            while not ticket.done:
+                await trio.lowlevel.wait_readable(fileno)
+                try:
+                    octets = direct.recv(READ)
+                except BlockingIOError:
+                    continue
+                if not octets:
+                    break
+                self._own = True
+                self._feed(octets)
+                self._own = False
+        except (trio.ClosedResourceError, OSError):
+            pass
+        finally:
+            self._lent = False
+            if not ticket.done:
+                ticket.forget(self._answered)
+                self.listen()  # what ended this is seen there, too
+        return ticket.done
+
+    def _answered(self) -> None:
+        """Who reads for a ticket need not do so any more."""
+        if not self._own and self._direct is not None:
+            trio.lowlevel.notify_closing(self._direct)
+
+    def listen(self) -> None:
+        """Somebody waits who does not read himself."""
+        if self._away and not self._lent:
+            self._back.set()
 
     def hold(self) -> None:
         """There is much to send: nobody adds to it before it is written."""
@@ -90,6 +143,7 @@ class Wire:
         finally:
             self._takes(True)
             if self._direct is not None:
+                trio.lowlevel.notify_closing(self._direct)
                 self._direct.close()
 
     def _takes(self, taking: bool) -> None:
@@ -119,42 +173,63 @@ class Wire:
                     scope.cancel()  # it is over, and nobody takes what is left
 
     async def _read(self) -> None:
-        client = self._client
-        while not client.machine.finished:
+        while not self._machine.finished:
+            if self._away:
+                await self._stay_away()
             octets = await self._receive()
-            if octets:
-                client.receive_data(octets)
-            else:
-                client.receive_eof()
+            if octets is None:
+                continue
+            self._feed(octets)
             self._look()
-            if self.waiting or not client.machine.is_open:
-                self.wake()
             if not octets:
                 return
 
-    async def _receive(self) -> bytes:
-        """Octets that came, none at the end of them; a reset is how some brokers end a connection."""
+    def _feed(self, octets: bytes) -> None:
+        """Octets came, or their end."""
+        client = self._client
+        if octets:
+            client.receive_data(octets)
+        else:
+            client.receive_eof()
+        if self.waiting or not self._machine.is_open:
+            self.wake()
+
+    async def _receive(self) -> bytes | None:
+        """Octets that came, none at the end of them; None when there are none now, or others read.
+
+        A reset is how some brokers end a connection.
+        """
         direct = self._direct
         try:
             if direct is None:
                 return bytes(await self._stream.receive_some(READ))
-            while True:
-                await trio.lowlevel.wait_readable(direct)
-                with suppress(BlockingIOError):
-                    return direct.recv(READ)
+            await trio.lowlevel.wait_readable(direct)
+            return direct.recv(READ)
+        except BlockingIOError:
+            return None
         except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
-            return b""
+            return None if self._away else b""
+
+    async def _stay_away(self) -> None:
+        """Until the task that reads is called, or nobody has read himself for a moment."""
+        while self._lent or (self._used and not self._back.is_set()):
+            self._used = False
+            self._back = trio.Event()
+            with trio.move_on_after(LENT):
+                await self._back.wait()
+        self._away = False
+        self._look()  # what others read counts as heard now
 
     async def _write(self) -> None:
         while True:
             self._woken = trio.Event()
             self._look()
-            octets, self._rest = self._rest + self._client.machine.data_to_send(), b""
+            octets, self._rest = self._rest + self._machine.data_to_send(), b""
             if octets:
                 await self._send(octets)
                 continue
             self._takes(True)
-            if self._client.machine.finished:
+            if self._machine.finished:
                 return
             self._idle = True
             await self._woken.wait()

