@@ -20,7 +20,7 @@ from tools.compiled import patches, sources
 from tools.compiled.machine import Extension, Factory
 from tools.compiled.modules import LEFT_OUT, modules
 from tools.compiled.replaced.wire import octets as other
-from tools.compiled.sources import PACKAGE, REPLACED, files, marked, settable
+from tools.compiled.sources import PACKAGE, REPLACED, files, marked, matching, settable
 from tools.compiled.trial import APART
 
 READERS = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "frame_header", "frame_begin", "get_pair32"]
@@ -101,6 +101,16 @@ def test_only_finality_of_attributes_goes() -> None:
     made = settable(text)
     assert "        self.x = 1\n        self.y: int = 2\n" in made
     assert "    b: Final = 1\n" in made
+
+
+def test_the_names_that_patterns_look_for_belong_to_the_class() -> None:
+    compiled = set(modules(PACKAGE))
+    found = [octets for path, octets in files() if path in compiled and b"    __match_args__" in octets]
+    assert len(found) > 8
+    for octets in found:
+        assert b"    __match_args__ = " not in octets
+        assert b"\nfrom typing import ClassVar\n" in octets
+    assert matching("class A:\n    pass\n") == "class A:\n    pass\n"
 
 
 def test_classes_are_marked_unless_they_are_decorated_or_no_plain_ones() -> None:

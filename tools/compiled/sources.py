@@ -1,8 +1,9 @@
-"""The sources of the compiled build: a copy of the package, with three differences, all made here.
+"""The sources of the compiled build: a copy of the package, with four differences, all made here.
 
 * Modules under `replaced/` stand in the place of those they are named after (the primitives of `wire.octets`).
 * Instance attributes of the engine lose their `Final`: a compiled attribute that is Final can be set by nobody but its own
   constructor, and a snapshot is restored attribute by attribute.  Events and the vocabulary keep theirs.
+* `__match_args__` is said to be the class's: mypyc makes an attribute of objects of it otherwise, and no pattern finds it.
 * Classes are marked for mypyc: those that snapshots restore may be made without their constructor, plain values are none of the
   garbage collector's business.
 """
@@ -41,6 +42,12 @@ def settable(text: str) -> str:
     return _FINAL.sub(lambda found: found[1] + (f": {found[2]}" if found[2] else "") + " = ", text)
 
 
+def matching(text: str) -> str:
+    """The text of a module whose `__match_args__` belong to their classes."""
+    made = text.replace("    __match_args__ = (", "    __match_args__: ClassVar[tuple[str, ...]] = (")
+    return made if made == text else made.replace(_FUTURE, f"{_FUTURE}\nfrom typing import ClassVar\n", 1)
+
+
 def marked(inside: Path, text: str) -> str:
     """The text of a module whose classes say what mypyc is to make of them; decorated classes stay as they are."""
     places = inside.parts[0], inside.as_posix()
@@ -68,7 +75,7 @@ def files() -> Iterator[tuple[Path, bytes]]:
             yield inside, other.read_bytes()
         elif inside in compiled:
             text = path.read_text(encoding="utf-8")
-            yield inside, marked(inside, text if inside.parts[0] in FINAL else settable(text)).encode()
+            yield inside, marked(inside, matching(text if inside.parts[0] in FINAL else settable(text))).encode()
         else:
             yield inside, path.read_bytes()
 
