@@ -61,6 +61,13 @@ def test_a_pipe_is_read_as_a_stream(tmp_path: Path) -> None:
     assert (len(offsets), problems) == (len(MADE), [])
 
 
+def test_a_pipe_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    monkeypatch.setattr(stretches, "open", pytest.fail, raising=False)
+    assert mapped(str(path)) is None
+
+
 def test_a_record_larger_than_the_window_is_waited_for() -> None:
     big = build.Record(1, b"\0" * 50_000, 50_000, build.START_NS)
     octets = build.pcap([MADE[0], big, MADE[1]])

@@ -6,6 +6,8 @@ followed the rest is read from where they can be found again.
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from mmap import ACCESS_READ, mmap
 from typing import BinaryIO, Final, NamedTuple
@@ -44,6 +46,8 @@ class Stretch(NamedTuple):
 def mapped(path: str) -> mmap | None:
     """The file in memory; None when it cannot be mapped (a pipe, an empty file).  CaptureError when it cannot be opened."""
     try:
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            return None  # not opened even: who writes into it would lose a reader
         with open(path, "rb") as stream:
             return mmap(stream.fileno(), 0, access=ACCESS_READ)
     except ValueError as error:
