@@ -55,7 +55,7 @@ def test_its_clients_are_told_that_it_ends() -> None:
         session = connection.session()
         session.__enter__()
         assert serving.stop() == 0
-        with pytest.raises((SessionLost, ConnectionLost), match="320 the broker is stopped"):
+        with pytest.raises((SessionLost, ConnectionLost), match=r"closed the connection \(320\): the broker is stopped"):
             session.sync()
 
 

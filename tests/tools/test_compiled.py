@@ -168,7 +168,7 @@ def test_what_is_missing_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, ca
     assert capsys.readouterr().err == (
         "compiled: NOT BUILT: there is no C compiler (no-such-compiler): install gcc, or name another one in CC\n"
     )
-    monkeypatch.delenv("CC")
+    monkeypatch.setenv("CC", sys.executable)  # any program that is there
     monkeypatch.setattr(sysconfig, "get_path", lambda name: "/no/such/folder")
     assert program.main([]) == 75
     assert "the headers of Python are missing" in capsys.readouterr().err
