@@ -5,7 +5,7 @@
 #   make check      style, strict types, import contracts, freshness of generated code, docs build
 #   make interop    real brokers, started and stopped on loopback      (as root it installs what is missing)
 #   make bench      ours against pamqp, pika, aiormq, in one run       (ROUNDS=9)
-#   make bench-spark  the data pipeline on generated captures, and a live broker  (ARGS="--octets 20000000 --sizes 1,4")
+#   make bench-spark  the data pipeline, pure and compiled, on generated captures, and a live broker  (ARGS="--octets 20000000 --sizes 1,4")
 #   make fuzz       mutated captures and random frames                 (COUNT=1000000 or TIME=seconds, SEED=1)
 #   make mutations  faults put into the machines one at a time: do the tests notice?  (SEED=1, TIME=seconds)
 #   make soak       the long forms of the tests, bounded, resumable    (TIME=seconds)
@@ -59,6 +59,7 @@ bench: $(VENV)/.bench
 	@$(BIN)/python -m bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
 bench-spark: $(STAMP)
+	@$(BIN)/python -m tools.compiled || [ $$? -eq 75 ]
 	@$(BIN)/python -m bench.pipeline $(ARGS)
 
 $(VENV)/.fuzz: $(STAMP)
