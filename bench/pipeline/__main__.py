@@ -42,28 +42,26 @@ class Figure(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What was to be reached; `reached` is None where it could not be measured, `target` where it stands for comparison."""
+    """What was to be reached; `reached` is None where it could not be measured."""
 
     label: str
-    target: float | None
+    target: float
     at_most: bool
     reached: float | None
 
     @property
     def met(self) -> bool | None:
-        """Whether it was; None: not measured, or nothing was to be reached."""
-        if self.reached is None or self.target is None:
+        """Whether it was; None: not measured."""
+        if self.reached is None:
             return None
         return self.reached <= self.target if self.at_most else self.reached >= self.target
 
     @property
     def line(self) -> str:
         """It as a line of the table."""
-        wanted = "-" if self.target is None else f"{'<=' if self.at_most else '>='} {self.target:5.1f}"
         value = "" if self.reached is None else f"{self.reached:8.2f}"
-        unjudged = "not measured" if self.reached is None else "for comparison"
-        word = {True: "met", False: "MISSED", None: unjudged}[self.met]
-        return f"{self.label:72} {wanted:>8} {value:>8} {word}"
+        word = {True: "met", False: "MISSED", None: "not measured"}[self.met]
+        return f"{self.label:72} {'<=' if self.at_most else '>='} {self.target:5.1f} {value:>8} {word}"
 
 
 def say(text: str) -> None:
@@ -194,8 +192,7 @@ def targets(bench: Bench, sizes: list[int], turns: dict[int, int], rotation: int
     built = compiled.there()
     for peer, what in ((shark, "the fields we have"), (four, "four fields")):
         label = f"MB per CPU second, local[1]{', pure' if built else ''} / tshark -T fields ({what}), x{small}"
-        # Who counts CPU seconds builds it compiled: where that has been done it is what is compared.
-        yield Target(label, None if built else 1.0, False, peer.cpu / first.cpu if peer else None)
+        yield Target(label, 1.0, False, peer.cpu / first.cpu if peer else None)
     if built:
         yield from compiled_targets(bench, small, turns[small], shark, four)
     yield Target(f"throughput of the stream / of the batch, x{middle}", 0.5, False, two[middle].wall / stream.wall)
