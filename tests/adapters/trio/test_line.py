@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import trio
 import trio.testing
 from tests.adapters.served import Served
 
-from amqp_sansio.adapters.trio import connect
+from amqp_sansio.adapters.trio import Connection, connect
 from amqp_sansio.adapters.trio.line import MANY, Line
+from amqp_sansio.adapters.trio.wire import Wire
 from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.spec import queue
@@ -190,13 +193,14 @@ def test_who_reads_and_is_cancelled_gives_the_socket_back() -> None:
         trio.run(main, served.url)
 
 
-def test_who_reads_goes_on_when_the_ticket_is_settled_otherwise() -> None:
+def reads_for(ticket: Ticket[int], then: Callable[[Connection, Wire], None]) -> None:
+    """Somebody reads for the ticket; then something settles it with 7, and he goes on."""
+
     async def main(url: str) -> None:
         async with connect(url) as connection, connection.session() as session:
             await session.say(queue.Declare("q"))
             wire = connection._line.wire
             assert wire is not None
-            ticket: Ticket[int] = Ticket()
             async with trio.open_nursery() as nursery:
 
                 async def ask() -> None:
@@ -206,39 +210,29 @@ def test_who_reads_goes_on_when_the_ticket_is_settled_otherwise() -> None:
                 while not wire._lent:
                     await trio.lowlevel.checkpoint()
                 await trio.testing.wait_all_tasks_blocked()
-                ticket.settle(7)
+                then(connection, wire)
             assert not wire._lent
 
     with Served() as served:
         trio.run(main, served.url)
+
+
+def test_who_reads_goes_on_when_the_ticket_is_settled_otherwise() -> None:
+    ticket: Ticket[int] = Ticket()
+    reads_for(ticket, lambda connection, wire: ticket.settle(7))
 
 
 def test_who_reads_goes_on_when_the_task_that_reads_had_the_answer() -> None:
     """It was about to read when the socket was lent, and reads what is there."""
+    ticket: Ticket[int] = Ticket()
 
-    async def main(url: str) -> None:
-        async with connect(url) as connection, connection.session() as session:
-            await session.say(queue.Declare("q"))
-            wire = connection._line.wire
-            assert wire is not None
-            ticket: Ticket[int] = Ticket()
-            async with trio.open_nursery() as nursery:
+    def read(connection: Connection, wire: Wire) -> None:
+        receive = connection.client.receive_data
+        connection.client.receive_data = lambda data: ticket.settle(7)  # type: ignore[method-assign]
+        wire._feed(b"the answer")
+        connection.client.receive_data = receive  # type: ignore[method-assign]
 
-                async def ask() -> None:
-                    assert await connection._line.asked(lambda: ticket) == 7
-
-                nursery.start_soon(ask)
-                while not wire._lent:
-                    await trio.lowlevel.checkpoint()
-                await trio.testing.wait_all_tasks_blocked()
-                receive = connection.client.receive_data
-                connection.client.receive_data = lambda data: ticket.settle(7)  # type: ignore[method-assign]
-                wire._feed(b"the answer")
-                connection.client.receive_data = receive  # type: ignore[method-assign]
-            assert not wire._lent
-
-    with Served() as served:
-        trio.run(main, served.url)
+    reads_for(ticket, read)
 
 
 def test_the_end_of_the_connection_is_heard_by_who_reads() -> None:
