@@ -114,12 +114,12 @@ class Wire:
             pass
         finally:
             self._lent = False
+            if self._awaited:
+                self._awaited, self._used = False, True
+                self._back.set()
             if not ticket.done:
                 ticket.forget(self._answered)
                 self.listen()  # what ended this is seen there, too
-            elif self._awaited:
-                self._awaited, self._used = False, True
-                self._back.set()
         return ticket.done
 
     def _answered(self) -> None:
