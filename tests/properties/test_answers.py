@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conversation.stage import Stage, staged
@@ -75,12 +76,12 @@ def test_the_same_follows_on_both_ways(
         assert [session.snapshot() for session in quick.sessions] == [session.snapshot() for session in slow.sessions]
 
 
-def test_who_waits_for_one_message_goes_the_quick_way() -> None:
+def test_who_waits_for_one_message_goes_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a broker says of one message is heard without a control ever being made of it."""
     _, machine = published(False, False, 2)
     made: list[bytes] = []
     octets = frame_control(1, machine.layout.encode_control(Completed(RangeSet.of(0))))
-    machine._decode = lambda assembly: made.append(assembly.payload)  # type: ignore[method-assign]
+    monkeypatch.setattr(machine, "_decode", lambda assembly: made.append(assembly.payload))
     machine.receive_data(octets)
     assert list(machine.events()) == [CommandsCompleted(b"test-1", RangeSet.of(0))]
     assert not made

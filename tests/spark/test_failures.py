@@ -41,7 +41,7 @@ This stopped SparkContext was created at:
     (OURS, "some.pcap: packet 3, octet 99: a record claims too much"),
     (LOST, "an executor or its Python worker was killed, 4 times: out of memory?"),
     (CALLED.format("Cannot call methods on a stopped SparkContext."),
-     "it was stopped at once: no master answers there, or it wants no session"),
+     "Spark gave up: no master answers there, or it wants no session"),
     (REMOTE, "failed to connect to all addresses"),
     (CALLED.format("The size is no size"), "The size is no size"),
     ("Something else\nmore", "Something else"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import socket
 import sys
 import zipfile
 from pathlib import Path
@@ -13,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amqp_sansio.spark import session
-from amqp_sansio.spark.errors import MissingExtra, PipelineError
-from amqp_sansio.spark.session import OF_THE_WORK, archive_of_package, cores_of, is_connect, open_session, prepare, shown
+from amqp_sansio.spark.errors import MissingExtra
+from amqp_sansio.spark.session import OF_THE_WORK, archive_of_package, cores_of, is_connect, open_session, prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,35 +54,3 @@ def test_the_archive_holds_what_executors_need(tmp_path: Path) -> None:
     assert {"amqp_sansio/__init__.py", "amqp_sansio/engine/observer.py", "attr/__init__.py", "typing_extensions.py"} <= set(
         names
     )
-
-
-@pytest.mark.parametrize(
-    ("master", "seen"),
-    [
-        ("sc://host:15002/;token=secret;user_id=x", "sc://host:15002"), ("sc://host/;token=secret", "sc://host"),
-        ("sc://host;token=secret", "sc://host"), ("spark://host:7077", "spark://host:7077"), ("local[*]", "local[*]"),
-    ],
-)  # fmt: skip
-def test_a_token_is_never_shown(master: str, seen: str) -> None:
-    assert shown(master) == seen
-
-
-def test_where_no_connect_server_listens_it_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client of Spark Connect would try for ten minutes, and say nothing."""
-    for name in session._PROXIES:
-        monkeypatch.delenv(name, raising=False)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        session._see_that_it_answers(f"sc://127.0.0.1:{port}/;token=secret")
-    for master, seen in (
-        (f"sc://127.0.0.1:{port}/;token=secret", f"sc://127.0.0.1:{port}"),
-        ("sc://[::1]:99999", "sc://[::1]:99999"),
-    ):
-        with pytest.raises(PipelineError, match=rf"^no Spark session on {re.escape(seen)}: ") as raised:
-            open_session(master)
-        assert "secret" not in str(raised.value)
-    with pytest.raises(PipelineError, match=r"Connection refused$"):
-        open_session(f"sc://127.0.0.1:{port}")
-    # What stands behind a proxy cannot be seen from here.
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:1")
-    session._see_that_it_answers(f"sc://127.0.0.1:{port}")

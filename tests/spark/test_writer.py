@@ -11,11 +11,7 @@ from tests.spark.rows import violations
 
 from amqp_sansio.spark import writer
 from amqp_sansio.spark.envelope import as_batch, seal
-from amqp_sansio.spark.writer import Writer, Written, folder_of, write_empty, write_envelopes
-
-
-def test_a_folder_is_named_as_hive_does_it() -> None:
-    assert folder_of(["2024-05-01", "[::1]:5672"]) == "capture_date=2024-05-01/broker=%5B%3A%3A1%5D%3A5672"
+from amqp_sansio.spark.writer import Writer, Written, write_empty, write_envelopes
 
 
 def test_rows_go_to_the_folder_of_their_day_and_broker(tmp_path: Path) -> None:
@@ -55,21 +51,10 @@ def test_no_more_files_are_open_and_no_more_octets_wait_than_the_limits_say(
         files += out.add("violations", violations(10, broker=f"b{turn % 5}", text="x" * 50))
         assert len(out._files) <= 3
         assert out._waiting <= 4000
-        assert out._waiting == sum(file.octets for file in out._files.values())
+        assert out._waiting == sum(file.waiting_octets for file in out._files.values())
     files += out.rest()
     assert sum(file.rows for file in files) == 300
     assert out._waiting == 0
-
-
-def test_a_row_group_is_written_when_it_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "ROW_GROUP_OCTETS", 3 * violations(100).nbytes)
-    out = Writer(str(tmp_path), "part")
-    for _ in range(7):
-        assert list(out.add("violations", violations(100))) == []
-    (file,) = out.rest()
-    groups = pq.read_metadata(file.path)
-    assert groups.num_row_groups > 1
-    assert groups.num_rows == 700
 
 
 def test_a_task_answers_with_the_list_of_its_files(tmp_path: Path) -> None:

@@ -160,6 +160,9 @@ def test_a_test_that_replaces_something_in_machine_code_is_known(monkeypatch: py
     Inside.__module__ = "machine_code"
     assert all(patches.compiled(each) for each in (module, "machine_code.LIMIT", "machine_code.Inside.method", Inside))
     assert not any(patches.compiled(each) for each in (pure, "amqp_sansio.wire.octets.u8", Path, "nothing.known"))
+    with pytest.raises(pytest.skip.Exception):
+        patches.see(Inside)
+    patches.see(Path)
 
 
 def test_what_is_missing_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

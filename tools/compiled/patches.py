@@ -9,13 +9,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
+from unittest.mock import patch
 
 import pytest
 
 from tools.compiled.machine import SUFFIX
 
 _given: Final[Callable[..., None]] = pytest.MonkeyPatch.setattr
+_object: Final[Callable[..., Any]] = patch.object
 
 
 def module_of(target: object) -> ModuleType | None:
@@ -33,12 +35,22 @@ def compiled(target: object) -> bool:
     return str(getattr(module_of(target), "__file__", "")).endswith(SUFFIX)
 
 
+def see(target: object) -> None:
+    """Skips the test when what is to be replaced in it is machine code."""
+    if compiled(target):
+        pytest.skip("replaces something in a compiled module, which does not look it up again")
+
+
 def pytest_configure() -> None:
-    """Puts itself in the place of `monkeypatch.setattr`."""
+    """Puts itself in the place of `monkeypatch.setattr` and `unittest.mock.patch.object`."""
 
     def setattr_(self: pytest.MonkeyPatch, target: object, *rest: object, **named: object) -> None:
-        if compiled(target):
-            pytest.skip("replaces something in a compiled module, which does not look it up again")
+        see(target)
         _given(self, target, *rest, **named)
 
+    def object_(target: object, *rest: Any, **named: Any) -> Any:
+        see(target)
+        return _object(target, *rest, **named)
+
     pytest.MonkeyPatch.setattr = setattr_  # type: ignore[method-assign]
+    patch.object = object_  # type: ignore[method-assign]

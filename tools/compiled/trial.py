@@ -18,10 +18,7 @@ FOLDERS: Final = (
 )  # fmt: skip
 """Those of what is compiled, and of what stands on it; not `spec`: its tests look at `__slots__`, which no native class has."""
 
-_INSTEAD: Final = "puts a function in the place of a method, which compiled code does not look up again"
 APART: Final = {
-    "tests/broker/test_broker.py::test_a_tick_looks_at_nobody_whose_time_has_not_come": _INSTEAD,
-    "tests/testing/simulation/test_faults_found.py::test_a_fault_is_found_and_shrunk[ignores a window]": _INSTEAD,
     "tests/engine/test_transmit.py::test_a_body_that_changes_later_does_not_change_what_is_kept": (
         "gives a bytearray as a body, which is a TypeError at the call"
     ),

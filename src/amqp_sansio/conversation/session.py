@@ -94,13 +94,14 @@ class Session:
 
         `properties` are those of `Talk.publish`.  Cancelled, it has published nothing.
         """
-        if not (self._line.free() and self.talk.has_room):
+        if not self._line.free():
+            await self._line.writable()
+        if not self.talk.has_room:
             await self._room()
         return self.talk.post(exchange, routing_key, body, properties)
 
     async def _room(self) -> None:
-        """Until a message may be published."""
-        await self._line.writable()
+        """Until a message may be published, for which there is no room now."""
         while not self.talk.has_room:
             await self._line.wait(self.talk.room)
             await self._line.writable()
@@ -108,7 +109,9 @@ class Session:
     async def publish(self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any) -> None:
         """Publishes a message and waits until the broker has it for certain."""
         talk, line = self.talk, self._line
-        if not (line.free() and talk.has_room):
+        if not line.free():
+            await line.writable()
+        if not talk.has_room:
             await self._room()
         await line.asked(lambda: talk.post(exchange, routing_key, body, properties, True))
 

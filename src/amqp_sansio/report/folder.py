@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -18,22 +18,37 @@ from amqp_sansio.errors import AmqpError
 MANIFEST: Final = "_MANIFEST.json"
 BATCH_ROWS: Final = 65536
 """Rows that are held at a time."""
+FEW_ROWS: Final = 4096
+"""A file with fewer is read by one thread: handing columns to several takes longer than reading them."""
 MANIFEST_OCTETS: Final = 64 * 1024 * 1024
 """A manifest that is larger is none."""
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+Tell = Callable[[str, int, int], None]
+"""How far the reading is: the table, how many of its files were read, how many it has."""
 
 
 class ReportError(AmqpError):
     """The page cannot be made.  The text is one sentence for people."""
 
 
+class _File(NamedTuple):
+    """A file of a table: where it is, what its folders tell, how many rows the manifest says it has."""
+
+    path: Path
+    told: dict[str, str | None]
+    rows: int | None = None
+
+
 class Folder:
     """The tables in `path`.  With a manifest, the files that it names; without one, every Parquet file in their place.
 
+    `tell` is called for each file that is read.
     ReportError when there is no table at all, or when the manifest names files that are not there.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, tell: Tell | None = None) -> None:
         root: Final = Path(path)
         self.manifest: Final[dict[str, Any] | None] = _manifest(root)
         """What the manifest says; None when there is none."""
@@ -43,22 +58,49 @@ class Folder:
         self.tables: Final = tuple([name for name in TABLES if name in self._files])
         """Names of those that are there, in the order of the reference."""
         self._root: Final = root
+        self._tell: Final = tell
 
     def __contains__(self, table: str) -> bool:
         return table in self._files
 
     def count(self, table: str) -> int:
-        """Rows of a table, by the footers of its files."""
-        return sum([self._open(path).metadata.num_rows for path, _ in self._files.get(table, ())])
+        """Rows of a table, by the manifest; where it does not say, by the footers of the files."""
+        total = 0
+        for number, file in enumerate(self._files.get(table, ())):
+            if file.rows is None:
+                self._told(table, number)
+                total += self._open(file.path).metadata.num_rows
+            else:
+                total += file.rows
+        return total
 
     def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """The rows in batches, with exactly these columns: what a file lacks is null.  Nothing when the table is not here."""
+        """The rows in batches, with exactly these columns: what a file lacks is null.  Nothing when the table is not here.
+
+        Files with few rows share a batch: what is done with one costs the same for two rows as for thousands.
+        """
         schema: Final = pa.schema([table_schema(TABLES[table]).field(name).with_nullable(True) for name in columns])
-        for path, told in self._files.get(table, ()):
+        waiting: list[pa.Table] = []
+        rows = 0
+        for part in self._parts(table, schema):
+            if waiting and rows + len(part) > BATCH_ROWS:
+                yield _one(waiting)
+                waiting, rows = [], 0
+            waiting.append(part)
+            rows += len(part)
+        if waiting:
+            yield _one(waiting)
+
+    def _parts(self, table: str, schema: pa.Schema) -> Iterator[pa.Table]:
+        """The rows as the files hold them."""
+        for number, (path, told, _) in enumerate(self._files.get(table, ())):
+            self._told(table, number)
             file = self._open(path)
-            there = [name for name in columns if name in file.schema_arrow.names]
+            names = set(file.schema_arrow.names)
+            there = [name for name in schema.names if name in names]
             try:
-                for batch in file.iter_batches(BATCH_ROWS, columns=there or None):
+                threads = file.metadata.num_rows >= FEW_ROWS
+                for batch in file.iter_batches(BATCH_ROWS, columns=there or None, use_threads=threads):
                     yield _shaped(batch, schema, told)
             except (OSError, pa.ArrowException, ValueError) as error:
                 raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
@@ -71,6 +113,10 @@ class Folder:
             except ValueError as error:
                 raise ReportError(f"{self._root / table}: cannot be read: {_one_line(error)}") from error
             yield from rows
+
+    def _told(self, table: str, done: int) -> None:
+        if self._tell is not None:
+            self._tell(table, done, len(self._files[table]))
 
     def _open(self, path: Path) -> pq.ParquetFile:
         try:
@@ -104,33 +150,35 @@ def _manifest(root: Path) -> dict[str, Any] | None:
     return said
 
 
-def _named(root: Path, manifest: dict[str, Any]) -> dict[str, list[tuple[Path, dict[str, str | None]]]]:
+def _named(root: Path, manifest: dict[str, Any]) -> dict[str, list[_File]]:
     """Files of each table as the manifest tells them; it must not lead out of its folder."""
-    files: dict[str, list[tuple[Path, dict[str, str | None]]]] = {}
+    files: dict[str, list[_File]] = {}
     for table, about in manifest["tables"].items():
         if table not in TABLES:
             continue
         try:
-            paths = sorted([str(file["path"]) for file in about["files"]])
-        except (KeyError, TypeError) as error:
+            named = sorted([(str(file["path"]), file.get("rows")) for file in about["files"]], key=lambda each: each[0])
+        except (AttributeError, KeyError, TypeError) as error:
             raise ReportError(f"{root / MANIFEST}: is no manifest of tables") from error
         files[table] = []
-        for name in paths:
+        for name, rows in named:
             path = root / name
             if ".." in Path(name).parts or Path(name).is_absolute():
                 raise ReportError(f"{root / MANIFEST}: names a file outside of its folder: {ascii(name)[:200]}")
             if not path.is_file():
                 raise ReportError(f"{path}: the manifest names it and it is not there")
-            files[table].append((path, _told(Path(name))))
+            files[table].append(_File(path, _told(Path(name)), rows if type(rows) is int and rows >= 0 else None))
     return files
 
 
-def _found(root: Path) -> dict[str, list[tuple[Path, dict[str, str | None]]]]:
-    files: dict[str, list[tuple[Path, dict[str, str | None]]]] = {}
+def _found(root: Path) -> dict[str, list[_File]]:
+    files: dict[str, list[_File]] = {}
     for table in TABLES:
         if (root / table).is_dir():
             paths = sorted([path.relative_to(root) for path in (root / table).rglob("*.parquet")])
-            files[table] = [(root / path, _told(path)) for path in paths if not any(part[0] in "._" for part in path.parts)]
+            files[table] = [
+                _File(root / path, _told(path)) for path in paths if not any(part[0] in "._" for part in path.parts)
+            ]
     return {table: paths for table, paths in files.items() if paths}
 
 
@@ -142,6 +190,11 @@ def _told(path: Path) -> dict[str, str | None]:
         if equals and name in PARTITIONS:
             told[name] = None if value == _NO_VALUE else unquote(value)
     return told
+
+
+def _one(parts: list[pa.Table]) -> pa.Table:
+    """One table of several, in as few pieces as can be."""
+    return parts[0] if len(parts) == 1 else pa.concat_tables(parts).combine_chunks()
 
 
 def _shaped(batch: pa.RecordBatch, schema: pa.Schema, told: dict[str, str | None]) -> pa.Table:

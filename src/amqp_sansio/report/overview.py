@@ -122,9 +122,7 @@ class Overview:
         self.drawn: Final = self._drawn()
         """Violations to draw: the first of each rule and speaker, then others in the order of time."""
         self.transactions: Final[Tally[str]] = Tally()
-        for row in folder.rows("transactions", ("outcome",)):
-            self.transactions.add(row["outcome"], 1)
-        self.hanging: Final = first(_hanging(folder), SHOWN, ("ts_ns", "connection", "session", "transaction"))
+        self.hanging: Final = first(self._hanging(folder), SHOWN, ("ts_ns", "connection", "session", "transaction"))
         """Local transactions whose commit nobody answered."""
         self.branches: Final[Tally[str]] = Tally()
         self.branches_in_doubt: int = 0
@@ -190,6 +188,13 @@ class Overview:
                 chosen.append(row)
         return sorted(chosen, key=_place)
 
+    def _hanging(self, folder: Folder) -> Iterator[dict[str, Any]]:
+        columns = ("connection", "ts_ns", "session", "channel", "transaction", "end_ns", "outcome", "transfers", "accepts")
+        for row in folder.rows("transactions", columns):
+            self.transactions.add(row["outcome"], 1)
+            if row["outcome"] == "in-doubt":
+                yield row
+
     def _branches(self, folder: Folder) -> Iterator[dict[str, Any]]:
         columns = (
             "connection",
@@ -209,13 +214,6 @@ class Overview:
             if row["in_doubt"]:
                 self.branches_in_doubt += 1
                 yield row
-
-
-def _hanging(folder: Folder) -> Iterator[dict[str, Any]]:
-    columns = ("connection", "ts_ns", "session", "channel", "transaction", "end_ns", "outcome", "transfers", "accepts")
-    for row in folder.rows("transactions", columns):
-        if row["outcome"] == "in-doubt":
-            yield row
 
 
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:

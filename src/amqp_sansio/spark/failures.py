@@ -54,7 +54,7 @@ def reason_of(error: BaseException) -> str:
         return str(remote.group(1))
     if called := _CALLED.search(text):
         said = str(called.group(1)).strip()
-        return "it was stopped at once: no master answers there, or it wants no session" if _STOPPED in said else said
+        return "Spark gave up: no master answers there, or it wants no session" if _STOPPED in said else said
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
 

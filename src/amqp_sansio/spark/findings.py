@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow.dataset as ds
 from attrs import field, frozen
 
-from amqp_sansio.captures.columns.store import file_schema
+from amqp_sansio.captures.columns.parquet import file_schema
 from amqp_sansio.spark.writer import Written, filesystem
 
 TABLE: Final = "violations"

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from amqp_sansio.captures.columns import joined
-from amqp_sansio.captures.columns.store import file_schema
+from amqp_sansio.captures.columns.parquet import file_schema
 from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.joins import END_TO_END, END_TO_END_SQL
 from amqp_sansio.spark.passes import read_tables

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import sys
 import tarfile
 import tempfile
@@ -17,6 +16,7 @@ from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spark.errors import MissingExtra, PipelineError
 from amqp_sansio.spark.failures import reason_of
 from amqp_sansio.spark.java import ensure_java
+from amqp_sansio.spark.reach import see_that_it_answers, shown
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,13 +68,6 @@ OF_A_WORKER: Final[dict[str, str]] = {
 TRIES: Final = 4
 """How often a task is tried on this machine."""
 
-CONNECT_PORT: Final = 15002
-"""Where a Spark Connect server listens, unless told otherwise."""
-CONNECT_SECONDS: Final = 10.0
-"""How long a Spark Connect server may take to answer the first time."""
-
-_CONNECT: Final = re.compile(r"sc://(\[[^\]]+\]|[^:/;\[\]]+)(?::([0-9]{1,5}))?(?=[/;]|$)")
-_PROXIES: Final = ("grpc_proxy", "https_proxy", "http_proxy", "GRPC_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 _LOOPBACK: Final[dict[str, str]] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 _MASTER: Final = re.compile(r"local(-cluster)?(\[[^\[\]]+\])?|yarn|(spark|k8s|sc)://.+")
@@ -116,10 +109,10 @@ def open_session(
         raise PipelineError(f"{shown(master)!r} is no master: local[N], spark://host:port, yarn, k8s://..., or sc://host:port")
     from pyspark.sql import SparkSession
 
+    see_that_it_answers(master)
     local = _LOCAL.fullmatch(master) is not None
     builder = SparkSession.builder.appName(application)
     if master.startswith("sc://"):
-        _see_that_it_answers(master)
         builder = builder.remote(master)
         chosen = {**OF_THE_WORK, **(settings or {})}
     else:
@@ -146,27 +139,6 @@ def open_session(
     if not _LOCAL.fullmatch(master):
         ship(spark)
     return spark
-
-
-def shown(master: str) -> str:
-    """A master as it may be shown: without the parameters of Spark Connect, one of which may be a token."""
-    return master.partition(";")[0].rstrip("/") if master.startswith("sc://") else master
-
-
-def _see_that_it_answers(master: str) -> None:
-    """PipelineError when nobody takes TCP connections where a Spark Connect server should be.
-
-    Its client would try for ten minutes without a word.  Behind a proxy this cannot be seen.
-    """
-    found = _CONNECT.match(master)
-    if found is None or any(os.environ.get(name) for name in _PROXIES):
-        return
-    host, port = found.groups()
-    try:
-        socket.create_connection((host.strip("[]"), int(port or CONNECT_PORT)), CONNECT_SECONDS).close()
-    except (OSError, OverflowError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise PipelineError(f"no Spark session on {shown(master)}: {said}") from error
 
 
 def _let_workers_import_us() -> None:

@@ -2,21 +2,19 @@
 
 A task writes files of names that no other attempt uses and answers with their list; what is not on the list of an attempt
 that counted is never published (see `place`).  Memory is bounded whatever the number of tables, days and brokers.
+`captures.columns.store` writes the same files, and is another thing: one process, which moves all of them into place at once.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, NamedTuple
-from urllib.parse import quote
+from typing import Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import fs
 
-from amqp_sansio.captures.columns.store import OPEN_FILES, ROW_GROUP_OCTETS, file_schema, parquet
-from amqp_sansio.captures.tables import PARTITIONS
+from amqp_sansio.captures.columns.parquet import OPEN_FILES, Growing, file_schema, parted
 from amqp_sansio.spark.envelope import envelopes_in, unseal
 
 FILES: Final = "table string, folder string, path string, rows bigint, octets bigint"
@@ -47,33 +45,18 @@ def filesystem(place: str) -> tuple[fs.FileSystem, str]:
     return fs.LocalFileSystem(), place
 
 
-def folder_of(values: Iterable[Any]) -> str:
-    """The folder of a day and a broker, named as Hive does: capture_date=2024-05-01/broker=127.0.0.1%3A5672."""
-    return "/".join(f"{name}={quote(str(value), safe='')}" for name, value in zip(PARTITIONS, values, strict=True))
-
-
-class _File:
-    """A Parquet file that grows."""
+class _File(Growing):
+    """One in any file system."""
 
     def __init__(self, system: fs.FileSystem, table: str, folder: str, path: str, schema: pa.Schema | None = None) -> None:
         self.table, self.folder, self.path = table, folder, path
-        self.rows = 0
-        self.waiting: list[pa.RecordBatch] = []
-        self.octets = 0
         self._system = system
         self._stream = system.open_output_stream(path)
-        self._writer = parquet(self._stream, schema or file_schema(table))
+        super().__init__(self._stream, schema or file_schema(table))
 
-    def flush(self) -> None:
-        """Writes what waits as a row group."""
-        if self.waiting:
-            self._writer.write_table(pa.Table.from_batches(self.waiting))
-            self.waiting, self.octets = [], 0
-
-    def close(self) -> Written:
-        """Writes the rest and the footer."""
-        self.flush()
-        self._writer.close()
+    def written(self) -> Written:
+        """Closes it: its place in the list."""
+        self.close()
         self._stream.close()
         return Written(self.table, self.folder, self.path, self.rows, self._system.get_file_info(self.path).size)
 
@@ -90,21 +73,20 @@ class Writer:
 
     def add(self, table: str, batch: pa.RecordBatch) -> Iterator[Written]:
         """Takes records in; gives files that were closed to make room."""
-        for folder, part in _parted(batch):
+        for folder, part in parted(batch):
             key = table, folder
             file = self._files.get(key)
             if file is None:
                 if len(self._files) >= OPEN_FILES:
                     yield self._close(next(iter(self._files)))
                 file = self._files[key] = self._open(table, folder)
-            file.waiting.append(part)
-            file.rows += part.num_rows
-            file.octets += part.nbytes
-            self._waiting += part.nbytes
-            if file.octets >= ROW_GROUP_OCTETS:
-                self._flush(file)
+            before = file.waiting_octets
+            file.add(part)
+            self._waiting += file.waiting_octets - before
             while self._waiting > BUFFERED_OCTETS:
-                self._flush(max(self._files.values(), key=lambda each: each.octets))
+                most = max(self._files.values(), key=lambda each: each.waiting_octets)
+                self._waiting -= most.waiting_octets
+                most.flush()
 
     def rest(self) -> Iterator[Written]:
         """Closes every file."""
@@ -117,37 +99,10 @@ class Writer:
         self._count += 1
         return _File(self._system, table, folder, f"{path}/{self._name}-{self._count}.parquet")
 
-    def _flush(self, file: _File) -> None:
-        self._waiting -= file.octets
-        file.flush()
-
     def _close(self, key: tuple[str, str]) -> Written:
         file = self._files.pop(key)
-        self._waiting -= file.octets
-        return file.close()
-
-
-def _parted(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """A batch by folder, without the columns that the folder tells."""
-    rest = batch.drop_columns(list(PARTITIONS))
-    if batch.num_rows:
-        columns = [batch.column(name) for name in PARTITIONS]
-        if all(pc.all(pc.equal(column, column[0])).as_py() for column in columns):
-            yield folder_of([column[0].as_py() for column in columns]), rest
-            return
-    keys = pa.Table.from_batches([batch.select(list(PARTITIONS))]).group_by(list(PARTITIONS)).aggregate([])
-    several = keys.num_rows > 1
-    for key in keys.to_pylist():
-        values = [key[name] for name in PARTITIONS]
-        part = rest
-        if several:
-            mask = None
-            for name, value in zip(PARTITIONS, values, strict=True):
-                column = batch.column(name)
-                same = pc.equal(column, pa.scalar(value, column.type))
-                mask = same if mask is None else pc.and_(mask, same)
-            part = rest.filter(mask)
-        yield folder_of(values), part
+        self._waiting -= file.waiting_octets
+        return file.written()
 
 
 def write_envelopes(batches: Iterator[pa.RecordBatch], place: str, prefix: str) -> Iterator[pa.RecordBatch]:
@@ -170,7 +125,7 @@ def write_empty(place: str, table: str) -> Written:
     """A file without rows, for a table without any: it tells the columns.  It is of no day and no broker."""
     system, root = filesystem(place)
     system.create_dir(f"{root}/{table}", recursive=True)
-    return _File(system, table, "", f"{root}/{table}/part-00000.parquet").close()
+    return _File(system, table, "", f"{root}/{table}/part-00000.parquet").written()
 
 
 def write_whole(
@@ -182,14 +137,10 @@ def write_whole(
     for batch in batches:
         if batch.num_rows:
             file = file or _whole(system, root, table, name, schema)
-            file.waiting.append(batch.cast(schema))
-            file.rows += batch.num_rows
-            file.octets += batch.nbytes
-            if file.octets >= ROW_GROUP_OCTETS:
-                file.flush()
+            file.add(batch.cast(schema))
     if file is None and empty:
         file = _whole(system, root, table, name, schema)
-    return [] if file is None else [file.close()]
+    return [] if file is None else [file.written()]
 
 
 def _whole(system: fs.FileSystem, root: str, table: str, name: str, schema: pa.Schema) -> _File:

@@ -11,7 +11,7 @@ from tests.adapters.served import Served
 
 from amqp_sansio.adapters.trio import Connection, connect
 from amqp_sansio.adapters.trio.line import MANY, Line
-from amqp_sansio.adapters.trio.wire import Wire
+from amqp_sansio.adapters.trio.wire import LENT, Wire
 from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.spec import queue
@@ -215,6 +215,42 @@ def reads_for(ticket: Ticket[int], then: Callable[[Connection, Wire], None]) -> 
 
     with Served() as served:
         trio.run(main, served.url)
+
+
+def test_nobody_looks_after_who_waits_long_and_the_socket_is_read_again_when_he_is_done() -> None:
+    """Two looks of the task that reads, and then none before the heartbeat; afterwards it reads once nobody else has."""
+    clock = trio.testing.MockClock()
+    ticket: Ticket[int] = Ticket()
+
+    async def main(url: str) -> None:
+        async with connect(url) as connection, connection.session() as session:
+            await session.say(queue.Declare("q"))
+            wire = connection._line.wire
+            assert wire is not None
+            async with trio.open_nursery() as nursery:
+
+                async def ask() -> None:
+                    assert await connection._line.asked(lambda: ticket) == 7
+
+                nursery.start_soon(ask)
+                while not wire._lent:
+                    await trio.lowlevel.checkpoint()
+                for _ in range(2):
+                    await trio.testing.wait_all_tasks_blocked()
+                    clock.jump(LENT)
+                await trio.testing.wait_all_tasks_blocked()
+                assert trio.lowlevel.current_statistics().seconds_to_next_deadline > 1
+                ticket.settle(7)
+            away = []
+            for _ in range(2):
+                await trio.testing.wait_all_tasks_blocked()
+                away.append(wire._away)
+                clock.jump(LENT)
+            assert away == [True, False]
+            await session.publish("", "q", b"x")
+
+    with Served() as served:
+        trio.run(main, served.url, clock=clock)
 
 
 def test_who_reads_goes_on_when_the_ticket_is_settled_otherwise() -> None:

@@ -3,13 +3,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 
 from amqp_sansio.captures.columns import store as module
-from amqp_sansio.captures.columns.store import MANIFEST, Store, StoreError, file_schema, parquet
+from amqp_sansio.captures.columns.parquet import file_schema
+from amqp_sansio.captures.columns.store import MANIFEST, Store, StoreError
 from amqp_sansio.captures.columns.tables import table_batch
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
@@ -65,16 +64,3 @@ def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> N
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="cannot be written"):
         Store(str(tmp_path / "file"), OPTIONS)
-
-
-def test_texts_that_repeat_have_dictionaries_and_nothing_else(tmp_path: Path) -> None:
-    schema = file_schema("messages")
-    with parquet(tmp_path / "x.parquet", schema) as writer:
-        empty = {pa.string(): "", pa.bool_(): False}
-        row = {field.name: None if field.nullable else empty.get(field.type, 0) for field in schema}
-        writer.write_table(pa.Table.from_pylist([row | {"message_id": "x", "queue": "y"}] * 3, schema=schema))
-    group = pq.read_metadata(tmp_path / "x.parquet").row_group(0)
-    columns = [group.column(at) for at in range(group.num_columns)]
-    found = {each.path_in_schema for each in columns if "RLE_DICTIONARY" in each.encodings}
-    assert {"queue", "exchange", "session", "outcome"} <= found
-    assert not {"message_id", "transfer_id", "first_octet_ns", "body_octets"} & found

@@ -45,8 +45,10 @@ class Wire(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Octets came."""
         self._feeding = True
-        self._client.receive_data(data)
-        self._feeding = False
+        try:
+            self._client.receive_data(data)
+        finally:
+            self._feeding = False
         if self._answered:
             self._answered, waiting = False, self._waiting
             self._scheduled = True  # what is said now goes out below

@@ -45,9 +45,11 @@ class Wire:
         self._due = math.inf
         self._sooner = trio.Event()
         self._away = False  # the task that reads leaves that to others
-        self._back = trio.Event()  # it is called
+        self._called = False  # it is to come back
+        self._back = trio.Event()  # it is to look whether it should
         self._lent = False  # somebody reads himself
-        self._used = False  # somebody did so since that was looked at
+        self._used = False  # somebody began to since that was looked at
+        self._awaited = False  # the task that reads looks again when he is done
         self._own = False  # what he read is being dealt with
 
     @property
@@ -91,7 +93,7 @@ class Wire:
         if direct is None or ticket.done or self._lent or not self._machine.is_open:
             return False
         if not self._away:
-            self._away, self._back = True, trio.Event()
+            self._away, self._called = True, False
             trio.lowlevel.notify_closing(direct)  # it is not closed: who waits for it is woken
         self._lent = self._used = True
         fileno = direct.fileno()
@@ -112,6 +114,9 @@ class Wire:
             pass
         finally:
             self._lent = False
+            if self._awaited:
+                self._awaited, self._used = False, True
+                self._back.set()
             if not ticket.done:
                 ticket.forget(self._answered)
                 self.listen()  # what ended this is seen there, too
@@ -125,6 +130,7 @@ class Wire:
     def listen(self) -> None:
         """Somebody waits who does not read himself."""
         if self._away and not self._lent:
+            self._called = True
             self._back.set()
 
     def hold(self) -> None:
@@ -211,11 +217,15 @@ class Wire:
             return None if self._away else b""
 
     async def _stay_away(self) -> None:
-        """Until the task that reads is called, or nobody has read himself for a moment."""
-        while self._lent or (self._used and not self._back.is_set()):
+        """Until the task that reads is called, or nobody has read himself for a moment.
+
+        While one has been reading since it looked last, it sleeps until he is done: who waits long is not looked after.
+        """
+        while self._lent or (self._used and not self._called):
+            self._awaited = self._lent and not self._used
             self._used = False
             self._back = trio.Event()
-            with trio.move_on_after(LENT):
+            with trio.move_on_after(math.inf if self._awaited else LENT):
                 await self._back.wait()
         self._away = False
         self._look()  # what others read counts as heard now

@@ -1,4 +1,8 @@
-"""Tables as Parquet files: DIR/<table>/capture_date=.../broker=.../*.parquet, and a manifest that is written last."""
+"""Tables as Parquet files: DIR/<table>/capture_date=.../broker=.../*.parquet, and a manifest that is written last.
+
+`spark.writer` writes the same files, and is another thing: many processes do, to any file system, in bounded memory, and what
+they wrote is published elsewhere; here one process does, and moves all of it into place at once.
+"""
 
 from __future__ import annotations
 
@@ -7,57 +11,30 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import quote
+from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.columns.parquet import OPEN_FILES, Growing, file_schema, parted
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.tables import PARTITIONS, SCHEMA_VERSION, TABLES
+from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
 from amqp_sansio.errors import AmqpError
 
 MANIFEST: Final = "_MANIFEST.json"
-ROW_GROUP_OCTETS: Final = 8 * 1024 * 1024
-"""Octets of rows, in memory, that become one row group."""
-OPEN_FILES: Final = 64
-"""Parquet files open at a time; beyond it the oldest is closed and its folder gets another one later."""
 _WORK: Final = ".work"
-_UNIQUE: Final = ("message_id", "correlation_id")
 
 
 class StoreError(AmqpError):
     """The folder cannot be written."""
 
 
-class _File:
-    """A Parquet file that grows."""
+class _File(Growing):
+    """One in the folder of the work."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path: Final = path
-        self.rows = 0
-        self._waiting: list[pa.RecordBatch] = []
-        self._octets = 0
-        self._writer: Final = parquet(str(path), schema)
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        self._waiting.append(batch)
-        self.rows += batch.num_rows
-        self._octets += batch.nbytes
-        if self._octets >= ROW_GROUP_OCTETS:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._waiting:
-            self._writer.write_table(pa.Table.from_batches(self._waiting))
-            self._waiting, self._octets = [], 0
-
-    def close(self) -> None:
-        self._flush()
-        self._writer.close()
+        super().__init__(str(path), schema)
 
 
 class Store:
@@ -84,7 +61,7 @@ class Store:
     def add(self, table: str, batch: pa.RecordBatch) -> None:
         """Rows of a table."""
         try:
-            for folder, part in _parts(batch):
+            for folder, part in parted(batch):
                 key = table, folder
                 file = self._files.get(key)
                 if file is None:
@@ -134,32 +111,6 @@ class Store:
         """Removes what was not published."""
         self._files.clear()
         shutil.rmtree(self._work, ignore_errors=True)
-
-
-def parquet(where: Any, schema: pa.Schema) -> pq.ParquetWriter:
-    """Opens a Parquet file, by its path or as a stream, as those of all tables are written.
-
-    Only texts that repeat have dictionaries: those of times and numbers made the files larger by 60 % and cost a quarter of the
-    time.
-    """
-    texts = [field.name for field in schema if pa.types.is_string(field.type) and field.name not in _UNIQUE]
-    return pq.ParquetWriter(where, schema, compression="zstd", use_dictionary=texts)
-
-
-def file_schema(table: str) -> pa.Schema:
-    """The columns in the files of a table: those that the folders tell are not among them."""
-    return pa.schema([field for field in table_schema(TABLES[table]) if field.name not in PARTITIONS])
-
-
-def _parts(batch: pa.RecordBatch) -> Iterable[tuple[str, pa.RecordBatch]]:
-    """The batch by folder, without the columns that the folder tells."""
-    days = batch.column(batch.schema.names.index("capture_date"))
-    names = [name for name in batch.schema.names if name not in PARTITIONS]
-    broker = batch.column(batch.schema.names.index("broker"))[0].as_py()
-    found = pc.unique(days).to_pylist()
-    for day in found:
-        part = batch if len(found) == 1 else batch.filter(pc.equal(days, pa.scalar(day, pa.date32())))
-        yield f"capture_date={day}/broker={quote(broker, safe='')}", part.select(names)
 
 
 def manifest_of(
