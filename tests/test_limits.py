@@ -11,93 +11,28 @@ from typing import Any, Final
 
 import attrs
 import pytest
+from tests.limited import HEADER, ONE, at_client, at_server, attached, client_session, judged, refused, violations
 
 from amqp_sansio import (
     ClientConfig,
     ClientConnection,
     Connection,
-    LimitError,
     LocalProtocolError,
-    Profile,
     RangeSet,
     ServerConfig,
     ServerConnection,
-    Session,
 )
 from amqp_sansio.config import Accepted, Challenge, ClientMechanism
-from amqp_sansio.events import ConnectionClosed, Event, Origin, SessionDetached, Violation
+from amqp_sansio.events import ConnectionClosed, Event, Origin
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec import dtx, execution, file, message, queue, stream
-from amqp_sansio.spec.connection import Open, OpenOk, Secure, SecureOk, Start, StartOk, Tune, TuneOk
-from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, RequestTimeout
+from amqp_sansio.spec.connection import Secure, SecureOk, Start, StartOk
+from amqp_sansio.spec.session import Attach, CommandPoint, Completed
 from amqp_sansio.testing.scripted import ScriptedPeer, Word
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_command
 
-HEADER: Final = b"AMQP\x01\x01\x00\x0a"
-ONE: Final = 1  # channel
 EXPLICIT: Final = message.Transfer("d", 0, 0)
-
-
-def at_client(limits: Limits, *said: Word) -> ScriptedPeer:
-    peer = ScriptedPeer(ClientConnection(ClientConfig(limits=limits)))
-    peer.say(HEADER, Start({}, ("ANONYMOUS",), ("en_US",)), Tune(65535, 65535, 0, 0), OpenOk(()))
-    peer.connection.data_to_send()
-    return peer
-
-
-def at_server(limits: Limits, profile: Profile | None = None) -> ScriptedPeer:
-    peer = ScriptedPeer(ServerConnection(ServerConfig(limits=limits, profile=profile or Profile())))
-    peer.say(HEADER, StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 0, 0), Open(""))
-    peer.connection.data_to_send()
-    return peer
-
-
-def attached(limits: Limits, profile: Profile | None = None) -> ScriptedPeer:
-    """A server with a session on channel 1, its first command-point said."""
-    peer = at_server(limits, profile)
-    peer.say(Attach(b"s"), RequestTimeout(None), CommandPoint(0, 0), channel=ONE)
-    peer.connection.data_to_send()
-    return peer
-
-
-def client_session(limits: Limits, timeout: int | None = 0) -> tuple[ScriptedPeer, Session]:
-    peer = at_client(limits)
-    session = peer.connection.session(b"s", timeout=timeout)
-    peer.say(Attached(b"s"), channel=ONE)
-    return peer, session
-
-
-def violations(events: list[Event]) -> list[Violation]:
-    found = []
-    for event in events:
-        if isinstance(event, SessionDetached | ConnectionClosed):
-            assert event.origin is Origin.VIOLATION, event
-            assert event.violation is not None
-            found.append(event.violation)
-    return found
-
-
-def judged(name: str, events: list[Event]) -> bool:
-    """Whether it was let pass; when not, the limit must have been named."""
-    found = violations(events)
-    assert {violation.rule for violation in found} <= {f"limits.{name}"}, found
-    for violation in found:
-        assert violation.text
-        assert violation.legal
-        assert violation.offset > 0
-    return not found
-
-
-def refused(name: str, call: Callable[[], object]) -> bool:
-    """The same for what a caller asks for."""
-    error: LimitError | None = None
-    try:
-        call()
-    except LimitError as raised:
-        error = raised
-    assert error is None or (error.limit, error.asked) == (name, error.value + 1)
-    return error is None
 
 
 # --- one function each: does it let `amount` pass under this limit? -------------------------------------------------------

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import time
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self, TypeVar
 
+from tests.adapters.conditions import PATIENCE
+
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.conversation.ticket import Ticket
 
 Result = TypeVar("Result")
 CALLS = frozenset([
@@ -74,9 +77,13 @@ class BlockingLoop:
     def within(self, seconds: float) -> AbstractAsyncContextManager[Any]:
         return asyncio.timeout(seconds)  # only seen between calls
 
-    async def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
+    async def turn(self) -> None:
         await asyncio.sleep(0)
+
+    async def wait(self, ticket: Ticket[None]) -> None:
+        so = threading.Event()
+        ticket.on_done(so.set)
+        assert so.wait(PATIENCE), "it never came about"
 
     async def both(self, one: Callable[[], Awaitable[object]], two: Callable[[], Awaitable[object]]) -> None:
         await one()

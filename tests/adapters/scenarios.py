@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 import trustme
-from tests.adapters.conditions import PATIENCE
 from tests.adapters.served import Served
 from tests.adapters.strangers import demanding, gone_at, redirecting
 
@@ -20,6 +19,8 @@ from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, Messa
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.conversation.session import Session
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.events import AttachRequested, Origin
 from amqp_sansio.spec import queue
@@ -41,17 +42,29 @@ class Loop(Protocol):
 
     def run(self, main: Callable[[], Awaitable[Value]]) -> Value: ...
     def within(self, seconds: float) -> AbstractAsyncContextManager[Any]: ...
-    async def sleep(self, seconds: float) -> None: ...
+    async def turn(self) -> None: ...
+    async def wait(self, ticket: Ticket[None]) -> None: ...
     async def both(self, one: Callable[[], Awaitable[object]], two: Callable[[], Awaitable[object]]) -> None: ...
     async def cancelled_after(self, steps: int, what: Callable[[], Awaitable[object]]) -> bool: ...
     def tasks(self) -> int: ...
 
 
-async def until(loop: Loop, true: Callable[[], bool]) -> None:
-    """Waits for what other threads bring about."""
-    async with loop.within(PATIENCE):
-        while not true():
-            await loop.sleep(0.005)
+async def until(loop: Loop, client: Client, true: Callable[[], bool]) -> None:
+    """Waits until it is so; looks whenever something has happened to the client: it heard something, or time passed."""
+    so: Ticket[None] = Ticket()
+    hear = client._hear
+
+    def heard(machine: ClientConnection) -> None:
+        hear(machine)
+        if true():
+            so.settle(None)
+
+    with pytest.MonkeyPatch.context() as patch:
+        with client.guard:
+            patch.setattr(client, "_hear", heard)
+            if true():
+                so.settle(None)
+        await loop.wait(so)
 
 
 async def depth(session: Session, name: str) -> int:
@@ -230,7 +243,7 @@ def check_cancelled(loop: Loop, steps: int, served: Served) -> None:
         return loop.tasks() - tasks
 
     assert loop.run(main) == 0
-    loop.run(lambda: until(loop, lambda: not served.call(lambda: served.broker.peers)))
+    served.deserted()
     assert served.sessions() == 0
     for closed in served.closed[before:]:
         # A connection that was open is closed by words; one that was not may just be left.  Half a frame is neither.
@@ -263,7 +276,7 @@ def test_a_slow_consumer_stops_the_broker_and_memory_stays_flat(loop: Loop) -> N
                     seen += 1
                     assert len(subscription.inbox.messages) < 10
                     if seen % 50 == 0:  # as slow as can be: all that may come is here
-                        await until(loop, lambda: len(subscription.inbox.messages) == 9)
+                        await until(loop, connection.client, lambda: len(subscription.inbox.messages) == 9)
                     message.accept()
                     if seen == 1000:
                         break
@@ -335,7 +348,7 @@ def test_heartbeats_flow_while_nobody_says_anything(loop: Loop) -> None:
         async with loop.connect(f"{served.url}?heartbeat=1") as connection, connection.session() as session:
             machine = connection.client.machine
             said = machine._written
-            await until(loop, lambda: machine._written >= said + 2 * BEAT)
+            await until(loop, connection.client, lambda: machine._written >= said + 2 * BEAT)
             await session.sync()
 
     with Served() as served:
@@ -346,7 +359,7 @@ def test_heartbeats_flow_while_nobody_says_anything(loop: Loop) -> None:
 def test_leaving_does_not_wait_for_a_broker_that_does_not_answer(loop: Loop) -> None:
     async def main(served: Served) -> None:
         async with loop.connect(served.url, close_timeout=0.1) as connection:
-            await loop.sleep(0)
+            await loop.turn()
             served.silence()
             assert connection.client.opened.done
 
@@ -377,7 +390,7 @@ def test_a_lost_session_is_made_again_and_what_is_in_doubt_is_told(loop: Loop) -
             await session.say(queue.Declare("q"))
             async with session.subscribe("q") as subscription:
                 served.cut()
-                await until(loop, lambda: session.talk.remade == 1)
+                await until(loop, connection.client, lambda: session.talk.remade == 1)
                 await session.publish("", "q", b"after")
                 message = await subscription.receive()
                 assert message is not None

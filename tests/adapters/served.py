@@ -9,6 +9,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TypeVar
 
+from tests.adapters.conditions import PATIENCE
+
 from amqp_sansio.adapters.asyncio.server import Server, serve
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.peer.peer import Peer
@@ -34,6 +36,15 @@ class Served:
             return happened
 
         self.broker.next_event = next_event  # type: ignore[method-assign]
+        leave = self.broker.left
+        self._leaving = threading.Condition()
+
+        def left(peer: Peer) -> None:
+            leave(peer)
+            with self._leaving:
+                self._leaving.notify_all()
+
+        self.broker.left = left  # type: ignore[method-assign]
         self.port = port
         self._config = config
         self._tls = tls
@@ -113,6 +124,11 @@ class Served:
                 socket._transport.pause_reading()
 
         self.call(silence)
+
+    def deserted(self) -> None:
+        """Waits until nobody is connected."""
+        with self._leaving:
+            assert self._leaving.wait_for(lambda: not self.broker.peers, PATIENCE), "somebody never left"
 
     def depth(self, queue: str) -> int:
         """Messages that are available on a queue."""

@@ -204,7 +204,9 @@ def test_heartbeats_both_ways(loop: Loop, broker_j: BrokerJ) -> None:
     async def main() -> None:
         async with loop.connect(f"{broker_j.url}?heartbeat=1") as connection, connection.session() as session:
             assert connection.client.opened.result().heartbeat == 1
-            await loop.sleep(3.2)  # silent for that long, either side would give the other up
+            machine = connection.client.machine
+            said = machine._written  # three intervals of silence: either side would give the other up
+            await scenarios.until(loop, connection.client, lambda: machine._written >= said + 3 * scenarios.BEAT)
             await session.sync()
 
     loop.run(main)
@@ -353,8 +355,9 @@ def test_a_thousand_sessions_over_many_connections(broker_j: BrokerJ) -> None:
                 assert message.body == name.encode()
                 message.accept()
             arrived.append(number)
-            while len(arrived) < 1000:  # all of them are open at once
-                await loop.sleep(0.05)
+            if len(arrived) == 1000:
+                everybody.set()
+            await everybody.wait()  # all of them are open at once
 
     async def many(first: int) -> None:
         async with loop.connect(broker_j.url, close_timeout=60.0) as connection:
@@ -364,6 +367,7 @@ def test_a_thousand_sessions_over_many_connections(broker_j: BrokerJ) -> None:
         await asyncio.gather(*[many(first) for first in range(0, 1000, 40)])
 
     arrived: list[int] = []
+    everybody = asyncio.Event()
     loop.run(main)
     assert len(arrived) == 1000
 

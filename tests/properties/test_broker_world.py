@@ -8,75 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
-import attrs
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.broker.ledger import Group, Item, Ledger
+from tests.broker.ledger import Group, Ledger
 from tests.broker.stage import Actor, Stage
+from tests.properties.minds import Branch, Mind
 
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.engine.tx import Tx
 from amqp_sansio.engine.xid import key_of, xid
-from amqp_sansio.events import (
-    BranchAnswered,
-    BranchesRecovered,
-    CommandsCompleted,
-    Event,
-    SessionAttached,
-    SessionDetached,
-    TransferReceived,
-)
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.events import BranchesRecovered, Event, TransferReceived
 from amqp_sansio.spec import queue
-from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 
 QUEUES = ("red", "blue")
 PATIENCE = 3000  # seconds that a branch may take: more than pass before everybody leaves
 SEEDS = st.integers(0, 2**20)
 NAMES = ("plain", "lasting", "tx", "lasting tx", "branch", "lasting branch")
-
-
-@attrs.define(eq=False)
-class Branch:
-    """A branch of a distributed transaction, and how far its client has come with it."""
-
-    xid: Xid
-    stage: Literal["active", "ended", "prepared", "committing", "over"] = "active"
-    group: Group = attrs.field(factory=Group)
-
-
-class Mind:
-    """What one actor knows of its own doings in its present session."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self.transactional = "tx" in kind
-        self.branching = "branch" in kind
-        self.branch: Branch | None = None
-        self.decisions: dict[int, Branch] = {}
-        self.tx: Tx | None = None
-        self.held: dict[int, Item] = {}
-        self.publishing: dict[int, Item] = {}
-        self.accepting: dict[int, list[Item]] = {}
-        self.deciding: dict[int, tuple[Group, bool]] = {}
-        self.group = Group()
-        self.credit: dict[str, int] = {}
-        self.settled_once: set[int] = set()
-
-    def forget(self) -> None:
-        """A new session."""
-        self.__init__(self.kind)  # type: ignore[misc]
-
-    @property
-    def work(self) -> Group | None:
-        """What is published and accepted now belongs to it; None: it counts at once."""
-        if self.transactional:
-            return self.group
-        return self.branch.group if self.branch is not None and self.branch.stage == "active" else None
 
 
 class World(RuleBasedStateMachine):
@@ -103,7 +53,7 @@ class World(RuleBasedStateMachine):
         first.session.sync()
         self.stage.settle()
         for name in NAMES:
-            self.minds[name] = Mind(name)
+            self.minds[name] = Mind(name, self.ledger)
             self.actors[name] = self.stage.actor(name, 600 if "lasting" in name else 0, self.hear)
         self.stage.settle()
         for number, name in enumerate(NAMES):  # everybody takes something, in one way or the other
@@ -114,64 +64,7 @@ class World(RuleBasedStateMachine):
 
     def hear(self, actor: Actor, event: Event) -> None:
         """Brings the ledger up to date."""
-        mind = self.minds[actor.name]
-        match event:
-            case SessionAttached(resumed=False):
-                assert actor.session is not None
-                if mind.transactional:
-                    mind.tx = actor.session.select_tx()
-                elif mind.branching:
-                    actor.session.select_dtx()
-            case TransferReceived(id=id, transfer=transfer, body=body):
-                destination = transfer.destination or ""
-                properties = event.delivery_properties
-                redelivered = properties is not None and bool(properties.redelivered)
-                mind.held[id] = self.ledger.received(actor.name, body, destination, redelivered)
-                mind.credit[destination] -= 1
-                assert mind.credit[destination] >= 0, "delivered against credit"
-            case CommandsCompleted(ids=ids):
-                self.completed(actor, mind, ids)
-            case BranchAnswered(id=id, verb=verb, status=status) if status is not None:
-                assert status == XaStatus.XA_OK, f"{verb} was answered with {status.name}"
-                branch = mind.decisions.pop(id, None)
-                if branch is not None and branch.stage == "committing":
-                    branch.group.committed()
-            case SessionDetached(ended=True):
-                self.over(mind)
-            case _:
-                pass
-
-    def completed(self, actor: Actor, mind: Mind, ids: RangeSet) -> None:
-        for id in [id for id in mind.publishing if id in ids]:
-            item = mind.publishing.pop(id)
-            if item.where == "sent":
-                item.where = "queued"
-        for id in [id for id in mind.accepting if id in ids]:
-            for item in mind.accepting.pop(id):
-                item.where = "gone"
-        for id in [id for id in mind.deciding if id in ids]:
-            group, commit = mind.deciding.pop(id)
-            if commit:
-                group.committed()
-
-    def over(self, mind: Mind) -> None:
-        for item in mind.publishing.values():
-            if item.where == "sent":
-                item.where = "maybe"
-        for items in mind.accepting.values():
-            for item in items:
-                item.where, item.holder = "maybe", None
-        for group, commit in mind.deciding.values():
-            if commit:
-                group.unknown()
-        mind.group.rolled_back()
-        for branch in mind.decisions.values():
-            if branch.stage == "committing":
-                branch.group.unknown()
-        if mind.branch is not None:  # nobody will commit it: it is rolled back, when its time is over at the latest
-            mind.branch.group.rolled_back()
-        self.ledger.lost([item for item in mind.held.values() if item.where == "held"])
-        mind.forget()
+        self.minds[actor.name].hear(actor, event)
 
     # --- what actors do ------------------------------------------------------------------------------------------------------
 
@@ -182,16 +75,12 @@ class World(RuleBasedStateMachine):
         return [name for name in self.actors if self.actors[name].wire is None]
 
     def holders(self) -> list[str]:
-        return [name for name in self.able() if self.settleable(self.minds[name])]
-
-    def settleable(self, mind: Mind) -> list[int]:
-        """What is held and not being settled."""
-        return sorted(id for id, item in mind.held.items() if item.where == "held")
+        return [name for name in self.able() if self.minds[name].settleable()]
 
     def some_held(self) -> tuple[Actor, Mind, list[int]]:
         """Somebody, and some of what they can settle."""
         name = self.random.choice(self.holders())
-        ids = self.settleable(self.minds[name])
+        ids = self.minds[name].settleable()
         return self.actors[name], self.minds[name], self.random.sample(ids, self.random.randint(1, min(len(ids), 5)))
 
     @rule(seed=SEEDS)
@@ -247,15 +136,6 @@ class World(RuleBasedStateMachine):
             actor.session.subscriptions[name].grant(credit)
             self.minds[actor.name].credit[name] += credit
 
-    def settle_credit(self, actor: Actor, mind: Mind, ids: list[int]) -> None:
-        """A settled transfer is complete, and moves its window."""
-        assert actor.session is not None
-        for id in ids:
-            name = mind.held[id].queue
-            if actor.session.subscriptions[name].mode == 1 and id not in mind.settled_once:
-                mind.credit[name] += 1
-            mind.settled_once.add(id)
-
     @rule(seed=SEEDS)
     @precondition(lambda self: self.holders())
     def accept(self, seed: int) -> None:
@@ -265,7 +145,7 @@ class World(RuleBasedStateMachine):
     def accepts(self) -> None:
         actor, mind, ids = self.some_held()
         assert actor.session is not None
-        self.settle_credit(actor, mind, ids)
+        mind.settle_credit(actor.session, ids)
         said = actor.session.accept(ids)
         work = mind.work
         if work is None:
@@ -292,7 +172,7 @@ class World(RuleBasedStateMachine):
 
     def release_these(self, actor: Actor, mind: Mind, ids: list[int], mark: bool) -> None:
         assert actor.session is not None
-        self.settle_credit(actor, mind, ids)
+        mind.settle_credit(actor.session, ids)
         actor.session.release(ids, mark)
         for each in ids:
             item = mind.held.pop(each)
@@ -310,7 +190,7 @@ class World(RuleBasedStateMachine):
         """Nobody gets it any more: the queues have no alternate exchange."""
         actor, mind, ids = self.some_held()
         assert actor.session is not None
-        self.settle_credit(actor, mind, ids)
+        mind.settle_credit(actor.session, ids)
         mind.accepting[actor.session.reject(ids)] = [mind.held[each] for each in ids]
         for each in ids:
             item = mind.held.pop(each)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from tools.codegen.layouts import assembled, mask, pieces_of, wire
+from tools.codegen.layouts import assembled
 from tools.codegen.model import Model, StructType
 from tools.codegen.names import class_name, field_name
 from tools.codegen.text import call
+from tools.codegen.wiring import mask, wire
+from tools.codegen.writers import pieces_of
 
 _STRUCTS = ("delivery-properties", "message-properties")
 _TYPES = {

@@ -10,11 +10,14 @@ from typing import Any, TypeVar
 
 import pytest
 from tests.adapters import scenarios, strangers
+from tests.adapters.conditions import PATIENCE
 from tests.adapters.scenarios import *  # noqa: F403
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.asyncio import connect
+from amqp_sansio.adapters.asyncio.waiting import wait
 from amqp_sansio.conversation.address import AddressError
+from amqp_sansio.conversation.ticket import Ticket
 
 Result = TypeVar("Result")
 
@@ -34,8 +37,11 @@ class AsyncioLoop:
     def within(self, seconds: float) -> AbstractAsyncContextManager[Any]:
         return asyncio.timeout(seconds)
 
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+    async def turn(self) -> None:
+        await asyncio.sleep(0)
+
+    async def wait(self, ticket: Ticket[None]) -> None:
+        await wait(ticket, PATIENCE)
 
     async def both(self, one: Callable[[], Awaitable[object]], two: Callable[[], Awaitable[object]]) -> None:
         await asyncio.gather(one(), two())

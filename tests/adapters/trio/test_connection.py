@@ -10,11 +10,14 @@ from typing import Any, TypeVar
 import pytest
 import trio
 from tests.adapters import scenarios, strangers
+from tests.adapters.conditions import PATIENCE
 from tests.adapters.scenarios import *  # noqa: F403
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.trio import connect
+from amqp_sansio.adapters.trio.waiting import wait
 from amqp_sansio.conversation.address import AddressError
+from amqp_sansio.conversation.ticket import Ticket
 
 Result = TypeVar("Result")
 
@@ -39,8 +42,11 @@ class TrioLoop:
 
         return within()
 
-    async def sleep(self, seconds: float) -> None:
-        await trio.sleep(seconds)
+    async def turn(self) -> None:
+        await trio.sleep(0)
+
+    async def wait(self, ticket: Ticket[None]) -> None:
+        await wait(ticket, PATIENCE)
 
     async def both(self, one: Callable[[], Awaitable[object]], two: Callable[[], Awaitable[object]]) -> None:
         async with trio.open_nursery() as nursery:
