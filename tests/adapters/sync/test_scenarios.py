@@ -19,8 +19,8 @@ from tests.adapters.scenarios import (  # noqa: F401  # pytest finds them here
     test_heartbeats_flow_while_nobody_says_anything,
     test_there_and_back,
     test_transactions,
-    test_what_we_do_wrong_ourselves_is_told_to_who_waits,
     test_what_the_block_raises_is_raised_as_it_is,
+    test_what_we_do_wrong_ourselves_is_told_to_who_waits,
     test_without_a_policy_a_loss_is_told_at_once,
 )
 
