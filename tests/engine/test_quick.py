@@ -15,9 +15,9 @@ from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.observer import Observer, Speaker
-from amqp_sansio.engine.quick import QuickTransfers
+from amqp_sansio.engine.quick import Answered, QuickTransfers, Transfers
 from amqp_sansio.engine.witness import Witness
-from amqp_sansio.events import CommandSeen
+from amqp_sansio.events import CommandSeen, Violation
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec import connection, message, session
@@ -125,8 +125,47 @@ def begun(deliveries: int) -> Observer:
 
 def read_at_once(observer: Observer) -> int:
     """How many transfers are read many at once, next."""
-    found = observer.next_transfers(observer.read_headers(lambda structs: (len(structs), None)))
-    return 0 if found is None else len(found.items)
+    found = observer.next_alike(observer.read_headers(lambda structs: (len(structs), None)))
+    return len(found.items) if isinstance(found, Transfers) else 0
+
+
+def test_completions_and_accepts_are_heard_at_once_where_nothing_else_changes() -> None:
+    """The first answer on a channel is heard with every check, the next ones at once, until a state may change."""
+    observer = begun(3)
+    list(observer.events())
+    headers = observer.read_headers(lambda structs: (len(structs), None))
+    first = control(1, session.Completed(RangeSet.of(0))) + command(1, message.Accept(RangeSet.of(0)))
+    observer.receive_data("C", first)
+    assert observer.next_alike(headers) is None
+    assert len(list(observer.events())) == 2
+    observer.receive_data("C", first.replace(b"\0\0\0\0\0\0\0\0", b"\0\0\0\1\0\0\0\2"))
+    found = [observer.next_alike(headers) for _ in range(3)]
+    ids = RangeSet([(1, 2)])
+    assert found[:2] == [
+        ("C", 1, b"1", False, False, None, ids, 211, 237),
+        ("C", 1, b"1", True, False, 2, ids, 237, 265),
+    ]
+    assert found[2] is None
+    assert observer.next_event() is None
+    observer.receive_data("C", control(1, session.Detach(b"1")))
+    list(observer.events())
+    observer.receive_data("C", first)
+    assert observer.next_alike(headers) is None
+
+
+def test_what_an_answer_says_against_the_rules_is_told_behind_it() -> None:
+    """Completion of what was never sent is heard at once, and the breach stands behind it."""
+    observer = begun(1)
+    observer.receive_data("C", control(1, session.Completed(RangeSet.of(0))))
+    list(observer.events())
+    headers = observer.read_headers(lambda structs: (len(structs), None))
+    observer.receive_data("C", control(1, session.Completed(RangeSet.of(99))))
+    assert isinstance(observer.next_alike(headers), Answered)
+    assert observer.next_alike(headers) is None
+    (told,) = observer.events()
+    assert isinstance(told.event, Violation)
+    assert (told.event.rule, told.event.channel) == ("session.completed.commands", 1)
+    assert told.event.offset == told.start < told.end
 
 
 def test_what_comes_again_is_read_many_at_once_until_something_of_either_side_is_lost() -> None:

@@ -12,7 +12,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.queue import Query
-from amqp_sansio.spec.session import CommandPoint, Completed, Confirmed, Expected, Gap, KnownCompleted
+from amqp_sansio.spec.session import CommandPoint, Confirmed, Expected, Gap, KnownCompleted
 from amqp_sansio.tables.session import FLUSH_EXPECTED
 
 
@@ -45,9 +45,9 @@ def test_ids_count_from_the_command_point_and_wrap() -> None:
     stream, findings = make()
     stream.command_point(CommandPoint(0xFFFFFFFE, 0))
     assert [stream.command(Sync(), "execution.sync") for _ in range(4)] == [0xFFFFFFFE, 0xFFFFFFFF, 0, 1]
-    stream.completed(Completed(ids((0xFFFFFFFE, 1))))
+    stream.completed(ids((0xFFFFFFFE, 1)))
     assert rules(findings) == []
-    stream.completed(Completed(ids((2, 2))))
+    stream.completed(ids((2, 2)))
     assert rules(findings) == ["session.completed.commands!"]
 
 
@@ -57,7 +57,7 @@ def test_behind_a_jump_what_was_sent_before_was_sent_all_the_same(to: int, legal
     stream, findings = sent(3, first=2)
     stream.command_point(CommandPoint(to, 0))
     findings.found.clear()
-    stream.completed(Completed(ids((20, 20))))
+    stream.completed(ids((20, 20)))
     (violation,) = findings.found
     assert isinstance(violation, Violation)
     assert violation.legal == (legal,)
@@ -72,7 +72,7 @@ def test_a_command_before_the_first_command_point() -> None:
 def test_a_late_stream_knows_no_ids_and_accuses_nobody() -> None:
     stream, findings = make(late=True)
     assert stream.command(Sync(), "execution.sync") is None
-    stream.completed(Completed(ids((0, 1000))))
+    stream.completed(ids((0, 1000)))
     stream.confirmed(Confirmed(ids((0, 1000))))
     stream.known_completed(KnownCompleted(ids((0, 1000))))
     stream.result(5)
@@ -84,7 +84,7 @@ def test_a_late_stream_knows_no_ids_and_accuses_nobody() -> None:
 @pytest.mark.parametrize(("last", "told"), [(3, []), (4, []), (5, ["session.completed.commands!"])])
 def test_completed_beyond_what_was_sent(last: int, told: list[str]) -> None:
     stream, findings = sent(5)
-    stream.completed(Completed(ids((0, last))))
+    stream.completed(ids((0, last)))
     assert rules(findings) == told
 
 
@@ -105,7 +105,7 @@ def test_confirmed_may_end_one_behind_the_last(last: int, told: list[str], stric
 
 def test_completions_from_an_earlier_life_of_the_session_are_nobodys_fault() -> None:
     stream, findings = sent(3, True, first=100)
-    stream.completed(Completed(ids((0, 102))))
+    stream.completed(ids((0, 102)))
     stream.known_completed(KnownCompleted(ids((0, 102))))
     assert rules(findings) == []
 
@@ -113,7 +113,7 @@ def test_completions_from_an_earlier_life_of_the_session_are_nobodys_fault() -> 
 def test_known_completed_that_was_never_reported() -> None:
     for strict, mark in ((False, ""), (True, "!")):
         stream, findings = sent(5, strict)
-        stream.completed(Completed(ids((0, 1))))
+        stream.completed(ids((0, 1)))
         stream.known_completed(KnownCompleted(ids((0, 2))))
         assert rules(findings) == ["session.known-completed.commands.known-completed-implies-known-confirmed" + mark]
     stream, findings = sent(5)
@@ -124,12 +124,12 @@ def test_known_completed_that_was_never_reported() -> None:
 def test_completed_again_after_known_completed() -> None:
     for strict, told in ((False, []), (True, ["session.completed.commands.exclude-known-complete!"])):
         stream, findings = sent(5, strict)
-        stream.completed(Completed(ids((0, 1))))
-        stream.completed(Completed(ids((0, 2))))
+        stream.completed(ids((0, 1)))
+        stream.completed(ids((0, 2)))
         stream.known_completed(KnownCompleted(ids((0, 1))))
-        stream.completed(Completed(ids((2, 3))))
+        stream.completed(ids((2, 3)))
         assert rules(findings) == []
-        stream.completed(Completed(ids((0, 3))))
+        stream.completed(ids((0, 3)))
         assert rules(findings) == told
 
 
@@ -172,7 +172,7 @@ def test_a_gap_moves_the_stream_on() -> None:
     stream, findings = sent(3)
     stream.gap(Gap(ids((1, 5))))
     assert stream.next == 6
-    stream.completed(Completed(ids((0, 5))))
+    stream.completed(ids((0, 5)))
     assert rules(findings) == ["session.gap"]
 
 
@@ -193,7 +193,7 @@ def test_after_lost_octets_ids_are_unknown_until_a_command_point() -> None:
     stream, findings = sent(3, True)
     stream.lost()
     assert stream.command(Sync(), "execution.sync") is None
-    stream.completed(Completed(ids((0, 99))))
+    stream.completed(ids((0, 99)))
     stream.result(77)
     assert rules(findings) == []
     stream.command_point(CommandPoint(50, 0))
@@ -203,9 +203,9 @@ def test_after_lost_octets_ids_are_unknown_until_a_command_point() -> None:
 @pytest.mark.parametrize(("ranges", "told"), [(2, []), (3, []), (4, ["limits.ranges"])])
 def test_limit_ranges(ranges: int, told: list[str]) -> None:
     stream, findings = sent(20, limits=attrs.evolve(DEFAULT_LIMITS, ranges=3))
-    stream.completed(Completed(ids(*[(2 * at, 2 * at) for at in range(ranges)])))
+    stream.completed(ids(*[(2 * at, 2 * at) for at in range(ranges)]))
     assert rules(findings) == told
-    stream.completed(Completed(ids((0, 19))))
+    stream.completed(ids((0, 19)))
     stream.known_completed(KnownCompleted(ids((0, 19))))
     assert rules(findings) == []
 
@@ -224,7 +224,7 @@ def test_limit_replay_commands_bounds_the_results_awaited(commands: int, kept: b
 
 def test_an_enormous_range_costs_nothing() -> None:
     stream, findings = sent(3, True)
-    stream.completed(Completed(ids((0x80000000, 2))))
+    stream.completed(ids((0x80000000, 2)))
     stream.known_completed(KnownCompleted(ids((0x80000000, 2))))
     stream.settled("message.accept", ids((0x80000000, 2)), True)
     assert "session.completed.commands!" not in rules(findings)

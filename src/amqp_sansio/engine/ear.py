@@ -105,6 +105,14 @@ class Ear:
             return None if self.reader is None else self.reader.unfinished
         return self.received if self.opaque or self._head else None
 
+    @property
+    def rests(self) -> bool:
+        """Whether frames are heard, without a doubt, and `next` has nothing to hand out before more octets come."""
+        reader = self.reader
+        if reader is None or self.state != FRAMES or self.doubt or self.ended or self.trace:
+            return False
+        return not (reader.searching or reader.dead or reader.assembler.queue or reader.ready())
+
     def receive(self, octets: bytes) -> None:
         """Stores octets; behind a point from which nothing can be read they are only counted."""
         self.received += len(octets)

@@ -11,15 +11,15 @@ from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observed import Observed, Speaker
 from amqp_sansio.engine.observer_snapshot import dump, load_state
-from amqp_sansio.engine.quick import QuickTransfers, Transfers
-from amqp_sansio.engine.witness import SPEAKERS, Witness
+from amqp_sansio.engine.quick import Answered, QuickTransfers, Transfers
+from amqp_sansio.engine.witness import Witness
 from amqp_sansio.engine.wording import carries_of, dialect_of, frame_of, judge_encoding, judge_headers, verb_of, violation_of
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, TuneOk
-from amqp_sansio.spec.message import Transfer
+from amqp_sansio.spec.message import Accept, Transfer
 from amqp_sansio.spec.session import CommandPoint, Completed, Confirmed, Detach, Detached, Expected, Flush, KnownCompleted
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader, mismatch
@@ -150,10 +150,11 @@ class Observer:
                 return None
         return self._events.popleft()
 
-    def next_transfers(self, headers: Headers[T], head: int = 0) -> Transfers[T] | None:
-        """The next transfers, many at once, where they are like others before them: what `next_event` tells one by one.
+    def next_alike(self, headers: Headers[T], head: int = 0) -> Transfers[T] | Answered | None:
+        """The next transfers, many at once, where they are like others before them, or what answers them.
 
-        None: ask `next_event`.  `headers` (see `read_headers`) reads headers; of each body `head` octets are wanted.
+        None: ask `next_event`, which tells them one by one.  `headers` (see `read_headers`) reads headers; of each body `head`
+        octets are wanted.
         """
         if self._at is None and self._inbox and not self._events:
             self._take(*self._inbox.popleft())
@@ -161,13 +162,16 @@ class Observer:
         if speaker is None or self._events:
             return None
         ear = self._ears[speaker]
-        run = None if ear.reader is None else self._quick.run(speaker, ear, ear.reader, self._witness, headers, head)
-        if run is not None and self._witness.findings.found:
-            self._flush(speaker, *run.items[-1][4:6])
-        return run
+        heard = self._quick.next(speaker, ear, self._witness, (self.dialect or AMQP_0_10).layout, headers, head)
+        if heard is None:
+            if ear.rests:
+                self._at = None
+        elif self._witness.findings.found:
+            self._flush(speaker, *heard.place)
+        return heard
 
     def read_headers(self, sift: Sift[T]) -> Headers[T]:
-        """What `next_transfers` reads headers with."""
+        """What `next_alike` reads headers with."""
         return Headers(self._reading, sift)
 
     def events(self) -> Iterator[Observed]:
@@ -335,7 +339,9 @@ class Observer:
             self._after(speaker, ear, control)
         else:
             self._witness.session_control(speaker, assembly.channel, control)
-            if isinstance(control, CommandPoint) and control.command_offset and ear.reader is not None:
+            if type(control) is Completed:
+                self._quick.learn(speaker, assembly.channel, self._witness)
+            elif isinstance(control, CommandPoint) and control.command_offset and ear.reader is not None:
                 ear.reader.expect_rest(assembly.channel)
 
     def _after(self, speaker: Speaker, ear: Ear, control: Control) -> None:
@@ -385,9 +391,9 @@ class Observer:
                 if len(self._transfers) >= self.limits.cached_commands:
                     self._transfers.clear()
                 self._transfers[payload] = (command, sync)
-        if isinstance(command, Transfer):
+        if isinstance(command, Transfer | Accept) and self._quick.learn(speaker, assembly.channel, self._witness):
             reader = self._ears[speaker].reader
-            if reader is not None and self._quick.learn(speaker, assembly.channel, self._witness):
+            if reader is not None and isinstance(command, Transfer):
                 reader.learn(assembly.channel, payload, command, sync)
         if header:
             judge_headers(findings, dialect.layout, seen, header, self.limits, self._reading)
@@ -405,14 +411,8 @@ class Observer:
             whole = Assembly(known.channel, 1, COMMAND, known.payload, header, None if bare else body, start, end)
             self._hear(speaker, Heard(start, end, whole))
             return None
-        findings = self._witness.findings
-        findings.speaker, findings.offset, findings.channel = speaker, start, known.channel
-        id = witness.transfer(SPEAKERS[speaker], known.transfer, len(header) + len(body))
-        what = witness.name, id, "message.transfer", known.transfer, known.sync, known.payload, header
-        seen = CommandSeen(known.channel, *what, None if bare else body)
-        layout = (self.dialect or AMQP_0_10).layout
-        if not self._quick.read(seen, header, layout):
-            judge_headers(findings, layout, seen, header, self.limits, self._reading)
+        findings, layout = self._witness.findings, (self.dialect or AMQP_0_10).layout
+        seen = self._quick.one(speaker, findings, witness, layout, known, header, None if bare else body, start)
         observed = Observed(speaker, start, end, seen)
         if findings.found:
             self._flush(speaker, start, end)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from amqp_sansio.engine.ear import FRAMES, Ear
+from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness import SPEAKERS, Witness
 from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.engine.wording import judge_headers
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandSeen
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties
@@ -16,6 +19,7 @@ from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.octets import frame_header, u32
 from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.replies import COMMAND_SIZE, Replies, may_reply, replies_of
 from amqp_sansio.wire.segments import KnownTransfer, SegmentReader
 from amqp_sansio.wire.transfers import Headers, cut_run, put_back
 
@@ -38,9 +42,36 @@ class Transfers(NamedTuple, Generic[T]):
     session: bytes | None
     items: list[Told[T]]
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the last one begins and ends."""
+        return self.items[-1][4:6]
+
+
+class Answered(NamedTuple):
+    """What answers messages: a message.accept (`accepts`), which has an `id`, or a session.completed of these `ids`.
+
+    `start` and `end` are where it lies in what its speaker said.
+    """
+
+    speaker: Literal["C", "S"]
+    channel: int
+    session: bytes | None
+    accepts: bool
+    sync: bool
+    id: int | None
+    ids: RangeSet
+    start: int
+    end: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it begins and ends."""
+        return self.start, self.end
+
 
 class QuickTransfers:
-    """Remembers the channels on which a transfer changes no state, and delivery properties by their octets.
+    """Remembers the channels on which transfers and their answers change no state, and delivery properties by their octets.
 
     Whoever hears something by which a state may change says `forget`.
     """
@@ -94,15 +125,57 @@ class QuickTransfers:
             return False
         return True
 
+    def one(
+        self, speaker: str, findings: Findings, witness: ChannelWitness, layout: Layout, known: KnownTransfer, header: bytes,
+        body: bytes | None, start: int,
+    ) -> CommandSeen:  # fmt: skip
+        """Hears one transfer that begins at `start`: what is told of it.  `body` None: it has no body segment."""
+        findings.speaker, findings.offset, findings.channel = speaker, start, known.channel
+        id = witness.transfer(SPEAKERS[speaker], known.transfer, len(header) + len(body or b""))
+        what = witness.name, id, "message.transfer", known.transfer, known.sync, known.payload, header
+        seen = CommandSeen(known.channel, *what, body)
+        if not self.read(seen, header, layout):
+            judge_headers(findings, layout, seen, header, self._limits, self._reading)
+        return seen
+
+    def next(
+        self, speaker: Literal["C", "S"], ear: Ear, witness: Witness, layout: Layout, headers: Headers[T], head: int
+    ) -> Transfers[T] | Answered | None:
+        """Hears what comes next, if it changes no state: transfers, or what answers them.  None: it is for `Ear.next`."""
+        reader = ear.reader
+        if reader is None or ear.state != FRAMES or ear.doubt or not reader.ready():
+            return None
+        if may_reply(reader):
+            return self.answer(speaker, reader, witness, replies_of(layout))
+        return self.run(speaker, reader, witness, headers, head) if reader.known else None
+
+    def answer(self, speaker: Literal["C", "S"], reader: SegmentReader, witness: Witness, replies: Replies) -> Answered | None:
+        """Hears what answers messages, if that comes next and is as plain as can be; None where every check is needed."""
+        cut = replies.cut(reader) if self._limits.assembly_octets >= COMMAND_SIZE else None
+        if cut is None:
+            return None
+        accepts, sync, channel, low, high, start, end = cut
+        quiet = self.of(speaker, channel, witness)
+        if quiet is None:
+            replies.put_back(reader, end - start)
+            return None
+        findings = witness.findings
+        findings.speaker, findings.channel, findings.offset = speaker, channel, start
+        ids = RangeSet.span(low, high)
+        id: int | None = None
+        if accepts:
+            id = quiet.accepts(SPEAKERS[speaker], ids)
+        else:
+            quiet.completes(SPEAKERS[speaker], ids)
+        return Answered(speaker, channel, quiet.name, accepts, sync, id, ids, start, end)
+
     def run(
-        self, speaker: Literal["C", "S"], ear: Ear, reader: SegmentReader, witness: Witness, headers: Headers[T], head: int
+        self, speaker: Literal["C", "S"], reader: SegmentReader, witness: Witness, headers: Headers[T], head: int
     ) -> Transfers[T] | None:
         """Hears the next transfers of a channel at once; None where one is to be heard with every check.
 
         What is found stands behind the last one of them.
         """
-        if ear.state != FRAMES or ear.doubt or not reader.known or not reader.ready():
-            return None
         if len(reader.buffer) - reader.position < FRAME_HEADER_SIZE:
             return None
         channel = frame_header(reader.buffer, reader.position)[5]
@@ -110,7 +183,9 @@ class QuickTransfers:
         if quiet is None:
             return None
         run = cut_run(reader, head)
-        if not run or run[0][0].channel != channel:
+        if not run:
+            return None
+        if run[0][0].channel != channel:
             put_back(reader, run)
             return None
         findings = witness.findings

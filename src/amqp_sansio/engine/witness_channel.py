@@ -10,6 +10,7 @@ from amqp_sansio.engine.witness_content import ContentWitness
 from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.spec.execution import Exception_, Result
@@ -110,11 +111,7 @@ class ChannelWitness:
             return
         other = _other(speaker)
         if isinstance(control, Completed):
-            fresh = self._stream(other).completed(control)
-            if fresh:
-                self._credit_of(other).carried_out(fresh)
-                self._credit_of(speaker).completed(fresh)
-                self.content.completed(speaker, fresh)
+            self.completes(speaker, control.commands)
         elif isinstance(control, CommandPoint):
             stream = self._stream(speaker)
             self.content.pointed(control, stream.next)
@@ -232,6 +229,21 @@ class ChannelWitness:
         if speaker == SERVER:
             self._credit_of(CLIENT).delivered(id, transfer.destination or "", octets)
         return id
+
+    def accepts(self, speaker: str, ids: RangeSet) -> int | None:
+        """`speaker` accepts transfers of the other side while it is `quiet`: the id of that command."""
+        id = self._streams[speaker].taken()
+        self._stream(_other(speaker)).settled(Accept.VERB, ids, True)
+        return id
+
+    def completes(self, speaker: str, ids: RangeSet | None) -> None:
+        """`speaker`, who may, says that these commands of the other side are complete."""
+        other = _other(speaker)
+        fresh = self._stream(other).completed(ids)
+        if fresh:
+            self._credit_of(other).carried_out(fresh)
+            self._credit_of(speaker).completed(fresh)
+            self.content.completed(speaker, fresh)
 
     def taken(self, speaker: str) -> int | None:
         """`speaker`'s next command was broken off: it takes its id, and nothing more."""

@@ -6,9 +6,19 @@ from typing import Final
 
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.kernel.machine import Machine, Refusal
-from amqp_sansio.kernel.serials import TOP, MutableRangeSet, RangeSet, serial_add, serial_diff, serial_le, serial_lt
+from amqp_sansio.kernel.serials import (
+    EMPTY,
+    TOP,
+    MutableRangeSet,
+    RangeSet,
+    between,
+    serial_add,
+    serial_diff,
+    serial_le,
+    serial_lt,
+)
 from amqp_sansio.spec.base import Command
-from amqp_sansio.spec.session import CommandPoint, Completed, Confirmed, Expected, Gap, KnownCompleted
+from amqp_sansio.spec.session import CommandPoint, Confirmed, Expected, Gap, KnownCompleted
 from amqp_sansio.tables.session import (
     COMMAND,
     COMMAND_POINT,
@@ -120,12 +130,11 @@ class StreamWitness:
 
     # The receiver's words.
 
-    def completed(self, control: Completed) -> RangeSet:
-        """What is complete now: those of the commands that were not reported before."""
+    def completed(self, ids: RangeSet | None) -> RangeSet:
+        """These are complete: those of them that were not reported before."""
         self._machine.step(self._receiver, COMPLETED)
-        ids = control.commands
         if not ids or self._beyond(ids, "session.completed", 0):
-            return RangeSet()
+            return EMPTY
         if self._known is not None and self._findings.strict:
             again = ids - self._known.missing(ids)
             if again:
@@ -223,8 +232,8 @@ class StreamWitness:
     def _judged(self, ids: RangeSet) -> RangeSet:
         """Those of the ids that were sent within our hearing."""
         if self.next is None or self.next == self._floor:
-            return RangeSet()
-        return ids & RangeSet([(self._floor, serial_add(self.next, -1))])
+            return EMPTY
+        return between(ids, self._floor, serial_add(self.next, -1))
 
     def _beyond(self, ids: RangeSet, verb: str, allowed: int) -> bool:
         """Tells, as a breach, ids that have not been sent (`allowed`: so many behind the last may be named)."""

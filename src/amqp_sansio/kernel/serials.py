@@ -196,9 +196,10 @@ class RangeSet:
     @property
     def last(self) -> int:
         """The highest id by RFC 1982.  ValueError when the set is empty."""
-        if not self._line:
+        line = self._line
+        if not line:
             raise ValueError("an empty set has no last id")
-        return self.ranges[-1][1]
+        return line[0][1] if len(line) == 1 else _circle(line)[-1][1]
 
     def __bool__(self) -> bool:
         return bool(self._line)
@@ -345,6 +346,8 @@ class MutableRangeSet:
     def missing(self, ids: RangeSet) -> RangeSet:
         """Those of the ids that are not in this set.  Costs the ranges of `ids` and those of this set that they meet."""
         lows, highs = self.lows, self.highs
+        if len(ids._line) == 1 and (not highs or ids._line[0][0] > highs[-1]):  # nearly always: what follows
+            return ids
         left: list[Range] = []
         for low, high in ids._line:
             at = bisect_left(highs, low)
@@ -415,6 +418,8 @@ def between(ids: RangeSet, low: int, high: int) -> RangeSet:
         first, last = ids._line[0]
         if last < low or first > high:
             return EMPTY
+        if low <= first and last <= high:
+            return ids
     return ids & RangeSet.span(low, high)
 
 

@@ -40,6 +40,9 @@ put_frame_header: Final = FRAME_HEADER.pack
 frame_of_set: Final = Struct(">IIQHII").unpack_from
 """The frame of a control whose one field is a set of one range, 26 octets: flags, type and size as one number, the place, the
 reserved word (0), class, code and flags as one number, size of the set (8), low, high."""
+command_of_set: Final = Struct(">IIQHHII").unpack_from
+"""That of a command likewise, 28 octets: flags, type and size, the place, the reserved word with class, code and session header
+as one number, flags, size of the set (8), low, high."""
 put_frame_begin: Final = Struct(">HHI4x").pack
 """A frame header from the same three numbers."""
 

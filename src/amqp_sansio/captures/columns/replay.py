@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.messages import message_batch, transfer_batch
 from amqp_sansio.captures.columns.runs import Packets, take_runs
 from amqp_sansio.captures.columns.tables import table_batch
@@ -25,6 +25,7 @@ from amqp_sansio.captures.replay.state import read, write
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.engine.observer import Observer
+from amqp_sansio.engine.quick import Answered
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.wire.transfers import Headers
@@ -114,14 +115,14 @@ class ConnectionReplay:
             order += 1
             if paths is not None:
                 self._capture = paths[index]
-            time, file, place = rows.times[index], rows.files[index], rows.places[index]
+            time, file, place = int(rows.times[index]), int(rows.files[index]), int(rows.places[index])
             if noted is not None and noted[index] is not None:
                 self._damage(time, noted[index], file, place)
             else:
                 at(packet_number(order, file, place), time)
-                payload = bytes(rows.octets[rows.offsets[index] : rows.offsets[index + 1]])
-                numbers = rows.sequences[index], rows.acknowledged[index], rows.flags[index]
-                segment(ends, rows.sides[index], *numbers, payload, rows.cuts[index])
+                payload = bytes(rows.octets[int(rows.offsets[index]) : int(rows.offsets[index + 1])])
+                numbers = int(rows.sequences[index]), int(rows.acknowledged[index]), int(rows.flags[index])
+                segment(ends, int(rows.sides[index]), *numbers, payload, int(rows.cuts[index]))
                 listener.linger()
             index += 1
             if index - flushed > LOOK_PACKETS:
@@ -155,28 +156,28 @@ class ConnectionReplay:
         return True
 
     def _listed(self, packets: pa.RecordBatch, names: dict[str, int], ends: tuple[bytes, int, bytes, int]) -> Packets:
-        """The columns as lists."""
+        """The columns as arrays."""
 
-        def numbers(name: str) -> NDArray[np.int64]:
-            found: NDArray[np.int64] = packets.column(names[name]).to_numpy(zero_copy_only=False)
-            return found
+        def numbers(name: str) -> Ints:
+            found: Ints = packets.column(names[name]).to_numpy(zero_copy_only=False)
+            return found.astype(np.int64, copy=False)
 
         if ends[1] != ends[3]:
-            sides = (numbers("sport") == ends[3]).astype(np.int8).tolist()
+            sides = (numbers("sport") == ends[3]).astype(np.int64)
         else:
-            sides = [int(each != self._first) for each in packets.column(names["src"]).to_pylist()]
+            sides = np.array([each != self._first for each in packets.column(names["src"]).to_pylist()], np.int64)
         payload = packets.column(names["payload"])
         _, places, octets = payload.buffers()
-        offsets = np.frombuffer(places, np.int32)[payload.offset : payload.offset + len(payload) + 1].tolist()
+        offsets = np.frombuffer(places, np.int32)[payload.offset : payload.offset + len(payload) + 1].astype(np.int64)
         return Packets(
-            numbers("file_id").tolist(),
-            numbers("offset").tolist(),
-            numbers("ts_ns").tolist(),
+            numbers("file_id"),
+            numbers("offset"),
+            numbers("ts_ns"),
             sides,
-            numbers("seq").tolist(),
-            numbers("ack").tolist(),
-            numbers("flags").tolist(),
-            numbers("cut").tolist(),
+            numbers("seq"),
+            numbers("ack"),
+            numbers("flags"),
+            numbers("cut"),
             offsets,
             memoryview(b"" if octets is None else octets),
         )
@@ -204,18 +205,21 @@ class ConnectionReplay:
         return recorder
 
     def _many(self, conversation: Conversation, witness: Witness) -> bool:
-        """Hears transfers of a conversation at once, as many as are alike."""
+        """Hears transfers of a conversation at once, as many as are alike, and what answers them."""
         assert isinstance(witness, Observer)
         headers = self._headers
         if headers is None:
             headers = self._headers = witness.read_headers(properties_of)
-        run = witness.next_transfers(headers, self.options.body_head)
-        if run is None:
+        found = witness.next_alike(headers, self.options.body_head)
+        if found is None:
             return False
         talk = self._listener.talking
         last = self._last
         recorder = last[1] if last is not None and last[0] is talk else self._recorder(talk)
-        recorder.transfers(run)
+        if isinstance(found, Answered):
+            recorder.answered(found)
+        else:
+            recorder.transfers(found)
         return True
 
     def _ended(self, talk: Talk) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.captures.flows import Listener
+import numpy as np
+from numpy.typing import NDArray
+
+from amqp_sansio.captures.columns.heads import Ints
+from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.replay.recorder import packet_number
 from amqp_sansio.captures.tcp import ACK
 
@@ -12,30 +16,27 @@ RUN_OCTETS: Final = 256 * 1024
 """Octets of one side that are heard at once."""
 RUN_NANOSECONDS: Final = 1_000_000_000
 """Time that they may have taken: whatever is agreed on meanwhile, no silence that counts is shorter."""
+LOOKED_AT: Final = 512
+"""Packets that are looked at together: each one that is not plain costs a look at so many."""
 
 _MASK: Final = 0xFFFFFFFF
 _PLAIN: Final = ACK | 0x08 | 0x20 | 0x40 | 0x80  # PSH, URG and what TCP says about congestion
 _HALF: Final = 1 << 31
+_NEVER: Final = -(1 << 62)
 
 
 class Packets:
-    """A batch by column, as plain lists; `offsets` are where in `octets` each payload begins, and the end of the last."""
+    """A batch by column; `offsets` are where in `octets` each payload begins, and the end of the last."""
 
-    __slots__ = ("acknowledged", "cuts", "files", "flags", "octets", "offsets", "places", "sequences", "sides", "times")
+    __slots__ = (
+        "acknowledged", "cuts", "files", "flags", "lengths", "octets", "odd", "offsets", "places", "said", "sequences", "sides",
+        "times",
+    )  # fmt: skip
 
     def __init__(
-        self,
-        files: list[int],
-        places: list[int],
-        times: list[int],
-        sides: list[int],
-        sequences: list[int],
-        acknowledged: list[int],
-        flags: list[int],
-        cuts: list[int],
-        offsets: list[int],
-        octets: memoryview,
-    ) -> None:
+        self, files: Ints, places: Ints, times: Ints, sides: Ints, sequences: Ints, acknowledged: Ints, flags: Ints, cuts: Ints,
+        offsets: Ints, octets: memoryview,
+    ) -> None:  # fmt: skip
         self.files: Final = files
         self.places: Final = places
         self.times: Final = times
@@ -46,6 +47,14 @@ class Packets:
         self.cuts: Final = cuts
         self.offsets: Final = offsets
         self.octets: Final = octets
+        self.lengths: Final = np.diff(offsets)
+        self.odd: Final = (flags & ~_PLAIN != 0) | (cuts != 0)
+        """Which say something on the connection itself, or are not whole."""
+        spoken = self.lengths * sides
+        self.said: Final = np.zeros((2, len(times)), np.int64)
+        """How much each side has said in this batch before each packet, had nothing been said twice."""
+        np.cumsum((self.lengths - spoken)[:-1], out=self.said[0, 1:])
+        np.cumsum(spoken[:-1], out=self.said[1, 1:])
 
 
 def take_runs(listener: Listener, key: tuple[bytes, int, bytes, int], packets: Packets, at: int, order: int) -> int:
@@ -57,69 +66,118 @@ def take_runs(listener: Listener, key: tuple[bytes, int, bytes, int], packets: P
     talk = listener.steady(key)
     if talk is None:
         return at
-    files, places, times, sides = packets.files, packets.places, packets.times, packets.sides
-    sequences, acknowledged, flags = packets.sequences, packets.acknowledged, packets.flags
-    cuts, offsets, octets = packets.cuts, packets.offsets, packets.octets
-    conversation = talk.conversation
-    count = len(times)
-    first = talk.sides[0].first, talk.sides[1].first
-    position = [talk.sides[0].position, talk.sides[1].position]
-    acked = [talk.sides[0].acked, talk.sides[1].acked]
-    patience, *last = conversation.patience()
-    here = at
+    here, count = at, len(packets.times)
     while here < count:
-        # One run: segments of one side with octets, and pure acknowledgements of both.
-        speaker = -1
-        begin = here
-        size = room = deadline = 0
-        sizes: list[int] = []
-        indices: list[int] = []
-        while here < count:
-            flag = flags[here]
-            if flag & ~_PLAIN or cuts[here]:
-                break
-            side = sides[here]
-            if (sequences[here] - first[side] - position[side]) & _MASK:
-                break
-            time = times[here]
-            if patience and (time - last[0] > patience or time - last[1] > patience):
-                break
-            if flag & ACK:
-                other = 1 - side
-                away = (acknowledged[here] - first[other] - position[other]) & _MASK
-                if away:
-                    if away < _HALF:
-                        break
-                    need = position[other] + away - (_MASK + 1)
-                else:
-                    need = position[other]
-                if need > acked[other]:
-                    acked[other] = need
-            length = offsets[here + 1] - offsets[here]
-            if length:
-                if side != speaker:
-                    if speaker >= 0:
-                        break
-                    speaker = side
-                    room = conversation.room(side)
-                    deadline = time + RUN_NANOSECONDS
-                if len(sizes) >= room or size > RUN_OCTETS or time > deadline:
-                    break
-                sizes.append(length)
-                indices.append(here)
-                size += length
-                position[side] += length
-                last[side] = time
-            here += 1
-        if here == begin:
-            break
-        number = packet_number(order + here - at, files[here - 1], places[here - 1])
-        talk.sides[0].acked, talk.sides[1].acked = acked
-        listener.skip(here - begin, number, times[here - 1])
-        talk.skip(here - begin, (size, 0) if speaker == 0 else (0, size), number, times[here - 1])
-        if sizes:
-            stretch = bytes(octets[offsets[indices[0]] : offsets[indices[-1] + 1]])
-            numbers = [packet_number(order + index - at + 1, files[index], places[index]) for index in indices]
-            conversation.several(speaker, stretch, sizes, numbers, [times[index] for index in indices])
-            patience, *last = conversation.patience()
+        stop, need = _plain(talk, packets, here, min(here + LOOKED_AT, count))
+        behind = _hear(listener, talk, packets, here, stop, order - at)
+        for side in (0, 1):
+            acked = int(need[side, : behind - here].max(initial=_NEVER))
+            if acked > talk.sides[side].acked:
+                talk.sides[side].acked = acked
+        if behind < stop or behind == here:
+            return behind
+        here = behind
     return here
+
+
+def _plain(talk: Talk, packets: Packets, here: int, stop: int) -> tuple[int, Ints]:
+    """The index behind the plain packets from `here` on, and how far each of them acknowledges either side."""
+    sides = packets.sides[here:stop]
+    said = packets.said[:, here:stop]
+    first, second = talk.sides
+    # What each side's offset would be at the first packet of the batch.
+    begun = first.position - int(said[0, 0]), second.position - int(said[1, 0])
+    zero = first.first + begun[0], second.first + begun[1]
+    speaking = sides == 1
+    mine, other = np.where(speaking, said[1], said[0]), np.where(speaking, said[0], said[1])
+    odd = (packets.sequences[here:stop] - mine - np.where(speaking, zero[1], zero[0])) & _MASK != 0
+    odd |= packets.odd[here:stop]
+    away = (packets.acknowledged[here:stop] - other - np.where(speaking, zero[0], zero[1])) & _MASK
+    acknowledges = packets.flags[here:stop] & ACK != 0
+    odd |= acknowledges & (away != 0) & (away < _HALF)
+    away[away >= _HALF] -= _MASK + 1
+    need = np.full((2, len(sides)), _NEVER, np.int64)
+    need[0] = np.where(acknowledges & speaking, away + other + begun[0], _NEVER)
+    need[1] = np.where(acknowledges & ~speaking, away + other + begun[1], _NEVER)
+    silent = _silent(talk, packets, here, stop)
+    if silent is not None:
+        odd |= silent
+    return here + int(odd.argmax()) if odd.any() else stop, need
+
+
+def _silent(talk: Talk, packets: Packets, here: int, stop: int) -> NDArray[np.bool_] | None:
+    """Before which packets a side was silent for longer than agreed on; None: before none of them."""
+    patience, *last = talk.conversation.patience()
+    times = packets.times[here:stop]
+    if not patience or int(times.max()) - min(last) <= patience:
+        return None
+    silent = np.zeros(len(times), np.bool_)
+    for side in (0, 1):
+        spoke = (packets.sides[here:stop] == side) & (packets.lengths[here:stop] > 0)
+        latest = np.maximum.accumulate(np.where(spoke, np.arange(1, len(times) + 1), 0))
+        before = np.concatenate(([0], latest[:-1]))
+        silent |= times - np.concatenate(([last[side]], times))[before] > patience
+    return silent
+
+
+def _hear(listener: Listener, talk: Talk, packets: Packets, here: int, stop: int, order: int) -> int:
+    """Hears plain packets, run by run: what one side says until the other one speaks.  Gives the index behind them, which is
+    before `stop` where they have to come one by one."""
+    conversation = talk.conversation
+    sizes = packets.lengths[here:stop]
+    spoken = np.flatnonzero(sizes)
+    files, places, times = packets.files, packets.places, packets.times
+    if not len(spoken):
+        _skip(listener, talk, packets, here, stop, order, 0, 0)
+        return stop
+    sides = packets.sides[here:stop][spoken]
+    turns = np.flatnonzero(sides[1:] != sides[:-1]) + 1
+    octets_of = sizes[spoken].tolist()
+    times_of = times[here:stop][spoken].tolist()
+    at = (spoken + here).tolist()
+    offsets = packets.offsets
+    numbers = [
+        packet_number(order + index + 1, file, place)
+        for index, file, place in zip(at, files[here:stop][spoken].tolist(), places[here:stop][spoken].tolist(), strict=True)
+    ]
+    speakers = sides.tolist()
+    patience = conversation.patience()[0]
+    begin = 0
+    for end in [*turns.tolist(), len(at)]:
+        while begin < end:
+            side = speakers[begin]
+            upto = min(end, begin + conversation.room(side))
+            if upto == begin:
+                if at[begin] > here:
+                    _skip(listener, talk, packets, here, at[begin], order, side, 0)
+                return at[begin]
+            size = sum(octets_of[begin:upto])
+            if size - octets_of[upto - 1] > RUN_OCTETS or max(times_of[begin:upto]) > times_of[begin] + RUN_NANOSECONDS:
+                upto, size = _fitting(octets_of, times_of, begin, upto)
+            following = at[upto] if upto < len(at) else stop
+            _skip(listener, talk, packets, here, following, order, side, size)
+            stretch = bytes(packets.octets[int(offsets[at[begin]]) : int(offsets[at[upto - 1] + 1])])
+            conversation.several(side, stretch, octets_of[begin:upto], numbers[begin:upto], times_of[begin:upto])
+            here, begin = following, upto
+            if conversation.patience()[0] != patience:
+                return here
+    return here
+
+
+def _fitting(sizes: list[int], times: list[int], begin: int, end: int) -> tuple[int, int]:
+    """The index behind the packets that may be heard at once, and their octets."""
+    size, deadline = 0, times[begin] + RUN_NANOSECONDS
+    for index in range(begin, end):
+        if size > RUN_OCTETS or times[index] > deadline:
+            return index, size
+        size += sizes[index]
+    return end, size
+
+
+def _skip(listener: Listener, talk: Talk, packets: Packets, here: int, behind: int, order: int, side: int, octets: int) -> None:
+    """So many packets are heard here, with so many octets of one side."""
+    last = behind - 1
+    time = int(packets.times[last])
+    number = packet_number(order + behind, int(packets.files[last]), int(packets.places[last]))
+    listener.skip(behind - here, number, time)
+    talk.skip(behind - here, (0, octets) if side else (octets, 0), number, time)

@@ -56,7 +56,10 @@ class Controls:
         else:
             self._rows.controls.append((time, speaker, channel, verb, arguments_of(control), *place))
             return
-        row = (time, speaker, channel, verb, said, *place)
+        self.often((time, speaker, channel, verb, said, *place))
+
+    def often(self, row: Row) -> None:
+        """One of those that are said over and over: the columns, with ranges of ids in the place of the arguments."""
         if self._after:
             self._after -= 1
             self._tell(row)

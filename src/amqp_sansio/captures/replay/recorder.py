@@ -16,13 +16,13 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.session import Session, When
 from amqp_sansio.captures.verdicts import VIOLATION, finding_of
-from amqp_sansio.engine.quick import Transfers
+from amqp_sansio.engine.quick import Answered, Transfers
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, Note, OpaqueSeen
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.spec.base import Control, Struct
 from amqp_sansio.spec.connection import Close, Open, OpenOk, StartOk, TuneOk
-from amqp_sansio.spec.message import Transfer
+from amqp_sansio.spec.message import Accept, Transfer
 from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detached, Timeout
 from amqp_sansio.wire.breaches import KINDS
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT
@@ -176,6 +176,28 @@ class Recorder:
                 known, properties, id_octets, id, header, body or 0, first, last if first == last else content, last, start,
                 packets[here], head if kept else None,
             )  # fmt: skip
+
+    def answered(self, answer: Answered) -> None:
+        """What answers messages: as `hear` does it."""
+        speaker, channel, ids, start, end = answer.speaker, answer.channel, answer.ids, answer.start, answer.end
+        verb = Accept.VERB if answer.accepts else Completed.VERB
+        verbs = self._verbs[speaker]
+        verbs[verb] = verbs.get(verb, 0) + 1
+        marks = self._talk.conversation.marks(speaker)
+        packet, time = marks.at(end)
+        file, offset = packet >> _PLACE_BITS & _FILE, packet & _PLACE
+        session = self._sessions.get(channel)
+        if answer.accepts:
+            self.commands[speaker] += 1
+            first = marks.at(start + 1)[1]
+            if session is None:
+                session = self._begin(channel, answer.session, first, False)
+            octets = end - start - FRAME_HEADER_SIZE
+            session.accept(speaker, answer.id, answer.sync, ids, octets, When(first, time, start, file, offset))
+            return
+        self._controls.often((time, speaker, channel, verb, ids.ranges, start, file, offset))
+        if session is not None:
+            session.completed(speaker, ids, time)
 
     def _begin(self, channel: int, name: bytes | None, time: int, known: bool) -> Session:
         whole = not self._late["C"], not self._late["S"]

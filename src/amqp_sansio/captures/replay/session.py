@@ -153,8 +153,11 @@ class Session:
         )  # fmt: skip
         if command is None or not said.complete:
             return
-        if isinstance(command, Accept | Reject | Release):
-            self._settle(speaker, other, command, when.last)
+        if isinstance(command, Accept):
+            if command.transfers:
+                self._accept(speaker, other, command.transfers, when.last)
+        elif isinstance(command, Reject | Release):
+            self._settle(other, command, when.last)
         elif isinstance(command, Result):
             self._result(other, command, when.last)
         elif isinstance(command, Exception_):
@@ -162,29 +165,44 @@ class Session:
         elif speaker == "C":
             self._of_client(said.id, command, when.last)
 
-    def _settle(self, speaker: str, other: Half, command: Accept | Reject | Release, time: int) -> None:
+    def accept(self, speaker: str, id: int | None, sync: bool, ids: RangeSet, octets: int, when: When) -> None:
+        """A message.accept of one range, as `command` hears it."""
+        own, other = (self.client, self.server) if speaker == "C" else (self.server, self.client)
+        own.count += 1
+        low, high = ids.ranges[0]
+        own.say(
+            id,
+            [when.first, speaker, self.name, self.channel, id, Accept.VERB, sync, True, f'{{"transfers":[[{low},{high}]]}}',
+             octets, when.last, None, None, None, None, None, None, None, when.start, when.file, when.offset],
+        )  # fmt: skip
+        self._accept(speaker, other, ids, when.last)
+
+    def _accept(self, speaker: str, other: Half, ids: RangeSet, time: int) -> None:
+        transaction = xid = None
+        maybe = False
+        if speaker == "C":
+            if self.tx is not None:
+                transaction = self.tx.touch(time).number
+            else:
+                xid = self._xid
+                maybe = self.demarcation is None
+        found = other.settle(ids, "accepted", time, transaction, xid, None, None, maybe)
+        if maybe:
+            self._maybe += found
+            if len(self._maybe) > DOUBTED:
+                self._let_go(True)
+        elif transaction is not None and self.tx is not None:
+            current = self.tx.current
+            current.accepts += len(found)
+            current.accepted += found
+        elif xid is not None:
+            self._branches.of(xid, time).accepts += len(found)
+
+    def _settle(self, other: Half, command: Reject | Release, time: int) -> None:
         ids = command.transfers
         if not ids:
             return
-        transaction = xid = None
-        if isinstance(command, Accept):
-            if speaker == "C" and self.tx is not None:
-                transaction = self.tx.touch(time).number
-            elif speaker == "C":
-                xid = self._xid
-            maybe = speaker == "C" and transaction is None and self.demarcation is None
-            found = other.settle(ids, "accepted", time, transaction, xid, None, None, maybe)
-            if maybe:
-                self._maybe += found
-                if len(self._maybe) > DOUBTED:
-                    self._let_go(True)
-            elif transaction is not None and self.tx is not None:
-                current = self.tx.current
-                current.accepts += len(found)
-                current.accepted += found
-            elif xid is not None:
-                self._branches.of(xid, time).accepts += len(found)
-        elif isinstance(command, Reject):
+        if isinstance(command, Reject):
             other.settle(ids, "rejected", time, None, None, command.code, command.text)
         else:
             other.settle(ids, "released", time, None, None, None, None)

@@ -165,6 +165,7 @@ def frame_begin(b: bytes, p: int) -> tuple[int, int, int]:
 
 put_frame_header: Final = FRAME_HEADER.pack
 frame_of_set: Final = Struct(">IIQHII").unpack_from
+command_of_set: Final = Struct(">IIQHHII").unpack_from
 put_frame_begin: Final = Struct(">HHI4x").pack
 
 
