@@ -38,7 +38,7 @@ def receive(wishes: Receiving) -> int:
 
 
 def _receive(wishes: Receiving) -> int:
-    if sys.stdout.name == os.devnull:  # what stands in for one that the shell closed
+    if getattr(sys.stdout, "name", None) == os.devnull:  # what stands in for one that the shell closed
         raise NothingDone("stdout is closed: messages would be lost")
     count = wishes.count
     got = 0
