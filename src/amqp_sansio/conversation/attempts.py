@@ -26,8 +26,8 @@ class Attempts:
     """The endpoints of an address in turn, those that the broker named behind them, with the delays of the client's policy.
 
     A first connection is tried once at each endpoint; whoever was connected and is lost comes back as the policy says.  A
-    connection that is lost before anything came of it, and within the longest delay, was one more attempt in vain: a broker that
-    lets us in and dies of what we want is not tried for ever.
+    connection that is lost before anything came of it, and within the longest delay, was one more attempt in vain: a broker
+    that lets us in and dies of what we want is not tried for ever.
     """
 
     def __init__(self, client: Client, address: Address, chance: Callable[[], float]) -> None:
