@@ -78,3 +78,9 @@ def test_rule_connection_tune_heartbeat_max_no_heartbeat_min() -> None:
 
 def test_one_name_is_taken_for_a_tuple_of_one() -> None:
     assert ServerConfig(virtual_hosts="a").virtual_hosts == ("a",)
+
+
+def test_names_of_mechanisms_are_no_mechanisms() -> None:
+    for config in (ClientConfig, ServerConfig):
+        with pytest.raises(EncodeError, match=f"{config.__name__}.mechanisms: objects with a name and a `start`.*not str"):
+            config(mechanisms=("PLAIN",))  # type: ignore[arg-type]

@@ -170,6 +170,13 @@ def _names(values: Iterable[str]) -> tuple[str, ...]:
     return (values,) if isinstance(values, str) else tuple(values)
 
 
+def _mechanisms(instance: object, attribute: attrs.Attribute[Any], values: tuple[object, ...]) -> None:
+    for value in values:
+        if not isinstance(getattr(value, "name", None), str) or not callable(getattr(value, "start", None)):
+            text = f"objects with a name and a `start`, such as those of engine.sasl, not {type(value).__name__}"
+            raise EncodeError(f"{type(instance).__name__}.{attribute.name}", text)
+
+
 def _client_mechanisms(values: Iterable[ClientMechanism]) -> tuple[ClientMechanism, ...]:
     return tuple(values)
 
@@ -207,7 +214,7 @@ class ClientConfig:
     in the client's order of preference; the first that the server offers is used.
     """
 
-    mechanisms: tuple[ClientMechanism, ...] = attrs.field(default=(), converter=_client_mechanisms)
+    mechanisms: tuple[ClientMechanism, ...] = attrs.field(default=(), converter=_client_mechanisms, validator=_mechanisms)
     username: str | None = None
     password: str = attrs.field(default="", repr=False)
     virtual_host: str = attrs.field(default="", validator=_texts(255))
@@ -238,7 +245,7 @@ class ServerConfig:
     `close`, `accept`, `refuse`) is answered by `virtual_hosts` and `attach`.
     """
 
-    mechanisms: tuple[ServerMechanism, ...] = attrs.field(default=(), converter=_server_mechanisms)
+    mechanisms: tuple[ServerMechanism, ...] = attrs.field(default=(), converter=_server_mechanisms, validator=_mechanisms)
     virtual_hosts: tuple[str, ...] | None = attrs.field(default=None, converter=attrs.converters.optional(_names))
     """The virtual hosts that exist; another one is answered with close 402.  None: any."""
     known_hosts: tuple[str, ...] = attrs.field(default=(), converter=_names, validator=_texts(65535))

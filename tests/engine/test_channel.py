@@ -219,7 +219,9 @@ def test_attach_refused_as_busy_can_be_said_again_with_force() -> None:
     session.bind(carrier.channel(0))
     session.attach()
     carrier.hear(c.Detached(b"x", 1))
-    assert carrier.happened() == [SessionDetached(b"x", 0, Origin.PEER, 1, "attach was refused")]
+    assert carrier.happened() == [
+        SessionDetached(b"x", 0, Origin.PEER, 1, "attach was refused: session-busy, it is attached elsewhere")
+    ]
     session.bind(carrier.channel(0))
     session.attach(force=True)
     assert carrier.said() == [c.Attach(b"x"), c.Attach(b"x", True)]

@@ -70,6 +70,8 @@ class Client:
         """What the last open connection told about other hosts."""
         self.connections = 0
         """How many were open so far."""
+        self.entered = False
+        """Whether somebody brings it onto connections: without, a session would wait for ever."""
         self.useful = False
         """Whether anything was answered or came on the last connection that was open."""
         self._since: float | None = None  # when that was first ticked, and when last
@@ -84,6 +86,17 @@ class Client:
         self._numbers = 0
         self._looked: float | None = None  # when `look` let the machine tick, and what it said then
         self._due: float | None = None
+
+    def enter(self) -> None:
+        """The block of a connection begins.  LocalProtocolError when it did before: `connect` makes another one."""
+        if self.entered:
+            raise LocalProtocolError("a connection's block", "entered before", ("connect again",))
+        self.entered = True
+
+    def must_be_entered(self, said: str) -> None:
+        """LocalProtocolError before that."""
+        if not self.entered:
+            raise LocalProtocolError(said, "before its connection's block", ("with connect(...) as connection",))
 
     # --- what an adapter calls ---------------------------------------------------------------------------------------------
 

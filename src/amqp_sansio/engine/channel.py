@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import Assembly, Carrier
     from amqp_sansio.engine.session import Session
 
+_REFUSED: Final[dict[int, str]] = {
+    DetachCode.NORMAL: "detached by the other side",
+    DetachCode.SESSION_BUSY: "session-busy, it is attached elsewhere",
+    DetachCode.TRANSPORT_BUSY: "transport-busy, the channel has another session",
+    DetachCode.NOT_ATTACHED: "not-attached",
+    DetachCode.UNKNOWN_IDS: "unknown-ids",
+}
+"""What detached says to attach, by its code (session.detach-code)."""
+
 
 class Channel:
     """One channel of a connection.
@@ -185,7 +194,8 @@ class Channel:
         if session.state == "detaching":
             attachment.leave(session, Origin.LOCAL, code, "" if session.cause == "detached by us" else session.cause)
         elif session.state == "attaching":
-            attachment.leave(session, Origin.PEER, code, "attach was refused", keep=True)
+            why = _REFUSED.get(code, f"detached with code {code}")
+            attachment.leave(session, Origin.PEER, code, f"attach was refused: {why}", keep=True)
         else:
             attachment.leave(session, Origin.PEER, code, session.cause, ended=session.state == "refused")
 

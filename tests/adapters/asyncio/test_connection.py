@@ -18,6 +18,7 @@ from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.waiting import wait
 from amqp_sansio.conversation.address import AddressError
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import LocalProtocolError
 
 Result = TypeVar("Result")
 
@@ -75,6 +76,20 @@ def test_an_address_is_checked_at_once() -> None:
 def test_who_is_no_broker_of_ours_is_told_in_one_sentence(loop: AsyncioLoop, answer: bytes, hold: bool, text: str) -> None:
     with strangers.someone(answer, hold) as url:
         assert re.search(text, scenarios.refused(loop, url))
+
+
+def test_a_session_belongs_into_the_block_of_its_connection_which_is_entered_once() -> None:
+    async def main(url: str) -> None:
+        connection = connect(url)
+        with pytest.raises(LocalProtocolError, match="a session is not legal in state before its connection's block"):
+            connection.session()
+        async with connection:
+            pass
+        with pytest.raises(LocalProtocolError, match="a connection's block is not legal in state entered before"):
+            await connection.__aenter__()
+
+    with Served() as served:
+        asyncio.run(main(served.url))
 
 
 def test_closing_twice_does_no_harm() -> None:

@@ -17,6 +17,7 @@ from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.address import AddressError
 from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
 from amqp_sansio.conversation.retry import RetryPolicy
+from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.events import Origin
 from amqp_sansio.spec import queue
 
@@ -96,6 +97,17 @@ def test_closing_twice_does_no_harm() -> None:
     with Served() as served, connect(served.url) as connection:
         connection.close()
         connection.close()
+
+
+def test_a_session_belongs_into_the_block_of_its_connection_which_is_entered_once() -> None:
+    with Served() as served:
+        connection = connect(served.url)
+        with pytest.raises(LocalProtocolError, match="a session is not legal in state before its connection's block"):
+            connection.session()
+        with connection:
+            pass
+        with pytest.raises(LocalProtocolError, match="a connection's block is not legal in state entered before"):
+            connection.__enter__()
 
 
 def test_leaving_does_not_wait_for_a_broker_that_does_not_answer() -> None:

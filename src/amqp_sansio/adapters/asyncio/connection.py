@@ -41,6 +41,7 @@ class Connection:
         client.wake = self._line.wake
 
     async def __aenter__(self) -> Self:
+        self.client.enter()
         self._task = asyncio.create_task(self._run(), name=f"amqp to {self.address.endpoints[0]}")
         try:
             await wait(self.client.opened)
@@ -66,8 +67,10 @@ class Connection:
     def session(self, name: bytes | str | None = None, *, timeout: int | None = 0) -> Session:
         """A session, to be used as `async with`.
 
-        `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
+        `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.  LocalProtocolError
+        before the block of the connection is entered.
         """
+        self.client.must_be_entered("a session")
         return Session(self.client.open_session(name, timeout), self._line, self._close_timeout)
 
     # --- the background ------------------------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ class Connection:
         self._close_timeout: Final = close_timeout
 
     def __enter__(self) -> Self:
+        self.client.enter()
         self._driver.start()
         try:
             with self._lock:
@@ -69,8 +70,10 @@ class Connection:
     def session(self, name: bytes | str | None = None, *, timeout: int | None = 0) -> Session:
         """A session, to be used as `with`.
 
-        `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
+        `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.  LocalProtocolError
+        before the block of the connection is entered.
         """
+        self.client.must_be_entered("a session")
         with self._lock:
             return Session(self.client.open_session(name, timeout), self._driver, self._lock, self._close_timeout)
 
