@@ -8,18 +8,16 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 
-# Imports every module of the library while everything that is neither ours, nor the standard library's, nor one of the two
-# dependencies is absent; modules of an extra may then say that it is missing, by ImportError, and only those.
-PROBE = """
+# Everything is absent that is neither ours, nor the standard library's, nor one of the two dependencies.
+ALONE = """
 import importlib, pkgutil, sys
 
 ALLOWED = {"amqp_sansio", "attr", "attrs", "typing_extensions"} | set(sys.stdlib_module_names)
-EXTRAS = ("testing.strategies", "testing.machines", "captures.arrow", "captures.columns", "report", "spark", "adapters.trio")
-OF_AN_EXTRA = tuple("amqp_sansio." + name for name in EXTRAS)
-
 class Absent:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] not in ALLOWED and not name.startswith("__editable__"):
@@ -27,6 +25,12 @@ class Absent:
         return None
 
 sys.meta_path.insert(0, Absent())
+"""
+
+# Imports every module of the library; modules of an extra may say that it is missing, by ImportError, and only those.
+PROBE = """
+EXTRAS = ("testing.strategies", "testing.machines", "captures.arrow", "captures.columns", "report", "spark", "adapters.trio")
+OF_AN_EXTRA = tuple("amqp_sansio." + name for name in EXTRAS)
 import amqp_sansio
 count = 0
 for module in pkgutil.walk_packages(amqp_sansio.__path__, "amqp_sansio.", onerror=lambda name: None):
@@ -39,9 +43,30 @@ print(count)
 
 
 def test_every_module_imports_with_the_two_dependencies_alone() -> None:
-    done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=False, cwd=ROOT, env=HERE)
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE + PROBE], capture_output=True, text=True, check=False, cwd=ROOT, env=HERE
+    )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 10
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (["analyze", "hello.pcap", "--out", "tables"], "spark"),
+        (["watch", ".", "--out", "tables", "--checkpoint", "state"], "spark"),
+        (["doctor"], "spark"),
+        (["report", "tables"], "report"),
+    ],
+)
+def test_a_verb_of_an_extra_says_in_one_sentence_what_is_missing(words: list[str], extra: str, tmp_path: Path) -> None:
+    probe = f"from amqp_sansio.cli.main import main\nsys.exit(main({words!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE + probe], capture_output=True, text=True, check=False, cwd=tmp_path, env=HERE
+    )
+    assert done.returncode in (1, 2)
+    assert f"pip install 'amqp-sansio[{extra}]'" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_two_dependencies_are_the_ones_that_are_declared() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-WITH_SPARK = {"spark-and-a-broker.md"}
+WITH_SPARK = {"captures-to-tables.md", "spark-and-a-broker.md"}
 """Pages whose snippets are run by tests/spark, which has a session."""
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.captures.columns.payloads import CHANGED
+from amqp_sansio.captures.errors import CHANGED
 from amqp_sansio.captures.splits import INDEX, SplitError
 from amqp_sansio.captures.walk_pcap import PcapWalk
 from amqp_sansio.spark.errors import PipelineError

@@ -6,6 +6,9 @@ from typing import Final
 
 from amqp_sansio.errors import AmqpError
 
+CHANGED: Final = "the file was changed while it was being analyzed"
+"""How it is told that a file is not the one any more in which payloads were left."""
+
 
 class CaptureError(AmqpError):
     """A capture file that cannot be read, or not any further.  Every packet before `packet` has been handed out.

@@ -29,10 +29,14 @@ def _finding(each: Finding) -> str:
 
 def _verdict(verdict: Verdict) -> str:
     broken = sum(each.level == VIOLATION for each in verdict.findings)
-    word = f"{broken} violation{'s' if broken > 1 else ''}" if broken else "clean"
+    word = _many(broken, "violation") if broken else "clean"
     said = f"{verdict.commands} commands, {verdict.controls} controls, {verdict.octets[0]}+{verdict.octets[1]} octets"
     head = f"  {verdict.connection}  {verdict.dialect or 'unknown version'}  {word}  ({said})"
     return "\n".join([head, *map(_finding, verdict.findings)])
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def check(files: Sequence[str], *, as_json: bool, ports: Sequence[int], strict: bool, make: MakeWitness | None = None) -> int:
@@ -66,8 +70,8 @@ def check(files: Sequence[str], *, as_json: bool, ports: Sequence[int], strict: 
             unread = True
     if not as_json:
         write(
-            f"{connections} connection{'' if connections == 1 else 's'} in {len(files)} file{'' if len(files) == 1 else 's'}: "
-            f"{clean} clean, {connections - clean} with violations ({violations} violations, {notes} notes)\n"
+            f"{_many(connections, 'connection')} in {_many(len(files), 'file')}: {clean} clean, {connections - clean} with"
+            f" violations ({_many(violations, 'violation')}, {_many(notes, 'note')})\n"
         )
     if not (connections or unread or warned):
         complain(NO_CONNECTION)

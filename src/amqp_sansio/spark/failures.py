@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from amqp_sansio.captures.columns.payloads import CHANGED
-from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.errors import CHANGED, CaptureError
 from amqp_sansio.captures.splits import INDEX
 from amqp_sansio.spark.errors import PipelineError
 

@@ -17,9 +17,9 @@ from tests.captures.packets import Row, batch, by_connection, packet_rows
 
 from amqp_sansio.captures.columns import bundles as module
 from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, bundled, opened, together
-from amqp_sansio.captures.columns.payloads import CARRIED, CHANGED, PLACED, stamp_of
+from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, stamp_of
 from amqp_sansio.captures.columns.read import read_file
-from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.errors import CHANGED, CaptureError
 from bench.traffic import make
 
 

@@ -11,9 +11,9 @@ import pytest
 from tests.captures import build
 
 from amqp_sansio.captures.columns import payloads as module
-from amqp_sansio.captures.columns.payloads import CARRIED, CHANGED, PLACED, Payloads, Stamp, stamp_of
+from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, Payloads, Stamp, stamp_of
 from amqp_sansio.captures.columns.read import read_file
-from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.errors import CHANGED, CaptureError
 
 
 def write(path: Path, octets: bytes = b"\xd4\xc3\xb2\xa1 and the rest") -> str:

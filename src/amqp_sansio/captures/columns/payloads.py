@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.heads import Ints
-from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.errors import CHANGED, CaptureError
 from amqp_sansio.captures.packets_schema import PACKETS, Column
 from amqp_sansio.captures.pcap import MAGICS
 from amqp_sansio.captures.pcapng import MAGIC
@@ -24,8 +24,6 @@ PLACES: Final = (
 )
 PLACED: Final = (*[column for column in PACKETS if column.name != "payload"], *PLACES)
 """The columns of packets whose payloads stay in the file."""
-CHANGED: Final = "the file was changed while it was being analyzed"
-"""How it is told that a file is not the one any more in which payloads were left."""
 OPEN_FILES: Final = 16
 """Files that are open at a time."""
 
