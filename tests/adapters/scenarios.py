@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import pytest
 import trustme
 from tests.adapters.served import Served
-from tests.adapters.strangers import redirecting
+from tests.adapters.strangers import demanding, gone_at, redirecting
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.client import Client
@@ -22,7 +22,7 @@ from amqp_sansio.conversation.session import Session
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.xid import xid
-from amqp_sansio.events import Origin
+from amqp_sansio.events import AttachRequested, Origin
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.queue import QueueQueryResult
 
@@ -112,11 +112,11 @@ def test_by_tls(loop: Loop) -> None:
         loop.run(lambda: there_and_back(loop, served.url.replace("amqp", "amqps"), tls=here))
 
 
-def refused(loop: Loop, url: str) -> str:
+def refused(loop: Loop, url: str, tls: ssl.SSLContext | None = None) -> str:
     """What a user is told who cannot connect: one sentence."""
 
     async def main() -> None:
-        async with loop.connect(url):
+        async with loop.connect(url, tls=tls):
             raise AssertionError
 
     with pytest.raises(ConnectFailed) as caught:
@@ -145,6 +145,41 @@ def test_the_next_host_is_tried(loop: Loop) -> None:
 def test_a_redirect_is_followed(loop: Loop) -> None:
     with Served() as served, redirecting(f"amqp:tcp:localhost:{served.port}") as url:
         assert len(loop.run(lambda: there_and_back(loop, url))) == 50
+
+
+def test_a_redirect_to_no_host_is_told(loop: Loop) -> None:
+    with redirecting("amqp:tcp:" + "x" * 64) as url:
+        assert "redirected to what cannot be understood" in refused(loop, url)
+
+
+def test_an_alert_of_the_other_side_is_told(loop: Loop) -> None:
+    authority = trustme.CA()
+    here, there = ssl.create_default_context(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.configure_trust(here)
+    authority.issue_cert("localhost").configure_cert(there)
+    there.verify_mode = ssl.CERT_REQUIRED
+    with demanding(there) as url:
+        assert "TLS failed: tlsv13 alert certificate required" in refused(loop, url, here)
+
+
+def test_what_we_do_wrong_ourselves_is_told_to_who_waits(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Client) -> None:
+        raise ZeroDivisionError("none")
+
+    monkeypatch.setattr(Client, "begin", broken)
+    with pytest.raises(ConnectionLost, match=r"it is broken .ZeroDivisionError: none.; please report this"):
+        loop.run(lambda: there_and_back(loop, "amqp://127.0.0.1:1/"))
+
+
+def test_a_broker_that_is_gone_whenever_we_want_something_is_not_tried_for_ever(loop: Loop) -> None:
+    policy = RetryPolicy(attempts=3, first=0.01, factor=1.0)
+
+    async def main(url: str) -> None:
+        async with loop.connect(url, retry=policy) as connection, connection.session() as session:
+            await session.sync()
+
+    with gone_at(AttachRequested) as url, pytest.raises(SessionLost, match="without a close"):
+        loop.run(lambda: main(url))
 
 
 def test_errors_reach_who_waits(loop: Loop) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.server import ServerConnection
-from amqp_sansio.events import OpenRequested
+from amqp_sansio.events import Event, OpenRequested
 
 
 @contextmanager
@@ -46,6 +47,54 @@ WRONG = [
     (b"", False, "ended the connection before it was open, and did not say why"),
     (b"", True, "no open connection within 0.2 seconds: the other side said nothing$"),
 ]
+
+
+@contextmanager
+def gone_at(kind: type[Event]) -> Iterator[str]:
+    """A server that is gone without a word whenever that happens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    client, _ = listener.accept()
+                    with client, suppress(OSError):
+                        meet(client)
+
+        def meet(client: socket.socket) -> None:
+            connection = ServerConnection(ServerConfig())
+            while octets := client.recv(4096):
+                connection.receive_data(octets)
+                for event in connection.events():
+                    if isinstance(event, kind):
+                        return
+                client.sendall(connection.data_to_send())
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"amqp://127.0.0.1:{listener.getsockname()[1]}/"
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def demanding(context: ssl.SSLContext) -> Iterator[str]:
+    """A server that tells why it does not do TLS with us, and waits until that is read."""
+    with socket.create_server(("localhost", 0)) as listener:
+
+        def serve() -> None:
+            client, _ = listener.accept()
+            heard, said = ssl.MemoryBIO(), ssl.MemoryBIO()
+            tls = context.wrap_bio(heard, said, server_side=True)
+            with client, suppress(OSError):
+                while octets := client.recv(65536):
+                    heard.write(octets)
+                    with suppress(ssl.SSLError):
+                        tls.do_handshake()
+                    client.sendall(said.read())
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"amqps://localhost:{listener.getsockname()[1]}/"
+        thread.join()
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 from tests.captures import build
@@ -92,10 +93,13 @@ def test_a_cut_file_is_a_warning_and_a_damaged_one_is_read_up_to_there(
     assert len(before) > 10
 
 
-def run(*arguments: str, **more: str) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **more}
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **more}
+
+
+def run(*arguments: str, stdout: IO[bytes] | int = subprocess.PIPE, **more: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "amqp_sansio", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        [sys.executable, "-m", "amqp_sansio", *arguments], stdout=stdout, stderr=subprocess.PIPE, env=environment(**more)
     )
 
 
@@ -115,6 +119,34 @@ def test_a_broken_pipe_is_quiet(tmp_path: Path) -> None:
             process.stdout.close()
             assert process.stderr.read() == b""
         assert process.returncode == 141
+
+
+def test_a_full_disk_behind_stdout_is_told_in_one_sentence() -> None:
+    with open("/dev/full", "wb") as full, run("decode", HELLO, stdout=full) as process:
+        assert process.communicate()[1] == b"amqp-sansio: stdout cannot be written: No space left on device\n"
+    assert process.returncode == 1
+
+
+def test_what_else_the_system_refuses_is_no_matter_of_stdout(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: object) -> int:
+        raise PermissionError("no")
+
+    monkeypatch.setattr("amqp_sansio.cli.main._run", refused)
+    monkeypatch.setattr(os, "write", lambda number, octets: len(octets))
+    with pytest.raises(PermissionError):
+        main([])
+
+
+def test_stdin_and_stdout_may_be_closed() -> None:
+    """What a shell does by `<&- >&-`."""
+    code = "import sys; from amqp_sansio.cli.main import main; sys.stdin = sys.stdout = None; sys.exit(main(sys.argv[1:]))"
+    for arguments, status, error in (
+        (("decode", HELLO), 0, b""),
+        (("passwd", "users", "alice"), 2, b"amqp-sansio: a password is not empty and has no NUL in it\n"),
+        (("receive", "orders"), 1, b"amqp-sansio: stdout is closed: messages would be lost\n"),
+    ):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, env=environment())
+        assert (done.returncode, done.stdout, done.stderr) == (status, b"", error)
 
 
 def test_lines_appear_while_the_file_is_still_being_written(tmp_path: Path) -> None:

@@ -45,6 +45,16 @@ def test_at_a_terminal_it_is_asked_for_twice(tmp_path: Path, monkeypatch: pytest
     assert Verifiers(path).verify("alice", "three")
 
 
+def test_who_ends_the_terminal_instead_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(prompt: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(getpass, "getpass", ended)
+    with pytest.raises(VerifierError, match="no password was given"):
+        verb.passwd(str(tmp_path / "users"), "alice")
+
+
 def test_it_is_never_an_argument(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["passwd", str(tmp_path / "users"), "alice", "secret"])

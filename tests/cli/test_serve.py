@@ -23,7 +23,7 @@ from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write
 from amqp_sansio.broker import Broker, BrokerConfig, encode_entry
 from amqp_sansio.cli import serve as verb
-from amqp_sansio.cli.serve import ServeError, Wishes, configuration, context, resolve, restore
+from amqp_sansio.cli.serve import ServeError, Wishes, configuration, context, resolve, restore, serve
 from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, SessionLost
 from amqp_sansio.spec import queue
 
@@ -212,6 +212,11 @@ def test_certificates_that_are_none(tmp_path: Path) -> None:
     locked.write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n")
     with pytest.raises(ServeError):
         context(certificate, str(locked))
+
+
+def test_a_data_dir_without_a_name_is_refused() -> None:
+    with pytest.raises(ServeError, match="names a directory, and is empty"):
+        serve(Wishes(port=0, data_dir=""))
 
 
 def test_a_data_dir_that_cannot_be(tmp_path: Path) -> None:

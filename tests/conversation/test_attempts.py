@@ -64,15 +64,6 @@ def test_who_was_connected_comes_back_as_the_policy_says_to_all_that_are_known()
     assert isinstance(trying.error, ConnectFailed)
 
 
-def test_a_connection_that_holds_begins_the_policy_anew() -> None:
-    trying = attempts("amqp://a", POLICY)
-    trying.first()
-    for _ in range(5):
-        converse(trying.client, ServerConnection(ServerConfig()))
-        trying.client.receive_eof()
-        assert trying.after() == Attempt(Endpoint("a"), 1.0)
-
-
 def test_without_a_policy_a_loss_is_the_end() -> None:
     trying = attempts("amqp://a")
     trying.first()
@@ -117,3 +108,32 @@ def test_who_closes_is_not_brought_back() -> None:
     trying.client.close()
     assert trying.after() is None
     assert isinstance(trying.error, ConnectionLost)
+
+
+def test_a_broker_that_lets_us_in_and_is_gone_again_is_not_tried_for_ever() -> None:
+    trying = attempts("amqp://a", POLICY)
+    trying.first()
+    tried = 0
+    while tried < 10:
+        converse(trying.client, ServerConnection(ServerConfig()))
+        trying.client.tick(0.0)
+        trying.client.receive_eof()
+        if trying.after() is None:
+            break
+        tried += 1
+    assert tried == 3
+    assert isinstance(trying.error, ConnectionLost)
+
+
+def test_a_connection_that_holds_or_is_of_use_begins_the_policy_anew() -> None:
+    trying = attempts("amqp://a", POLICY)
+    trying.first()
+    for number in range(10):
+        converse(trying.client, ServerConnection(ServerConfig()))
+        trying.client.tick(0.0)
+        if number % 2:
+            trying.client.tick(POLICY.longest)
+        else:
+            trying.client.useful = True
+        trying.client.receive_eof()
+        assert trying.after() == Attempt(Endpoint("a"), 1.0)

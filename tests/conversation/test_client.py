@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.conversation.stage import Stage, staged
 
-from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.config import ClientConfig, SaslError, ServerConfig
 from amqp_sansio.conversation.client import GRAIN, Client
 from amqp_sansio.conversation.errors import ConnectionLost, SessionLost
 from amqp_sansio.conversation.retry import NEVER
@@ -145,3 +145,17 @@ def test_time_passes_in_grains_for_who_looks_with_every_word() -> None:
     client.look(due)
     client.look(due)
     assert ticks == 6
+
+
+def test_a_connection_is_of_use_once_something_was_answered() -> None:
+    stage = staged()
+    talk = stage.open()
+    assert not stage.client.useful
+    talk.say(queue.Declare("q"))
+    stage.run()
+    assert stage.client.useful
+
+
+def test_what_cannot_be_is_told_to_who_asks_for_it() -> None:
+    with pytest.raises(SaslError, match="PLAIN cannot carry a NUL"):
+        Client(ClientConfig(username="a\0", password="b"), prefix="p")

@@ -14,6 +14,7 @@ from amqp_sansio.errors import AmqpError
 _BROKEN_PIPE: Final = 141
 """What a shell reports for a program that SIGPIPE ended."""
 _INTERRUPTED: Final = 130
+_FULL: Final = 1
 
 _DESCRIPTION: Final = """\
 AMQP before 1.0 as pure state machines. These verbs read captures of broker traffic (pcap, pcapng):
@@ -207,19 +208,48 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; gives its exit status."""
+    _stand_in()
     try:
         status = _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our lines has read enough.  The interpreter would flush once more at its end, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()  # whoever read our lines has read enough
         return _BROKEN_PIPE
+    except OSError as error:
+        if not _stdout_fails():
+            raise
+        _write_no_more()
+        print(f"amqp-sansio: stdout cannot be written: {error.strerror}", file=sys.stderr)
+        return _FULL
     except KeyboardInterrupt:
         return _INTERRUPTED
     except AmqpError as error:
         print(f"amqp-sansio: {error}", file=sys.stderr)
         return 2
     return status
+
+
+def _stand_in() -> None:
+    """Something in the place of a stdin or stdout that a shell has closed (`<&-`, `>&-`): nothing to read, nobody who reads."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+
+
+def _stdout_fails() -> bool:
+    """Whether it is stdout that an OSError was about: then it takes not even the end of a line."""
+    try:
+        sys.stdout.flush()
+        os.write(sys.stdout.fileno(), b"\n")
+    except OSError:
+        return True
+    return False
+
+
+def _write_no_more() -> None:
+    """The interpreter would flush once more at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: Sequence[str] | None) -> int:

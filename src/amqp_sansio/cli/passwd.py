@@ -25,8 +25,12 @@ def passwd(path: str, user: str, *, delete: bool = False) -> int:
 
 def _password(user: str) -> str:
     if sys.stdin is not None and sys.stdin.isatty():
-        password = getpass.getpass(f"Password of {user}: ")
-        if getpass.getpass("Once more: ") != password:
+        try:
+            password = getpass.getpass(f"Password of {user}: ")
+            again = getpass.getpass("Once more: ")
+        except EOFError:  # Ctrl-D
+            raise VerifierError("no password was given") from None
+        if again != password:
             raise VerifierError("these were two passwords")
     else:
         try:

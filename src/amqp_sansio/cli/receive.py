@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
 import attrs
 
 from amqp_sansio.captures.plain import Json, plain, struct
-from amqp_sansio.cli.dialing import dial, there, told
+from amqp_sansio.cli.dialing import NothingDone, dial, there, told
 from amqp_sansio.cli.output import complain, json_line
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.errors import HeaderError
@@ -37,6 +38,8 @@ def receive(wishes: Receiving) -> int:
 
 
 def _receive(wishes: Receiving) -> int:
+    if getattr(sys.stdout, "name", None) == os.devnull:  # what stands in for one that the shell closed
+        raise NothingDone("stdout is closed: messages would be lost")
     count = wishes.count
     got = 0
     with dial(wishes.url, wishes.authorities) as connection, connection.session() as session:

@@ -55,6 +55,8 @@ class Wishes:
 
 def serve(wishes: Wishes) -> int:
     """Serves until SIGTERM or SIGINT; 0, or 1 when it had to stop by itself, or 2 when it could not begin.  ServeError."""
+    if wishes.data_dir == "":  # a variable that is not set, perhaps: nobody means the directory that we are in
+        raise ServeError("--data-dir names a directory, and is empty")
     family, address = resolve(wishes.host)
     configure = configuration(wishes, address)
     tls = context(wishes.tls_cert, wishes.tls_key)

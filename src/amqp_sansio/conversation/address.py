@@ -86,9 +86,9 @@ class Address:
         options = cls._options(parts.query, shown)
         return cls(
             endpoints=tuple([_endpoint(host, tls, shown) for host in hosts.split(",")]),
-            username=unquote(username) if userinfo else None,
-            password=unquote(password),
-            virtual_host=unquote(parts.path[1:]),
+            username=_secret(username, shown) if userinfo else None,
+            password=_secret(password, shown),
+            virtual_host=_decoded(parts.path[1:], shown),
             heartbeat=int(options["heartbeat"]) if "heartbeat" in options else None,
             connect_timeout=options.get("connect_timeout", 30.0),
             frame_max=int(options["frame_max"]) if "frame_max" in options else None,
@@ -131,6 +131,32 @@ def _authority(rest: str) -> tuple[str, str]:
     return rest[:end], rest[end:]
 
 
+def _decoded(text: str, shown: str) -> str:
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise AddressError(shown, "what is percent-encoded is UTF-8") from None
+
+
+def _secret(text: str, shown: str) -> str:
+    """A user or a password.  No mechanism carries a NUL in one."""
+    decoded = _decoded(text, shown)
+    if "\0" in decoded:
+        raise AddressError(shown, "no user and no password has a NUL in it")
+    return decoded
+
+
+def _host(text: str, shown: str) -> str:
+    host = _decoded(text, shown)
+    try:
+        host.encode("idna")  # as whoever looks it up does: it would be told there of no address
+    except UnicodeError:
+        raise AddressError(shown, "the parts of a host's name have 1 to 63 characters") from None
+    if not host.isprintable():
+        raise AddressError(shown, "a host's name is printable")
+    return host
+
+
 def _endpoint(text: str, tls: bool, shown: str) -> Endpoint:
     host, port = text, ""
     if text.startswith("["):
@@ -147,7 +173,7 @@ def _endpoint(text: str, tls: bool, shown: str) -> Endpoint:
     number = int(port) if port.isascii() and port.isdecimal() else (TLS_PORT if tls else PORT) if not port else 0
     if not 1 <= number <= 65535:
         raise AddressError(shown, f"a port is 1 to 65535, not {port!r}")
-    return Endpoint(unquote(host), number, tls)
+    return Endpoint(_host(host, shown), number, tls)
 
 
 def known_hosts(text: str, tls: bool = False) -> tuple[Endpoint, ...]:

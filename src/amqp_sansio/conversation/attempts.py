@@ -25,7 +25,9 @@ class Attempt(NamedTuple):
 class Attempts:
     """The endpoints of an address in turn, those that the broker named behind them, with the delays of the client's policy.
 
-    A first connection is tried once at each endpoint; whoever was connected and is lost comes back as the policy says.
+    A first connection is tried once at each endpoint; whoever was connected and is lost comes back as the policy says.  A
+    connection that is lost before anything came of it, and within the longest delay, was one more attempt in vain: a broker
+    that lets us in and dies of what we want is not tried for ever.
     """
 
     def __init__(self, client: Client, address: Address, chance: Callable[[], float]) -> None:
@@ -35,7 +37,7 @@ class Attempts:
         """Why there is no other attempt, once there is none."""
         self._chance: Final = chance
         self._waiting: list[Endpoint] = list(address.endpoints)
-        self._delays: Iterator[float] = iter(())
+        self._delays: Iterator[float] | None = None
         self._at: Endpoint = address.endpoints[0]
         self._seen = 0
         self._redirects = 0
@@ -65,17 +67,23 @@ class Attempts:
         if opened:
             self._seen = client.connections
             self._redirects = 0
-            self._delays = client.retry.delays(self._chance)
+            if self._delays is None or client.useful or client.lasted(client.retry.longest):
+                self._delays = client.retry.delays(self._chance)
             self._waiting = []
         if self._waiting:
             return self._try(self._waiting.pop(0), 0.0)
         if not client.comes_back:
             return None
-        delay = next(self._delays, None)
+        delay = next(self._delays, None) if self._delays is not None else None
         if delay is None:
             return None
         self._waiting = self._known()
         return self._try(self._waiting.pop(0), delay)
+
+    def broken(self, error: Exception) -> None:
+        """There is no other attempt because we ourselves are wrong: everybody is told so, and where it happened."""
+        self.error = ConnectionLost(f"it is broken ({type(error).__name__}: {error}); please report this")
+        self.error.__cause__ = error
 
     def _not_opened(self, cause: str, closed: ConnectionClosed | None, error: Exception | None) -> str:
         """What the other side said belongs to the sentence about why there is no connection."""
@@ -85,6 +93,9 @@ class Attempts:
         if error is not None or closed is None:
             return cause
         if closed.origin == Origin.EOF:
+            failure = self.client.failure
+            if failure is not None and isinstance(getattr(failure, "reason", None), str):
+                return reason_of(failure)  # TLS says more than that the octets ended: an alert of the other side
             return when_ended(said, self._at.tls)
         return cause + of_text(said)
 

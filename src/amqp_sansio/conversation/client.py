@@ -50,6 +50,7 @@ class Client:
         wake: Callable[[], None] = lambda: None,
         guard: AbstractContextManager[object] = nullcontext(),
     ) -> None:
+        ClientConnection(config)  # whoever asks for what cannot be is told so himself, and not a task in the background
         self.config: Final = config
         self.prefix: Final = prefix
         """How the names of its sessions begin: nobody else may use it, so it is drawn by chance."""
@@ -69,9 +70,15 @@ class Client:
         """What the last open connection told about other hosts."""
         self.connections = 0
         """How many were open so far."""
+        self.useful = False
+        """Whether anything was answered or came on the last connection that was open."""
+        self._since: float | None = None  # when that was first ticked, and when last
+        self._until = 0.0
         self._greeted = False
         self.said = b""
         """How the other side began on the present connection, as long as it is not open."""
+        self.failure: OSError | None = None
+        """What the system or TLS said when the present connection ended."""
         self._machine: ClientConnection | None = None
         self._owing: Final[dict[Talk, None]] = {}
         self._numbers = 0
@@ -85,9 +92,10 @@ class Client:
         self._machine = machine = ClientConnection(self.config)
         self.closed = None
         self.redirected = None
-        self._looked = self._due = None
+        self._looked = self._due = self._since = None
         self._greeted = False
         self.said = b""
+        self.failure = None
         return machine
 
     @property
@@ -105,8 +113,9 @@ class Client:
         machine.receive_data(data)
         self._hear(machine)
 
-    def receive_eof(self) -> None:
-        """No more octets will come on this connection."""
+    def receive_eof(self, error: OSError | None = None) -> None:
+        """No more octets will come on this connection; `error` is what the system or TLS said to that."""
+        self.failure = error
         self.machine.receive_eof()
         self._hear(self.machine)
 
@@ -114,6 +123,9 @@ class Client:
         """Time passes (monotonic seconds); the moment at which to call again."""
         self.flush()
         due = self.machine.tick(now)
+        if self._since is None and self.machine.is_open:
+            self._since = now
+        self._until = now
         self._hear(self.machine)
         return due
 
@@ -133,6 +145,10 @@ class Client:
             for talk in list(self._owing):
                 talk.flush()
             self._owing.clear()
+
+    def lasted(self, seconds: float) -> bool:
+        """Whether the last connection was open for as long as that, by the moments that were told."""
+        return self._since is not None and self._until - self._since >= seconds
 
     @property
     def comes_back(self) -> bool:
@@ -192,10 +208,12 @@ class Client:
     def _hear(self, machine: ClientConnection) -> None:
         while (event := machine.next_event()) is not None:
             if type(event) is CommandsCompleted:  # these two are nearly all there is
+                self.useful = True
                 talk = self.talks.get(event.session)
                 if talk is not None:
                     talk.completed(event.ids)
             elif type(event) is TransferReceived:
+                self.useful = True
                 talk = self.talks.get(event.session)
                 if talk is not None:
                     talk.hear(event)
@@ -207,6 +225,7 @@ class Client:
             case ConnectionOpened():
                 self._greeted = True
                 self.connections += 1
+                self.useful = False
                 self.known_hosts = event.known_hosts
                 self._attach_all()
                 self.opened.settle(event)

@@ -100,3 +100,10 @@ def test_a_server_of_ones_own_that_raises_serves_no_more_and_says_so() -> None:
         with pytest.raises(ConnectFailed):
             there_and_back("amqp://{}:{}/".format(*server.address))
         server.serve_forever()
+
+
+def test_at_an_address_of_ipv6() -> None:
+    broker = Broker()
+    with serve(broker, broker.connect, "::1", 0) as server:
+        assert server.address[0] == "::1"
+        assert len(there_and_back("amqp://[{}]:{}/".format(*server.address), 1)) == 1

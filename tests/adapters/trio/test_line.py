@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
 import trio
 import trio.testing
+from tests.adapters.conditions import PATIENCE
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.trio import Connection, connect
@@ -174,23 +176,27 @@ def test_what_comes_for_others_is_read_for_them_before_and_after() -> None:
 
 
 def test_who_reads_and_is_cancelled_gives_the_socket_back() -> None:
-    async def main(url: str) -> None:
-        async with connect(url) as connection, connection.session() as session:
+    answering = threading.Event()
+
+    async def main(served: Served) -> None:
+        async with connect(served.url) as connection, connection.session() as session:
             await session.say(queue.Declare("q"))
             wire = connection._line.wire
             assert wire is not None
+            served._loop.call_soon_threadsafe(answering.wait, PATIENCE)  # an answer now would be read before we look
             with trio.CancelScope() as scope:
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(session.publish, "", "q", b"x")
                     while not wire._lent:
                         await trio.lowlevel.checkpoint()
                     scope.cancel()
+            answering.set()
             assert not wire._lent
             async with session.subscribe("q") as messages:
                 assert await messages.receive() is not None  # it was said before
 
     with Served() as served:
-        trio.run(main, served.url)
+        trio.run(main, served)
 
 
 def reads_for(ticket: Ticket[int], then: Callable[[Connection, Wire], None]) -> None:

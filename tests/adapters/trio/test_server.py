@@ -116,3 +116,14 @@ def test_a_server_of_ones_own_that_raises_ends_its_block() -> None:
 
     with pytest.raises(KeyError):
         trio.run(main)
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_that_is_none_is_refused(port: int) -> None:
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=port):
+            raise AssertionError
+
+    with pytest.raises(OverflowError, match="a port is 0 to 65535"):
+        trio.run(main)

@@ -88,6 +88,8 @@ class Connection:
                 if following is None:
                     break
                 attempt = following
+        except Exception as failure:
+            attempts.broken(failure)
         finally:
             self.client.give_up(attempts.error)
 

@@ -71,7 +71,7 @@ class Wire(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         if not self._machine.finished:
-            self._client.receive_eof()
+            self._client.receive_eof(error if isinstance(error, OSError) else None)
         self._takes()
         if not self.over.done():
             self.over.set_result(None)

@@ -176,9 +176,9 @@ class Driver:
                     failure = attempts.error
                     break
                 attempt = following
-        except BaseException as error:
-            failure = ConnectionLost(f"it is broken ({type(error).__name__}: {error}); please report this")
-            raise
+        except Exception as error:
+            attempts.broken(error)
+            failure = attempts.error
         finally:
             with self._changed:
                 self.client.give_up(failure or ConnectionLost("it was closed here"))
@@ -254,16 +254,17 @@ class Driver:
         return TimeoutError(f"no open connection within {self.address.connect_timeout} seconds")
 
     def _read(self, connected: socket.socket) -> None:
+        failure: OSError | None = None
         try:
             octets = connected.recv(READ)
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return
-        except OSError:
-            octets = b""  # a reset is how some brokers end a connection
+        except OSError as error:
+            octets, failure = b"", error  # a reset is how some brokers end a connection
         if octets:
             self.client.receive_data(octets)
         else:
-            self.client.receive_eof()
+            self.client.receive_eof(failure)
             self._outbox.clear()
 
     def _transmit(self) -> None:

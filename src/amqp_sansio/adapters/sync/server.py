@@ -38,7 +38,8 @@ class Server(Generic[G]):
         """What the host raised: it serves no more then."""
         self._connect: Final = connect
         self._tls: Final = tls
-        self._listener: Final = socket.create_server(where, backlog=100)
+        family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
+        self._listener: Final = socket.create_server(where, family=family, backlog=100)
         self._listener.setblocking(False)
         self._selector: Final = selectors.DefaultSelector()
         self._poke_in, self._poke_out = socket.socketpair()

@@ -163,6 +163,8 @@ async def serve(
 
     Port 0 picks a free one.  OSError when the address cannot be had.
     """
+    if not 0 <= port <= 65535:
+        raise OverflowError(f"a port is 0 to 65535, not {port}")  # another one would be cut to 16 bits without a word
     listeners = await trio.open_tcp_listeners(port, host=address)
     secured: list[trio.abc.Listener[Any]] = [*listeners]  # Any: of plain streams, or of streams under TLS
     if tls is not None:

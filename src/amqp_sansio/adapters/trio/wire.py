@@ -41,6 +41,7 @@ class Wire:
         self._idle = False  # the task that writes waits to be woken
         self._saying = False  # it need not be: what is said is written right after
         self._direct: Final = _direct(stream)  # one task less to go through than with the stream
+        self._failure: OSError | None = None  # what TLS said when it ended
         self._rest = b""  # octets that were taken out of the machine and must be written first
         self._due = math.inf
         self._sooner = trio.Event()
@@ -196,7 +197,7 @@ class Wire:
         if octets:
             client.receive_data(octets)
         else:
-            client.receive_eof()
+            client.receive_eof(self._failure)
         if self.waiting or not self._machine.is_open:
             self.wake()
 
@@ -213,7 +214,8 @@ class Wire:
             return direct.recv(READ)
         except BlockingIOError:
             return None
-        except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
+        except (trio.BrokenResourceError, trio.ClosedResourceError, OSError) as error:
+            self._failure = error.__cause__ if isinstance(error.__cause__, OSError) else None
             return None if self._away else b""
 
     async def _stay_away(self) -> None:
