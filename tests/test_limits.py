@@ -261,7 +261,8 @@ def cached_commands(limits: Limits, amount: int) -> bool:
     for at in range(amount):
         command = LAYOUT.encode_command(message.Transfer(f"d{at}", 1, 0), False)
         peer.say(b"".join(frame_command(ONE, command, b"\0\0\0\4\4\1\0\0", b"x")))
-    reader = vars(peer.connection)["_reader"]
+    reader = peer.connection._reader
+    assert reader is not None
     assert len(reader.known) <= limits.cached_commands
     return len(reader.known) == amount
 

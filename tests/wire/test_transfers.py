@@ -70,6 +70,16 @@ def test_messages_that_differ_in_id_and_times_only_are_read_once() -> None:
     assert masked(header(3))[1] == UUID(int=3).bytes
 
 
+def test_a_header_is_like_the_one_before_only_where_nothing_but_the_id_and_the_length_differ() -> None:
+    """Of the same size, with another word before the message-id or behind it: each says its own."""
+    reader = Headers(DEFAULT_READING, wanted)
+    for length in (None, 5, 6):
+        for key, kind in (("a", "x"), ("a", "x"), ("b", "x"), ("b", "y"), ("a", "y"), ("aa", "y"), ("a", "yy")):
+            message = MessageProperties(message_id=UUID(int=ord(key[0])), content_length=length, content_type=kind)
+            header = encode_headers([DeliveryProperties(routing_key=key), message])
+            assert reader.read(header) == wanted(decode_headers(header, 0, len(header)))
+
+
 def test_what_cannot_be_read_is_left_to_others() -> None:
     good = encode_headers([DeliveryProperties(exchange="amq.direct")])
     broken = good[:8] + b"\xff" + good[9:]

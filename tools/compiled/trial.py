@@ -14,7 +14,7 @@ SMOKE: Final = ("events", "wire", "engine", "captures/columns", "captures/replay
 """Under tests/: the core, and its way to executors, in a few minutes."""
 FOLDERS: Final = (
     "kernel", "wire", "events", "tables", "engine", "captures", "broker", "properties", "witnesses", "conformance",
-    "testing", "spark/test_cluster_compiled.py",
+    "testing", "test_limits.py", "spark/test_cluster_compiled.py",
 )  # fmt: skip
 """Those of what is compiled, and of what stands on it; not `spec`: its tests look at `__slots__`, which no native class has."""
 

@@ -10,7 +10,7 @@ from amqp_sansio.engine.witness_content import ContentWitness
 from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.serials import TOP, RangeSet
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.spec.execution import Exception_, Result
@@ -225,7 +225,10 @@ class ChannelWitness:
 
     def transfer(self, speaker: str, transfer: Transfer, octets: int) -> int | None:
         """A transfer while it is `quiet`: its id."""
-        id = self._streams[speaker].taken()
+        stream = self._streams[speaker]
+        id = stream.next
+        if id is not None:  # as `taken` does it
+            stream.next = id + 1 & TOP
         if speaker == SERVER:
             self._credit_of(CLIENT).delivered(id, transfer.destination or "", octets)
         return id

@@ -10,9 +10,9 @@ import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
 from amqp_sansio.captures.columns.bundles import opened, together
+from amqp_sansio.captures.columns.cycles import seldom
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.spark.cycles import seldom
 from amqp_sansio.spark.envelope import SCHEMA, Envelope, Sealer
 from amqp_sansio.spark.ordered import in_order
 

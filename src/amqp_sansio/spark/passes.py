@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.bundles import opened, together
+from amqp_sansio.captures.columns.cycles import seldom
 from amqp_sansio.captures.columns.replay import ConnectionReplay, Records
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
-from amqp_sansio.spark.cycles import seldom
 from amqp_sansio.spark.envelope import ENVELOPE, Sealer, as_batch, envelopes_in, unseal
 from amqp_sansio.spark.writer import FILES, Written, write_envelopes, write_records
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.captures.columns.bundles import BUNDLES
+from amqp_sansio.captures.columns.cycles import seldom
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import closed_in, found, local, names_in, size_of
 from amqp_sansio.captures.pcap import MAGICS
 from amqp_sansio.captures.pcapng import MAGIC
 from amqp_sansio.captures.reader import no_capture, open_capture
-from amqp_sansio.spark.cycles import seldom
 from amqp_sansio.spark.session import is_local
 
 if TYPE_CHECKING:

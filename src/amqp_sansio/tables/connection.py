@@ -170,6 +170,8 @@ class ConnectionDialogue:
 
         A refusal changes nothing.
         """
+        if verb == SESSION and self.quiet(speaker, verb):  # nearly everything
+            return None
         word = verb if verb in (CLOSE, CLOSE_OK) else OTHER
         if not self.handshake.can(speaker, verb):
             return Refusal("connection handshake", self.handshake.states, speaker, verb, self.legal)
@@ -183,8 +185,9 @@ class ConnectionDialogue:
 
     def quiet(self, speaker: str, verb: str) -> bool:
         """True when `speaker` may say `verb` now, other than closing, without changing any state."""
-        closes = (self.close_by_client, self.close_by_server)
-        return self.handshake.stays(speaker, verb) and all(machine.stays(speaker, OTHER) for machine in closes)
+        if not self.handshake.stays(speaker, verb):
+            return False
+        return self.close_by_client.stays(speaker, OTHER) and self.close_by_server.stays(speaker, OTHER)
 
     @property
     def legal(self) -> tuple[str, ...]:

@@ -90,12 +90,13 @@ _PRIORITY, _MODE, _TTL, _TIMESTAMP, _EXPIRATION = 0x0800, 0x1000, 0x2000, 0x4000
 _LENGTH, _ID = 0x0100, 0x0200
 
 
-def masked(header: bytes) -> tuple[bytes, bytes | None]:
-    """A walked header segment without what differs between messages that are alike, and its message-id.
+def masked(header: bytes) -> tuple[bytes, bytes | None, int, int]:
+    """A walked header segment without what differs between messages that are alike, its message-id, and two places.
 
     The message-id is None where it is not left out.  Left out are timestamp and expiration of delivery properties that come
     first, content-length and message-id of message properties that come first or second.  Of two headers that are the same
-    without them, both can be read, or neither.
+    without them, both can be read, or neither.  The places are those of the first octet left out and of the message-id; 0, 0
+    where there is none, or something before is left out as well.
     """
     size, key, flags = struct_head(header, 0)
     at = 4 + size
@@ -105,23 +106,23 @@ def masked(header: bytes) -> tuple[bytes, bytes | None]:
             low = 8 + (flags & _PRIORITY and 1) + (flags & _MODE and 1) + (flags & _TTL and 8)
             high = low + (flags & _TIMESTAMP and 8) + (flags & _EXPIRATION and 8)
             if high > at:
-                return header, None
+                return header, None, 0, 0
             start, rest = header[:low], high
         if at + 8 > len(header):
-            return (start + header[rest:], None) if rest else (header, None)
+            return (start + header[rest:] if rest else header), None, 0, 0
         size, key, flags = struct_head(header, at)
     elif at < len(header) and struct_head(header, at)[1] != _DELIVERY:
-        return header, None
+        return header, None, 0, 0
     else:
         at = 0
     if key != _MESSAGE or not flags & _ID:
-        return (start + header[rest:], None) if rest else (header, None)
+        return (start + header[rest:] if rest else header), None, 0, 0
     low = at + (16 if flags & _LENGTH else 8)
     high = low + 16
     if high > at + 4 + size:
-        return header, None
-    id = header[low:high]
-    return start + header[rest : at + 8] + header[high:], id
+        return header, None, 0, 0
+    begin = 0 if rest else at + 8
+    return start + header[rest : at + 8] + header[high:], header[low:high], begin, low if begin else 0
 
 
 def encode_headers(structs: Iterable[Struct]) -> bytes:

@@ -110,16 +110,24 @@ Sift: TypeAlias = Callable[[tuple[Struct, ...]], tuple[T, bytes | None]]
 class Headers(Generic[T]):
     """Reads headers of transfers; those that differ in message-id, times and content-length only are read once."""
 
-    __slots__ = ("_reading", "_remembered", "sift")
+    __slots__ = ("_last", "_reading", "_remembered", "sift")
 
     def __init__(self, reading: Reading, sift: Sift[T]) -> None:
         self._reading: Final = reading
         self.sift: Final = sift
         self._remembered: dict[bytes, tuple[T, bytes | None]] = {}
+        self._last: tuple[int, int, bytes, int, bytes, T] | None = None
+        """Of the last one that was read: its size, where what may differ begins, what stands before, where its message-id
+        stands, what stands behind, what it says."""
 
     def read(self, header: bytes) -> tuple[T, bytes | None] | None:
         """What `sift` says of such a header, and its message-id; None when it cannot be read."""
-        key, id = masked(header)
+        last = self._last
+        if last is not None:  # nearly always the one before differs in nothing else
+            size, begin, before, low, behind, said = last
+            if len(header) == size and header[:begin] == before and header[low + 16 :] == behind:
+                return said, header[low : low + 16]
+        key, id, begin, low = masked(header)
         found = self._remembered.get(key)
         if found is None:
             try:
@@ -130,4 +138,8 @@ class Headers(Generic[T]):
                 if len(self._remembered) >= REMEMBERED:
                     self._remembered.clear()
                 self._remembered[key] = found
-        return found if id is None else (found[0], id)
+        if id is None:
+            return found
+        if begin:
+            self._last = len(header), begin, header[:begin], low, header[low + 16 :], found[0]
+        return found[0], id

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from amqp_sansio.captures.columns.cycles import rarely
 from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.columns.replay import ConnectionReplay, Records
 from amqp_sansio.captures.columns.store import Store
@@ -153,13 +154,17 @@ def run(
     options: ReplayOptions | None = None,
     progress: Callable[[str, int], None] = lambda path, packets: None,
 ) -> Outcome:
-    """Writes all tables of these captures into `folder`; the manifest comes last.  StoreError when it cannot be written."""
+    """Writes all tables of these captures into `folder`; the manifest comes last.  StoreError when it cannot be written.
+
+    While it works, the collector of reference cycles runs seldom in this process (see `cycles.rarely`).
+    """
     options = options or ReplayOptions()
     store = Store(folder, options)
     problems: list[str] = []
     try:
-        for table, batch in records_of(paths, options, problems.append, progress):
-            store.add(table, batch)
+        with rarely():
+            for table, batch in records_of(paths, options, problems.append, progress):
+                store.add(table, batch)
         manifest = store.publish(paths, problems)
     except BaseException:
         store.discard()

@@ -136,10 +136,8 @@ def _hear(listener: Listener, talk: Talk, packets: Packets, here: int, stop: int
     times_of = times[here:stop][spoken].tolist()
     at = (spoken + here).tolist()
     offsets = packets.offsets
-    numbers = [
-        packet_number(order + index + 1, file, place)
-        for index, file, place in zip(at, files[here:stop][spoken].tolist(), places[here:stop][spoken].tolist(), strict=True)
-    ]
+    rest = zip(at, files[here:stop][spoken].tolist(), places[here:stop][spoken].tolist(), strict=True)
+    numbers = [packet_number(order + index + 1, file, place) for index, file, place in rest]
     speakers = sides.tolist()
     patience = conversation.patience()[0]
     begin = 0

@@ -80,7 +80,11 @@ class Half:
             message.outcome = UNKNOWN
             message.leave(self.rows)
             return
-        self.take(id)
+        if id == self.next and self.sent:  # nearly always; as `take` does it
+            self.sent[-1] = self.sent[-1][0], id
+            self.next = id + 1 & TOP
+        else:
+            self.take(id)
         self.incomplete[id] = message
         if message.kind.explicit:
             self.unsettled[id] = message
