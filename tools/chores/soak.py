@@ -1,12 +1,13 @@
 """`make soak`: the long forms of what `make test` runs small, bounded in time, resumable.
 
 Each round takes the next seed and runs the property tests with the profile `soak`, the fuzzer, the pipeline (all combinations
-of how its work can be cut, and a stream that is killed twenty times), captures with every one of their packets lost or cut
-(twenty minutes at most, from another recording on in each round), and `serve`: 200 faults (connections cut, and silent,
-processes killed, disks full: fifty each), a gigabyte of messages of all sizes and a thousand connections; and the live source
-and sink of Spark at every step of their protocol: a hundred crashes of each and a hundred kills of the broker under each, at
-least, exactly once and at least once; a hundred kills of the JVM; and, where Java and Maven are, the same crashes with Qpid
-Broker-J.  The number of rounds done is kept in out/soak.json, so that a run that was stopped goes on with the next seed.
+of how its work can be cut, and a stream that is killed twenty times), captures with every one of their packets lost or cut, and
+with odd packets by the thousand (twenty minutes at most, from another recording on in each round), and `serve`: 200 faults
+(connections cut, and silent, processes killed, disks full: fifty each), a gigabyte of messages of all sizes and a thousand
+connections; and the live source and sink of Spark at every step of their protocol: a hundred crashes of each and a hundred
+kills of the broker under each, at least, exactly once and at least once; a hundred kills of the JVM; and, where Java and Maven
+are, the same crashes with Qpid Broker-J.  The number of rounds done is kept in out/soak.json, so that a run that was stopped
+goes on with the next seed.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ def main() -> int:
         seeds = (sys.executable, "-m", "amqp_sansio", "simulate", "--seed", str(seed * SEEDS), "--count", str(SEEDS))
         for command in (properties, fuzz, pipeline, serving, live, broker_j, seeds):
             failed = failed or not passes(command, environment)
-        losses = (sys.executable, "-m", "pytest", "-x", "-n", "2", "tests/captures/columns/test_losses.py")
+        packets = [f"tests/captures/columns/test_{each}.py" for each in ("runs", "losses")]
+        losses = (sys.executable, "-m", "pytest", "-x", "-n", "2", *packets)
         failed = failed or not passes(losses, environment, min(LOSSES_SECONDS, max(end - time.monotonic(), 60.0)))
         if not failed:
             STATE.parent.mkdir(exist_ok=True)

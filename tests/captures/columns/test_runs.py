@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from amqp_sansio.captures.tables import TABLES
 from bench.traffic import make
 
 DATA = Path(__file__).parents[2] / "data" / "captures"
+VARIANTS = 2000 if os.environ.get("AMQP_PROFILE") == "soak" else 40
 EXPECTED = json.loads((DATA / "expected.json").read_text())
 
 
@@ -58,3 +61,60 @@ def test_silence_is_noticed_within_many_packets(monkeypatch: pytest.MonkeyPatch)
     found = said(groups, options)
     assert any("connection.silence" in row for _, row in found)
     assert found == slowly(groups, options, monkeypatch)
+
+
+def odd(rows: list[Row], chance: random.Random) -> list[Row]:
+    """The same packets, but that some are lost, come twice or late, are split or cut, or carry another flag or octet."""
+    rows = [dict(row) for row in rows]
+    for _ in range(chance.randint(1, 3)):
+        at = chance.randrange(len(rows))
+        row, payload = rows[at], rows[at]["payload"]
+        assert isinstance(payload, bytes) and isinstance(row["seq"], int) and isinstance(row["flags"], int)  # noqa: PT018
+        half = len(payload) // 2
+        match chance.choice(("lost", "twice", "late", "split", "cut", "flag", "octet")):
+            case "lost" if len(rows) > 3:
+                del rows[at]
+            case "twice":
+                rows.insert(min(len(rows), at + chance.randint(1, 3)), dict(row))
+            case "late":
+                rows.insert(min(len(rows) - 1, at + chance.randint(1, 3)), rows.pop(at))
+            case "split" if half:
+                second = {**row, "payload": payload[half:], "seq": (row["seq"] + half) & 0xFFFFFFFF}
+                rows[at : at + 1] = [{**row, "payload": payload[:half]}, second]
+            case "cut" if half:
+                row["payload"], row["cut"] = payload[:half], len(payload) - half
+            case "flag":
+                row["flags"] ^= 1 << chance.randrange(6)
+            case "octet" if half:
+                row["payload"] = payload[:half] + bytes([payload[half] ^ 1 << chance.randrange(8)]) + payload[half + 1 :]
+    latest = 0
+    for place, row in enumerate(rows):
+        row["offset"] = 24 + 100 * place
+        assert isinstance(row["ts_ns"], int)
+        row["ts_ns"] = latest = max(row["ts_ns"], latest)
+    return rows
+
+
+@pytest.mark.parametrize("name", ["hello.pcap", "credit.pcap", "dtx.pcap", "tx.pcap"])
+def test_odd_packets_give_the_same_rows_packet_by_packet_however_they_are_batched(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is wrong with packets, and wherever a batch begins, many at a time tell what one by one does."""
+    options = ReplayOptions(ports=(int(EXPECTED[name]["port"]),), tables=tuple(TABLES))
+    groups = list(by_connection(packet_rows(str(DATA / name))).values())
+    for seed in range(VARIANTS):
+        chance = random.Random(f"{name} {seed}")
+        rows = odd(chance.choice(groups), chance)
+        slow = slowly([rows], options, monkeypatch)
+        for step in (1 << 30, chance.randint(1, 9), chance.randint(10, 60)):
+            assert said([rows], options, step) == slow, (seed, step)
+
+
+def test_a_batch_that_begins_with_an_odd_packet_tells_nothing_of_the_time_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A SYN in the middle: what follows belongs to nobody, and the connection ends before it."""
+    name = "hello.pcap"
+    options = ReplayOptions(ports=(int(EXPECTED[name]["port"]),), tables=tuple(TABLES))
+    rows = max(by_connection(packet_rows(str(DATA / name))).values(), key=len)
+    for at in range(12, 40):
+        changed = [{**row, "flags": 26} if index == at else row for index, row in enumerate(rows)]
+        assert said([changed], options, at) == slowly([changed], options, monkeypatch), at

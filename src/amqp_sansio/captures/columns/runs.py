@@ -69,6 +69,8 @@ def take_runs(listener: Listener, key: tuple[bytes, int, bytes, int], packets: P
     here, count = at, len(packets.times)
     while here < count:
         stop, need = _plain(talk, packets, here, min(here + LOOKED_AT, count))
+        if stop == here:
+            return here
         behind = _hear(listener, talk, packets, here, stop, order - at)
         for side in (0, 1):
             acked = int(need[side, : behind - here].max(initial=_NEVER))
