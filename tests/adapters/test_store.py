@@ -128,6 +128,33 @@ def test_a_crash_in_mid_write_leaves_what_was_there(tmp_path: Path) -> None:
     assert len(seen) > 3
 
 
+def test_a_log_that_sqlite_would_pass_over_is_told_and_left_as_it_is(tmp_path: Path) -> None:
+    store = Store(tmp_path / "whole")
+    for number in range(1, 6):
+        append(store, number)
+    files = {each.name: each.read_bytes() for each in (tmp_path / "whole").iterdir()}
+    store.close()
+    wal = bytearray(files[FILE + "-wal"])
+    wal[5000] ^= 1
+    for name, database, text in (
+        (
+            "damaged",
+            files[FILE],
+            "the store is damaged: broker.sqlite-wal is damaged at octet 4152, and [0-9]+ transactions end",
+        ),
+        ("alone", b"", "broker.sqlite-wal is there, and the file broker.sqlite to it is not"),
+    ):
+        directory = tmp_path / name
+        directory.mkdir()
+        (directory / FILE).write_bytes(database)
+        log = bytes(wal) if database else files[FILE + "-wal"]
+        (directory / (FILE + "-wal")).write_bytes(log)
+        for _ in range(2):
+            with pytest.raises(StoreError, match=text):
+                Store(directory)
+        assert (directory / (FILE + "-wal")).read_bytes() == log
+
+
 def test_damage_is_told(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.append([(1, b"ENTRsomething")])

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from amqp_sansio.adapters.wal import damage
 from amqp_sansio.broker.encoding import decode_entry
 from amqp_sansio.broker.operations import Entry
 from amqp_sansio.broker.snapshot import decode_snapshot
@@ -65,6 +66,7 @@ class Store:
         path = Path(self.directory)
         try:
             _make(path)
+            self._look_at(path / FILE, path / f"{FILE}-wal")
             os.close(os.open(path / FILE, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
             raise StoreError(self.directory, f"cannot be written: {error.strerror}") from None
@@ -76,6 +78,15 @@ class Store:
         except BaseException:
             self._db.close()
             raise
+
+    def _look_at(self, file: Path, log: Path) -> None:
+        """StoreError for what sqlite would pass over without a word."""
+        if damage(log) is not None and (found := damage(log)) is not None:  # once more: somebody else may be writing it
+            raise StoreError(self.directory, f"the store is damaged: {found}")
+        if log.exists() and log.stat().st_size and not (file.exists() and file.stat().st_size):
+            raise StoreError(
+                self.directory, f"the store is damaged: {log.name} is there, and the file {file.name} to it is not"
+            )
 
     def _open(self) -> None:
         db = self._db
