@@ -185,3 +185,15 @@ def test_the_output_of_a_stream_is_not_replaced(spark: SparkSession, tmp_path: P
     (tmp_path / STREAM).write_text("{}")
     with pytest.raises(PipelineError, match="holds what `watch` writes"):
         run(spark, names(recordings()), str(tmp_path), OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("cores", "octets", "tasks"),
+    [(1, 0, 1), (2, 5_000_000, 4), (1, 600_000_000, 8), (2, 150_000_000, 16), (2, 600_000_000, 32), (2, 2_400_000_000, 35)],
+)
+def test_there_are_more_tasks_than_cores_where_there_are_octets_for_them(
+    monkeypatch: pytest.MonkeyPatch, cores: int, octets: int, tasks: int
+) -> None:
+    monkeypatch.setattr(module, "cores_of", lambda spark: cores)
+    monkeypatch.setattr(module, "octets_of", lambda captures: octets)
+    assert module.tasks_for(None, []) == tasks  # type: ignore[arg-type]

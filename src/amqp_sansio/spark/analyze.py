@@ -30,6 +30,11 @@ LEAST_OF_A_TASK: Final = 1024 * 1024
 """Octets below which work is not cut further."""
 TASKS_OF_A_CORE: Final = 8
 """Tasks for each core, if there are octets for so many: one with the busiest connections does not keep all others waiting."""
+MORE_TASKS_OF_A_CORE: Final = 16
+"""The same on several cores where each task then still has ENOUGH_OF_A_TASK: at the end fewer cores wait for the last one, which
+is more than the 20 ms that a task costs."""
+ENOUGH_OF_A_TASK: Final = 16 * 1024 * 1024
+"""Octets of captures."""
 
 
 @frozen
@@ -142,7 +147,9 @@ def _joined(plan: ReplayOptions) -> list[str]:
 def tasks_for(spark: SparkSession, captures: Sequence[str]) -> int:
     """How many tasks replay these captures."""
     cores, octets = cores_of(spark), octets_of(captures)
-    return max(cores, min(TASKS_OF_A_CORE * cores, octets // LEAST_OF_A_TASK), octets // OCTETS_OF_A_TASK)
+    some = min(TASKS_OF_A_CORE * cores, octets // LEAST_OF_A_TASK)
+    more = min(MORE_TASKS_OF_A_CORE * cores, octets // ENOUGH_OF_A_TASK) if cores > 1 else 0
+    return max(cores, some, more, octets // OCTETS_OF_A_TASK)
 
 
 def outcome(out: str, plan: ReplayOptions, files: Sequence[Written], findings: Findings, began: float) -> Outcome:
