@@ -31,8 +31,8 @@ LEAST_OF_A_TASK: Final = 1024 * 1024
 TASKS_OF_A_CORE: Final = 8
 """Tasks for each core, if there are octets for so many: one with the busiest connections does not keep all others waiting."""
 MORE_TASKS_OF_A_CORE: Final = 16
-"""The same on several cores where each task then still has ENOUGH_OF_A_TASK: at the end fewer cores wait for the last one, which
-is more than the 20 ms that a task costs."""
+"""The same on several cores where each task then still has ENOUGH_OF_A_TASK: at the end fewer cores wait for the last one,
+which is more than the 20 ms that a task costs."""
 ENOUGH_OF_A_TASK: Final = 16 * 1024 * 1024
 """Octets of captures."""
 
