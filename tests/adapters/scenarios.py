@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ssl
 import tracemalloc
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, TypeVar
 
 import pytest
 import trustme
+from tests.adapters.loops import Loop, until
 from tests.adapters.served import Served
 from tests.adapters.strangers import demanding, gone_at, redirecting
 
@@ -19,52 +17,16 @@ from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, Messa
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.conversation.session import Session
-from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.events import AttachRequested, Origin
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.queue import QueueQueryResult
 
-Value = TypeVar("Value")
 QUICK = RetryPolicy(attempts=40, first=0.02, factor=1.0, jitter=0.0, give_up=10.0)
 
 
 BEAT = 16
 """Octets of a heartbeat."""
-
-
-class Loop(Protocol):
-    """An event loop's own ways."""
-
-    connect: Any  # of either shape
-    timed_out: tuple[type[BaseException], ...]
-
-    def run(self, main: Callable[[], Awaitable[Value]]) -> Value: ...
-    def within(self, seconds: float) -> AbstractAsyncContextManager[Any]: ...
-    async def turn(self) -> None: ...
-    async def wait(self, ticket: Ticket[None]) -> None: ...
-    async def both(self, one: Callable[[], Awaitable[object]], two: Callable[[], Awaitable[object]]) -> None: ...
-    async def cancelled_after(self, steps: int, what: Callable[[], Awaitable[object]]) -> bool: ...
-    def tasks(self) -> int: ...
-
-
-async def until(loop: Loop, client: Client, true: Callable[[], bool]) -> None:
-    """Waits until it is so; looks whenever something has happened to the client: it heard something, or time passed."""
-    so: Ticket[None] = Ticket()
-    hear = client._hear
-
-    def heard(machine: ClientConnection) -> None:
-        hear(machine)
-        if true():
-            so.settle(None)
-
-    with pytest.MonkeyPatch.context() as patch:
-        with client.guard:
-            patch.setattr(client, "_hear", heard)
-            if true():
-                so.settle(None)
-        await loop.wait(so)
 
 
 async def depth(session: Session, name: str) -> int:

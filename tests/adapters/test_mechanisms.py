@@ -8,7 +8,7 @@ import pytest
 from tests.adapters import scenarios
 from tests.adapters.asyncio.test_connection import AsyncioLoop
 from tests.adapters.blocking import BlockingLoop
-from tests.adapters.scenarios import Loop
+from tests.adapters.loops import Loop
 from tests.adapters.served import Served
 from tests.adapters.trio.test_connection import TrioLoop
 

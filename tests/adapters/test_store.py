@@ -24,6 +24,16 @@ def append(store: Store, *numbers: int) -> None:
     store.append([(number, encode_entry(entry(number))) for number in numbers])
 
 
+def five(folder: Path) -> dict[str, bytes]:
+    """The files of a store with five entries, as a crash leaves them."""
+    store = Store(folder)
+    for number in range(1, 6):
+        append(store, number)
+    files = {each.name: each.read_bytes() for each in folder.iterdir()}
+    store.close()
+    return files
+
+
 def loaded(store: Store) -> list[int]:
     snapshot, entries = store.load()
     assert snapshot is None
@@ -108,11 +118,7 @@ def test_an_append_is_all_or_nothing(tmp_path: Path) -> None:
 
 def test_a_crash_in_mid_write_leaves_what_was_there(tmp_path: Path) -> None:
     """However much of the log is cut off: what is read is a beginning of what was appended."""
-    store = Store(tmp_path / "whole")
-    for number in range(1, 6):
-        append(store, number)
-    files = {each.name: each.read_bytes() for each in (tmp_path / "whole").iterdir()}
-    store.close()
+    files = five(tmp_path / "whole")
     wal = files[FILE + "-wal"]
     seen = set()
     for cut in range(0, len(wal) + 1, 1500):
@@ -129,11 +135,7 @@ def test_a_crash_in_mid_write_leaves_what_was_there(tmp_path: Path) -> None:
 
 
 def test_a_log_that_sqlite_would_pass_over_is_told_and_left_as_it_is(tmp_path: Path) -> None:
-    store = Store(tmp_path / "whole")
-    for number in range(1, 6):
-        append(store, number)
-    files = {each.name: each.read_bytes() for each in (tmp_path / "whole").iterdir()}
-    store.close()
+    files = five(tmp_path / "whole")
     wal = bytearray(files[FILE + "-wal"])
     wal[5000] ^= 1
     for name, database, text in (

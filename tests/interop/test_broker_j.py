@@ -15,7 +15,7 @@ import pytest
 from tests.adapters import scenarios
 from tests.adapters.asyncio.test_connection import AsyncioLoop
 from tests.adapters.blocking import BlockingLoop
-from tests.adapters.scenarios import Loop
+from tests.adapters.loops import Loop, until
 from tests.adapters.trio.test_connection import TrioLoop
 from tests.examples.test_examples import ADAPTERS, PRINTED, run
 
@@ -206,7 +206,7 @@ def test_heartbeats_both_ways(loop: Loop, broker_j: BrokerJ) -> None:
             assert connection.client.opened.result().heartbeat == 1
             machine = connection.client.machine
             said = machine._written  # three intervals of silence: either side would give the other up
-            await scenarios.until(loop, connection.client, lambda: machine._written >= said + 3 * scenarios.BEAT)
+            await until(loop, connection.client, lambda: machine._written >= said + 3 * scenarios.BEAT)
             await session.sync()
 
     loop.run(main)
