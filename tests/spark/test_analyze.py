@@ -85,7 +85,7 @@ def test_a_file_that_is_changed_or_removed_behind_the_reader_is_one_clear_error(
     spark: SparkSession, cuts: list[Path], tmp_path: Path
 ) -> None:
     path = Path(shutil.copy(cuts[0], tmp_path))
-    bundles = read_bundles(spark, [str(path)]).persist()
+    bundles = read_bundles(spark, [str(path)], 2).persist()
     assert bundles.where("file_octets < 0").count() == 0  # by itself: the session is local, and a small file is in memory
     for words in ("was changed while it was being analyzed", "cannot be opened any more: No such file or directory"):
         if "changed" in words:
@@ -105,9 +105,11 @@ def test_a_file_that_grows_while_it_is_analyzed_is_read_again_with_its_payloads(
     expected = truth(cuts[:1])
     asked = []
 
-    def read(spark: SparkSession, captures: Sequence[str], options: Mapping[str, str] | None = None) -> DataFrame:
+    def read(
+        spark: SparkSession, captures: Sequence[str], tasks: int = 1, options: Mapping[str, str] | None = None
+    ) -> DataFrame:
         asked.append(options)
-        bundles = read_bundles(spark, captures, options)
+        bundles = read_bundles(spark, captures, tasks, options)
         return bundles.withColumn("file_ns", bundles["file_ns"] - 1) if options is None else bundles
 
     monkeypatch.setattr(module, "read_bundles", read)

@@ -15,7 +15,7 @@ from amqp_sansio.captures import joins
 from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.tables import TABLES
-from amqp_sansio.spark.joined import write_end_to_end
+from amqp_sansio.spark.joined import shares, write_end_to_end
 from amqp_sansio.spark.writer import Written, write_empty, write_records
 
 if TYPE_CHECKING:
@@ -52,3 +52,9 @@ def test_without_messages_there_is_an_empty_file(spark: SparkSession, tmp_path: 
     assert pq.read_schema(file.path) == table_schema(END_TO_END)
     (other,) = write_end_to_end(spark, [write_empty(str(tmp_path), "messages")], str(tmp_path), str(tmp_path), -1)
     assert pq.read_table(other.path).num_rows == 0
+
+
+def test_files_are_shared_out_evenly() -> None:
+    files = [Written("messages", "", f"{rows}.parquet", rows, 1) for rows in (50, 10, 40, 30, 20, 60)]
+    assert shares(files, 3) == [["60.parquet", "10.parquet"], ["50.parquet", "20.parquet"], ["40.parquet", "30.parquet"]]
+    assert shares(files[:1], 3) == [["50.parquet"]]

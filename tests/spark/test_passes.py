@@ -46,7 +46,7 @@ def test_a_bundle_is_a_row(spark: SparkSession) -> None:
 def test_payloads_stay_in_the_file_where_whoever_replays_sees_it(spark: SparkSession) -> None:
     path = DATA / "hello.pcap"
     sizes = {
-        octets: {row["file_octets"] for row in read_bundles(spark, [str(path)], options).collect()}
+        octets: {row["file_octets"] for row in read_bundles(spark, [str(path)], options=options).collect()}
         for octets, options in (("", None), ("file", {"octets": "file"}), ("row", {"octets": "row"}))
     }
     assert sizes == {"": {path.stat().st_size}, "file": {path.stat().st_size}, "row": {-1}}

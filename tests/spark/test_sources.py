@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.spark.truth import DATA
 
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.spark.sources import Newest, files_of, octets_of
+from amqp_sansio.spark.sources import TASK, Newest, files_of, octets_of, with_task
 
 
 def test_files_are_sorted_and_may_be_packed(tmp_path: Path) -> None:
@@ -60,3 +61,10 @@ def test_the_newest_file_grows_or_not(tmp_path: Path) -> None:
     with open(tmp_path / "a.pcap", "ab") as stream:
         stream.write(b"2")
     assert newest.growing() == "a.pcap"
+
+
+def test_a_connection_goes_to_the_task_that_was_chosen_or_to_that_of_its_number() -> None:
+    bundles = pa.RecordBatch.from_pydict({"connection": [5, -7, 1 << 62, 5], "packets": [b"a", b"b", b"c", b"d"]})
+    found = with_task(bundles, {5: 3}, 4)
+    assert found.column(TASK).to_pylist() == [3, 1, 0, 3]
+    assert found.drop_columns([TASK]).equals(bundles)

@@ -14,6 +14,7 @@ from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark.envelope import ENVELOPE, Sealer, as_batch, envelopes_in, unseal
+from amqp_sansio.spark.sources import TASK
 from amqp_sansio.spark.writer import FILES, Written, write_envelopes, write_records
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def write_replayed(bundles: DataFrame, options: ReplayOptions, partitions: int, 
         with seldom():
             yield from write_records(replays(batches, options), place, prefix)
 
-    ordered = bundles.repartition(partitions, ORDER[0]).sortWithinPartitions(*ORDER)
+    ordered = bundles.repartitionById(partitions, TASK).sortWithinPartitions(*ORDER)
     return [Written(*row) for row in ordered.mapInArrow(work, FILES).collect()]
 
 

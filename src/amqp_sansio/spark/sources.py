@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.captures.columns.bundles import BUNDLES
 from amqp_sansio.captures.columns.cycles import seldom
+from amqp_sansio.captures.columns.weights import shared_out, weights
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.files import closed_in, found, local, names_in, size_of
 from amqp_sansio.captures.pcap import MAGICS
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+TASK: Final = "task"
 _MAGIC_OCTETS: Final = 4
 
 
@@ -31,8 +33,10 @@ def read_packets(spark: SparkSession, captures: Sequence[str], options: Mapping[
     return spark.read.format(NAME).options(**(options or {})).load([str(each) for each in captures])
 
 
-def read_bundles(spark: SparkSession, captures: Sequence[str], options: Mapping[str, str] | None = None) -> DataFrame:
-    """The same as bundles: some packets of one connection in a row.
+def read_bundles(
+    spark: SparkSession, captures: Sequence[str], tasks: int = 1, options: Mapping[str, str] | None = None
+) -> DataFrame:
+    """The same as bundles, some packets of one connection in a row, with the number below `tasks` of who replays it: TASK.
 
     What a split is was decided here and goes to the workers with the function that reads them.  Through the data source it
     would be asked for in three processes that Spark starts for nothing else: one and a half seconds of CPU in every fresh JVM.
@@ -42,14 +46,24 @@ def read_bundles(spark: SparkSession, captures: Sequence[str], options: Mapping[
     paths = json.dumps([str(each) for each in captures])
     plan = plan_of({**placing(spark), **(options or {}), "paths": paths, "form": "bundles"})
     parts = plan.partitions(enumerate(found(plan.paths)))
+    chosen = shared_out(weights([split for part in parts for split in part.splits]), tasks)
 
     def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with seldom():
             for batch in numbers:
                 for number in batch.column(0).to_pylist():
-                    yield from plan.read(parts[number])
+                    for bundles in plan.read(parts[number]):
+                        yield with_task(bundles, chosen, tasks)
 
-    return spark.range(0, len(parts), 1, len(parts)).mapInArrow(read, BUNDLES)
+    return spark.range(0, len(parts), 1, len(parts)).mapInArrow(read, f"{BUNDLES}, {TASK} int NOT NULL")
+
+
+def with_task(bundles: pa.RecordBatch, chosen: Mapping[int, int], tasks: int) -> pa.RecordBatch:
+    """The same with the column TASK: who replays the connection, chosen or by its number."""
+    import pyarrow as pa
+
+    numbers = [chosen.get(each, each % tasks) for each in bundles.column("connection").to_pylist()]
+    return bundles.append_column(pa.field(TASK, pa.int32(), False), pa.array(numbers, pa.int32()))
 
 
 def stream_bundles(spark: SparkSession, folder: str, options: Mapping[str, str] | None = None) -> DataFrame:
