@@ -18,6 +18,7 @@ from amqp_sansio.engine.observer import Observer, Speaker
 from amqp_sansio.engine.quick import Answered, QuickTransfers, Transfers
 from amqp_sansio.engine.witness import Witness
 from amqp_sansio.events import CommandSeen, Violation
+from amqp_sansio.events.observed import Note
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec import connection, message, session
@@ -179,6 +180,29 @@ def test_what_comes_again_is_read_many_at_once_until_something_of_either_side_is
             list(observer.events())
         observer.receive_data("S", transfer * 3)
         assert read_at_once(observer) == (0 if lost else 3)
+
+
+def test_transfers_beyond_the_credit_are_told_behind_the_first_of_them() -> None:
+    """Nine messages were granted and one was sent: the ninth of twelve more is one too many; the rest is heard after that."""
+    transfer = command(1, message.Transfer("d", 0, 0), message.DeliveryProperties(routing_key="k"), body=b"body")
+    observer = begun(0)
+    observer.receive_data("C", command(1, message.Flow("d", 0, 9)) + command(1, message.Flow("d", 1, 900)))
+    observer.receive_data("S", transfer)
+    list(observer.events())
+    observer.receive_data("S", transfer * 12)
+    headers = observer.read_headers(lambda structs: (len(structs), None))
+    found = observer.next_alike(headers)
+    assert isinstance(found, Transfers)
+    assert (found.id, len(found.items)) == (1, 9)
+    assert observer.next_alike(headers) is None
+    told = observer.next_event()
+    assert told is not None
+    assert isinstance(told.event, Note)
+    assert (told.event.rule, (told.start, told.end)) == ("message.flow", found.place)
+    rest = observer.next_alike(headers)
+    assert isinstance(rest, Transfers)
+    assert (rest.id, len(rest.items)) == (10, 3)
+    assert not list(observer.events())
 
 
 def test_a_header_whose_sizes_are_right_is_read_once_and_remembered_by_the_event() -> None:

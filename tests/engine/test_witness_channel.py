@@ -5,7 +5,7 @@ from __future__ import annotations
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness_channel import ChannelWitness
 from amqp_sansio.events import Violation
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.serials import TOP, RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.execution import Exception_, Result, Sync
@@ -217,3 +217,26 @@ def test_a_flush_in_the_middle_of_a_session_changes_nothing() -> None:
     witness.control(C, Flush(True, True, True))
     say(witness, S, Transfer("d", 0, 0))
     assert rules(findings) == ["message.transfer.destination!"]
+
+
+def test_many_transfers_at_once_take_their_ids_and_the_credit() -> None:
+    witness, findings = attached()
+    witness.command(C, "message.subscribe", Subscribe("q", "d"), 0)
+    witness.command(C, "message.flow", Flow("d", 0, 3), 0)
+    witness.command(C, "message.flow", Flow("d", 1, 100), 0)
+    assert witness.transfers(S, "d", [10, 10]) == 0
+    assert witness.transfers(S, "d", [10, 10]) is None  # beyond the credit: each by itself
+    assert witness.transfers(S, "other", [10]) is None
+    assert witness.transfers(S, "d", [10]) == 2
+    assert witness.transfers(C, "", [10, 10]) == 3
+    assert witness.transfers(C, "", [10]) == 5
+    assert rules(findings) == []
+
+
+def test_transfers_whose_ids_go_around_come_one_by_one() -> None:
+    witness, _ = make()
+    witness.attach(C, Attach(b"s"))
+    witness.attach_answered(S, Attached(b"s"))
+    witness.control(C, CommandPoint(TOP - 2, 0))
+    assert witness.transfers(C, "", [1, 1, 1]) is None
+    assert witness.transfers(C, "", [1, 1]) == TOP - 2

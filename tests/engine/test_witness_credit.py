@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness_credit import INFINITE, CreditWitness
@@ -51,6 +55,61 @@ def granted(messages: int, octets: int = INFINITE) -> tuple[Command, ...]:
 def windowed(messages: int, octets: int = INFINITE) -> tuple[Command, ...]:
     """The mode in which a subscription begins."""
     return (Subscribe("q", "d"), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("run"), st.lists(st.integers(0, 30), min_size=1, max_size=6)),
+        st.tuples(st.just("done"), st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted)),
+        st.tuples(st.just("flow"), st.tuples(st.integers(0, 1), st.sampled_from([0, 3, 40, INFINITE]))),
+        st.tuples(st.just("mode"), st.integers(0, 1)),
+        st.tuples(st.sampled_from(["stop", "flush", "cancel"]), st.none()),
+        st.tuples(st.just("carried"), st.integers(0, 12)),
+    ),
+    max_size=12,
+)
+
+
+@example([("run", [1] * 5)], 4)
+@example([("mode", 0), ("stop", None), ("flow", (0, 3)), ("run", [1] * 7)], 1000)
+@given(STEPS, st.sampled_from([4, 1000]))
+def test_many_deliveries_at_once_are_the_same_as_one_by_one(steps: list[tuple[str, Any]], kept: int) -> None:
+    """Whatever credit is given and taken between, and whether or not they can be taken at once."""
+    limits = attrs.evolve(DEFAULT_LIMITS, replay_commands=kept)
+    scenes = [Scene(*windowed(5, 60), limits=limits) for _ in range(2)]
+    for what, more in steps:
+        told = []
+        for at_once, scene in enumerate(scenes):
+            if what == "run":
+                if not (at_once and scene.credit.deliveries(scene.sent, "d", more)):
+                    for number, octets in enumerate(more):
+                        scene.credit.delivered(scene.sent + number, "d", octets)
+                scene.sent += len(more)
+            elif what == "done":
+                scene.credit.completed(RangeSet([tuple(more)]))
+            elif what == "carried":
+                scene.credit.carried_out(RangeSet.of(more))
+            else:
+                words = {"mode": SetFlowMode("d", more), "stop": Stop("d"), "flush": Flush("d"), "cancel": Cancel("d")}
+                scene.say(Flow("d", *more) if what == "flow" else words[what])
+            told.append((scene.deliver(0), state(scene.credit)))
+        assert told[0] == told[1]
+
+
+def state(credit: CreditWitness) -> object:
+    grants = {
+        name: (grant.window, grant.limits, grant.used, grant.since, grant.told, grant.ended)
+        for name, grant in credit._grants.items()
+    }
+    return grants, credit._live, credit._barriers, credit.accounting
+
+
+def test_deliveries_that_are_within_the_credit_are_taken_at_once() -> None:
+    scene = Scene(*windowed(5, 60))
+    assert scene.credit.deliveries(0, "d", [20, 20])
+    assert not scene.credit.deliveries(2, "d", [20, 20])
+    assert scene.credit.deliveries(2, "d", [20])
+    assert not scene.credit.deliveries(3, "other", [1])
 
 
 @pytest.mark.parametrize(("count", "told"), [(2, []), (3, []), (4, ["message.flow"]), (9, ["message.flow"])])

@@ -6,7 +6,7 @@ import itertools
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amqp_sansio.kernel.serials import (
@@ -17,7 +17,6 @@ from amqp_sansio.kernel.serials import (
     MutableRangeSet,
     RangeSet,
     between,
-    pick,
     serial_add,
     serial_diff,
     serial_le,
@@ -131,10 +130,22 @@ def test_the_mutable_set_does_what_a_plain_set_does(steps: list[tuple[str, int, 
     assert ids.copy().freeze() == ids.freeze()
 
 
-@given(models, models)
-def test_pick_finds_the_live_ids_in_order(asked: frozenset[int], live: frozenset[int]) -> None:
-    order = [id for id in NEAR_TOP if id in asked and id in live]
-    assert pick(made(asked), dict.fromkeys(live)) == order
+@example(frozenset({NEAR_TOP[14]}), 15, 17, 12, 18)
+@example(frozenset({NEAR_TOP[14]}), 15, 17, 16, 18)
+@example(frozenset({NEAR_TOP[14]}), 15, 17, 12, 17)
+@given(models, near, near, near, near)
+def test_what_follows_the_last_range_is_added_and_all_else_is_left(
+    held: frozenset[int], low: int, high: int, floor: int, stop: int
+) -> None:
+    """Told by whether the model says that it follows and lies within."""
+    ids = MutableRangeSet(made(held))
+    asked = RangeSet.span(NEAR_TOP[low], NEAR_TOP[high])
+    before = ids.freeze()
+    first, last = NEAR_TOP[low], NEAR_TOP[high]
+    follows = bool(held) and first <= last and first == max(held) + 1 and NEAR_TOP[floor] <= first and last < NEAR_TOP[stop]
+    assert ids.follow(asked, NEAR_TOP[floor], NEAR_TOP[stop]) == follows
+    assert ids.freeze() == (before | asked if follows else before)
+    assert not ids.follow(EMPTY, 0, TOP)
 
 
 def test_ranges_of_billions_cost_nothing() -> None:
@@ -152,9 +163,6 @@ def test_ranges_of_billions_cost_nothing() -> None:
     assert len(mutable) == MODULUS - HALF - 1
     mutable.add_range(0, TOP)
     assert mutable.freeze() == everything
-    live = {5: None, TOP: None, 700: None}
-    assert pick(everything, live) == [5, 700, TOP]
-    assert pick(half, live) == [700]
     assert len([RangeSet([(n, n + HALF)]) | everything for n in range(1000)]) == 1000
 
 

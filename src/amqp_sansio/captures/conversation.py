@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from amqp_sansio.captures.marks import MOST_MARKS, Marks
@@ -288,15 +287,19 @@ class Conversation:
         """Nanoseconds of silence of a side of which something would be said (0: never), and since when each was silent."""
         return 0 if self._closing else 2 * self._beat, self._last[0], self._last[1]
 
-    def several(self, side: int, octets: bytes, sizes: Sequence[int], packets: list[int], times: list[int]) -> None:
-        """The next octets of a side as `data` would hear them packet by packet: no more than `room`, and none after silence."""
+    def several(self, side: int, octets: bytes, begin: int, ends: Sequence[int], packets: list[int], times: list[int]) -> None:
+        """The next octets of a side as `data` would hear them packet by packet: no more than `room`, and none after silence.
+
+        `ends` are where those of each packet end, if all of them begin at `begin`.
+        """
         witness = self._witness
         assert witness is not None
         self.packet, self.time = packets[-1], times[-1]
         self._last[side] = times[-1]
         marks = self._marks[side]
         at = self._offsets[side]
-        marks.ends += [at + size for size in accumulate(sizes)]
+        begun = at - begin
+        marks.ends += [begun + end for end in ends]
         marks.packets += packets
         marks.times += times
         self._offsets[side] = at + len(octets)

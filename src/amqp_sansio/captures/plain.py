@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import cache
 from json.encoder import encode_basestring
 from math import isfinite
 from typing import TypeAlias
@@ -91,3 +92,39 @@ def fields(value: Control | Command | Struct, secrets: bool = True) -> dict[str,
         else:
             found[name.rstrip("_")] = plain(each)
     return found
+
+
+def fields_text(value: Control | Command | Struct, secrets: bool = True, begun: str = "") -> str:
+    """What `compact` makes of `fields`, at once; behind what is `begun`."""
+    found = [begun] if begun else []
+    for name, key, secret in _keys(value.FIELDS, value.SECRETS):
+        each = getattr(value, name)
+        if each is None or each is False:
+            continue
+        kind = type(each)
+        if secret and not secrets:
+            found.append(f"{key}{len(each)}")
+        elif kind is int:
+            found.append(f"{key}{each}")
+        elif kind is bytes:
+            found.append(f'{key}"{each.hex()}"')
+        elif kind is str:
+            found.append(key + encode_basestring(each))
+        elif isinstance(each, Struct):
+            found.append(key + struct_text(each))
+        else:
+            found.append(key + compact(plain(each)))
+    return f"{{{','.join(found)}}}"
+
+
+def struct_text(value: Struct) -> str:
+    """What `compact` makes of `struct`, at once."""
+    if isinstance(value, UnknownStruct):
+        return compact(struct(value))
+    return fields_text(value, True, f'"struct":"{value.NAME}"')
+
+
+@cache
+def _keys(names: tuple[str, ...], secrets: frozenset[str]) -> tuple[tuple[str, str, bool], ...]:
+    """Of each field its name, how it begins in JSON, and whether it is secret."""
+    return tuple([(name, f'"{name.rstrip("_")}":', name in secrets) for name in names])

@@ -6,7 +6,8 @@ from collections import deque
 from typing import Any, Final
 
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.kernel.serials import RangeSet, pick
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Struct
 
 IN_FLIGHT: Final = 1000

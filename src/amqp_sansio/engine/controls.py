@@ -10,7 +10,8 @@ from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.content_talk import content_completed
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, TimeoutGranted
-from amqp_sansio.kernel.serials import EMPTY, RangeSet, pick, serial_lt
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import EMPTY, RangeSet, serial_lt
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode

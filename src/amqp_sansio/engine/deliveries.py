@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from amqp_sansio.engine.objection import Objection, some
-from amqp_sansio.kernel.serials import RangeSet, pick
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import file
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import file as rows

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from amqp_sansio.errors import LimitError
-from amqp_sansio.kernel.serials import HALF, MutableRangeSet, RangeSet, between, pick, serial_add, serial_lt
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import HALF, MutableRangeSet, RangeSet, between, serial_add, serial_lt
 from amqp_sansio.limits import Limits
 
 _WIDEST: Final = 1 << 30

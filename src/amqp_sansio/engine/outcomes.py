@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, BranchTimeout, Event, TransactionEnded, TransactionOutcome
-from amqp_sansio.kernel.serials import RangeSet, pick, serial_le, serial_lt
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import RangeSet, serial_le, serial_lt
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import ErrorCode, XaStatus

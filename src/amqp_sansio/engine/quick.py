@@ -29,17 +29,22 @@ REPEATING: Final = 256
 """Octets of delivery properties that may come again."""
 
 
-Told: TypeAlias = tuple[KnownTransfer, int, "int | None", bytes, int, int, "int | None", T, "bytes | None"]
+Told: TypeAlias = tuple[KnownTransfer, int, "int | None", bytes, int, int, T, "bytes | None"]
 """One transfer: its command, octets of its header, of its body (None: it has no body segment), the first of them, where it
-begins and ends, its id, what was wanted of its header, its message-id."""
+begins and ends, what was wanted of its header, its message-id."""
 
 
 class Transfers(NamedTuple, Generic[T]):
-    """Transfers of one speaker on one channel, one behind the other."""
+    """Transfers of one speaker on one channel, one behind the other, with ids from `id` on (None: not known).
+
+    `alike`: all of them say the same command.
+    """
 
     speaker: Literal["C", "S"]
     channel: int
     session: bytes | None
+    id: int | None
+    alike: bool
     items: list[Told[T]]
 
     @property
@@ -188,22 +193,41 @@ class QuickTransfers:
         if run[0][0].channel != channel:
             put_back(reader, run)
             return None
-        findings = witness.findings
-        findings.speaker, findings.channel = speaker, channel
-        found = findings.found
-        who = SPEAKERS[speaker]
         items: list[Told[T]] = []
-        read_header, hear = headers.read, quiet.transfer
+        sizes: list[int] = []
+        read_header = headers.read
+        command, alike = run[0][0], True
         for known, header, body, first, start, end in run:
             read = read_header(header)
             if read is None:
                 break
-            findings.offset = start
+            if known is not command:
+                alike = False
             octets = len(header)
-            id = hear(who, known.transfer, octets + (body or 0))
-            items.append((known, octets, body, first, start, end, id, read[0], read[1]))
-            if found:
-                break
+            sizes.append(octets + (body or 0))
+            items.append((known, octets, body, first, start, end, read[0], read[1]))
+        if not items:
+            put_back(reader, run)
+            return None
+        findings = witness.findings
+        findings.speaker, findings.channel = speaker, channel
+        who = SPEAKERS[speaker]
+        id = quiet.transfers(who, command.transfer.destination or "", sizes) if alike else None
+        if id is None:
+            id = self._one_by_one(who, findings, quiet, items, sizes)
         if len(items) < len(run):
             put_back(reader, run[len(items) :])
-        return Transfers(speaker, channel, quiet.name, items) if items else None
+        return Transfers(speaker, channel, quiet.name, id, alike, items)
+
+    @staticmethod
+    def _one_by_one(who: str, findings: Findings, quiet: ChannelWitness, items: list[Told[T]], sizes: list[int]) -> int | None:
+        """Hears transfers up to the first one about which something is to be said: the others are no items any more.  The id
+        of the first."""
+        ids: list[int | None] = []
+        for item, octets in zip(items, sizes, strict=True):
+            findings.offset = item[4]
+            ids.append(quiet.transfer(who, item[0].transfer, octets))
+            if findings.found:
+                break
+        del items[len(ids) :]
+        return ids[0]

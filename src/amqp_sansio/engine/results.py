@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from amqp_sansio.errors import LocalProtocolError
-from amqp_sansio.kernel.serials import RangeSet, pick
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.execution import Exception_
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amqp_sansio.errors import LocalProtocolError
-from amqp_sansio.kernel.serials import RangeSet, pick
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.tables import transfer as rows
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from amqp_sansio.engine.contents import CONTENT_VERBS
@@ -231,6 +232,17 @@ class ChannelWitness:
             stream.next = id + 1 & TOP
         if speaker == SERVER:
             self._credit_of(CLIENT).delivered(id, transfer.destination or "", octets)
+        return id
+
+    def transfers(self, speaker: str, destination: str, octets: Sequence[int]) -> int | None:
+        """As many of them at once, to one destination, if nothing is to be said about any: the first id.  None: one by one."""
+        stream = self._streams[speaker]
+        id = stream.next
+        if id is None or id + len(octets) > TOP:
+            return None
+        if speaker == SERVER and not self._credit_of(CLIENT).deliveries(id, destination, octets):
+            return None
+        stream.next = id + len(octets)
         return id
 
     def accepts(self, speaker: str, ids: RangeSet) -> int | None:

@@ -7,10 +7,13 @@ may have been in flight.  So an excess is an excess whatever the timing was.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import repeat
 from typing import Final
 
 from amqp_sansio.engine.findings import Findings
-from amqp_sansio.kernel.serials import RangeSet, pick
+from amqp_sansio.kernel.picking import pick, take
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Cancel, Flow, Flush, SetFlowMode, Stop, Subscribe
 
@@ -163,6 +166,40 @@ class CreditWitness:
             else:
                 self._live[id] = (destination, counted[0], counted[1])
 
+    def deliveries(self, id: int, destination: str, octets: Sequence[int]) -> bool:
+        """As many transfers at once, the first as command `id`, if credit allows them all: whether they were taken so."""
+        if not self.accounting:
+            return True
+        grant = self._grants.get(destination)
+        if grant is None:
+            return False
+        count = len(octets)
+        limits = grant.limits
+        costs = (count, sum(octets))
+        for unit in (0, 1):
+            limit = limits[unit]
+            if limit is not None and (grant.used[unit] if grant.window else 0) + costs[unit] > limit:
+                return False
+        messages = 0 if limits[0] is None else 1
+        counted = [0] * count if limits[1] is None else octets
+        if grant.window and (messages or any(counted)):
+            if len(self._live) + count > self._findings.limits.replay_commands:
+                return False
+            last = id + count
+            self._live.update(zip(range(id, last), zip(repeat(destination), repeat(messages), counted), strict=False))
+        for unit, final in ((0, 1), (1, octets[-1])):
+            limit = limits[unit]
+            if limit is None:
+                continue
+            if grant.window:
+                grant.used[unit] += costs[unit]
+                continue
+            limits[unit] = limit - costs[unit]
+            since = grant.since[unit]
+            if since is not None:  # as after the last one alone
+                grant.since[unit] = min(since, limit - costs[unit] + final)
+        return True
+
     def _excess(self, grant: Grant, destination: str, unit: int, left: int, cost: int) -> None:
         if grant.told:
             return
@@ -178,9 +215,9 @@ class CreditWitness:
 
     def completed(self, ids: RangeSet) -> None:
         """The subscriber has completed these transfers: a window moves."""
-        for id in pick(ids, self._live) if self._live else ():
-            destination, messages, octets = self._live.pop(id)
+        for destination, messages, octets in take(ids, self._live) if self._live else ():
             grant = self._grants.get(destination)
             if grant is not None:
-                grant.used[0] = max(grant.used[0] - messages, 0)
-                grant.used[1] = max(grant.used[1] - octets, 0)
+                used = grant.used
+                used[0] = max(used[0] - messages, 0)
+                used[1] = max(used[1] - octets, 0)

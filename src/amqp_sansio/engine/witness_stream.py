@@ -133,7 +133,11 @@ class StreamWitness:
     def completed(self, ids: RangeSet | None) -> RangeSet:
         """These are complete: those of them that were not reported before."""
         self._machine.step(self._receiver, COMPLETED)
-        if not ids or self._beyond(ids, "session.completed", 0):
+        if not ids:
+            return EMPTY
+        if self._next_in_line(ids):
+            return ids
+        if self._beyond(ids, "session.completed", 0):
             return EMPTY
         if self._known is not None and self._findings.strict:
             again = ids - self._known.missing(ids)
@@ -146,6 +150,13 @@ class StreamWitness:
             fresh = self._reported.missing(fresh)
             self._reported = self._grown(self._reported, ids)
         return fresh
+
+    def _next_in_line(self, ids: RangeSet) -> bool:
+        """Nearly always: one range right behind those that were reported before.  Then these are reported now."""
+        reported, following = self._reported, self.next
+        if reported is None or following is None or self._findings.strict:
+            return False
+        return reported.follow(ids, self._floor, following)
 
     def confirmed(self, control: Confirmed) -> None:
         """The receiver will complete these for certain."""

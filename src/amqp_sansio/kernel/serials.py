@@ -7,8 +7,8 @@ nothing here walks through the ids inside one, for a single range may hold billi
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias
 
 MODULUS: Final = 1 << 32
 """How many serial numbers there are."""
@@ -18,8 +18,6 @@ TOP: Final = MODULUS - 1
 
 Range: TypeAlias = tuple[int, int]
 """Both ends belong to the range; the first is greater than the second when the range goes over the top."""
-
-_T = TypeVar("_T")
 
 
 def serial_add(a: int, n: int) -> int:
@@ -299,6 +297,17 @@ class MutableRangeSet:
             self._add_line(low, TOP)
             self._add_line(0, high)
 
+    def follow(self, ids: RangeSet, floor: int, stop: int) -> bool:
+        """Adds one range that comes right behind the last one and lies from `floor` to before `stop`; anything else is left."""
+        highs = self.highs
+        if len(ids._line) != 1 or not highs:
+            return False
+        low, high = ids._line[0]
+        if low != highs[-1] + 1 or low < floor or high >= stop:
+            return False
+        highs[-1] = high
+        return True
+
     def update(self, ids: RangeSet) -> None:
         """Adds all ids of a set."""
         highs = self.highs
@@ -421,30 +430,3 @@ def between(ids: RangeSet, low: int, high: int) -> RangeSet:
         if low <= first and last <= high:
             return ids
     return ids & RangeSet.span(low, high)
-
-
-def pick(ids: RangeSet, live: Mapping[int, _T]) -> list[int]:
-    """The keys of `live` that are in the set, ascending by RFC 1982.
-
-    Costs whichever is smaller, the ids of the set or the keys, and never more than the keys a few times over.
-    """
-    line = ids._line
-    if not live or not line:
-        return []
-    low, high = line[0]
-    if low == high and len(line) == 1:  # who waits for each one by itself
-        return [low] if low in live else []
-    found: list[int] = []
-    if len(ids) <= 4 * len(live):
-        for low, high in ids.ranges:
-            if low <= high:
-                found += [id for id in range(low, high + 1) if id in live]
-            else:
-                found += [id for id in range(low, MODULUS) if id in live]
-                found += [id for id in range(high + 1) if id in live]
-        return found
-    found = [id for id in live if id in ids]
-    if found:
-        origin = ids.first
-        found.sort(key=lambda id: (id - origin) & TOP)
-    return found

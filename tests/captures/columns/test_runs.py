@@ -6,12 +6,15 @@ import json
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.captures.packets import Row, by_connection, packet_rows, replayed
 
 from amqp_sansio.captures.columns import replay as module
+from amqp_sansio.captures.columns import runs
 from amqp_sansio.captures.columns.replay import ConnectionReplay
+from amqp_sansio.captures.conversation import Conversation
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from bench.traffic import make
@@ -118,3 +121,23 @@ def test_a_batch_that_begins_with_an_odd_packet_tells_nothing_of_the_time_of_oth
     for at in range(12, 40):
         changed = [{**row, "flags": 26} if index == at else row for index, row in enumerate(rows)]
         assert said([changed], options, at) == slowly([changed], options, monkeypatch), at
+
+
+def test_what_is_heard_at_once_is_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever one side says in a row: no more octets at once than are allowed and one packet."""
+    heard: list[int] = []
+    several = Conversation.several
+
+    def noted(self: Conversation, side: int, octets: bytes, *rest: Any) -> None:
+        heard.append(len(octets))
+        several(self, side, octets, *rest)
+
+    monkeypatch.setattr(Conversation, "several", noted)
+    make(tmp_path / "traffic.pcap", 200_000, connections=1)
+    groups = list(by_connection(packet_rows(str(tmp_path / "traffic.pcap"))).values())
+    whole = said(groups, ReplayOptions())
+    assert max(heard) > 6000
+    heard.clear()
+    monkeypatch.setattr(runs, "RUN_OCTETS", 3000)
+    assert said(groups, ReplayOptions()) == whole
+    assert 3000 < max(heard) <= 3000 + 1448

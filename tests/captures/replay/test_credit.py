@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.captures.replay.made import ids, named
 
 from amqp_sansio.captures.replay import credit as module
@@ -79,3 +83,53 @@ def test_what_is_followed_is_bounded(monkeypatch: pytest.MonkeyPatch, more: int)
         one.hear(20, None, Subscribe(queue="q", destination=str(number)))
     assert ("d" in one.subscriptions) == (more < 1)
     assert len(one._live) == min(5, 5 + more)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("run"), st.lists(st.integers(0, 30), min_size=1, max_size=6)),
+        st.tuples(st.just("done"), st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted)),
+        st.tuples(st.just("flow"), st.tuples(st.integers(0, 1), st.sampled_from([0, 3, 40, INFINITE]))),
+        st.tuples(st.just("mode"), st.integers(0, 1)),
+        st.tuples(st.sampled_from(["stop", "cancel"]), st.none()),
+    ),
+    max_size=12,
+)
+
+
+@given(STEPS, st.sampled_from([None, 0, 1]), st.sampled_from([3, 1000]))
+def test_many_deliveries_at_once_are_the_same_as_one_by_one(
+    steps: list[tuple[str, Any]], mode: int | None, window: int
+) -> None:
+    """Whatever credit is given and taken between, and whether or not they can be taken at once."""
+    lines = [line(mode=mode, messages=5, octets=60) for _ in range(2)]
+    sent = 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "WINDOW_MESSAGES", window)
+        for time, (what, more) in enumerate(steps, 10):
+            told: list[object] = []
+            for at_once, (one, rows) in enumerate(lines):
+                queues = []
+                if what == "run":
+                    if at_once and one.deliveries(sent, "d", more):
+                        queues = [one.queue_of("d")] * len(more)
+                    else:
+                        queues = [one.delivered(time, sent + number, "d", octets) for number, octets in enumerate(more)]
+                elif what == "done":
+                    one.completed(ids(tuple(more)), time)
+                else:
+                    words = {"mode": SetFlowMode("d", more), "stop": Stop("d"), "cancel": Cancel("d")}
+                    one.hear(time, 100 + time, Flow("d", *more) if what == "flow" else words[what])
+                flow = one.subscriptions["d"].flow if "d" in one.subscriptions else None
+                credit = flow and (flow.messages.limit, flow.messages.used, flow.octets.limit, flow.octets.used)
+                told.append((queues, named(rows, "credit"), one._live, credit))
+            assert told[0] == told[1]
+            sent += len(more) if what == "run" else 0
+
+
+def test_deliveries_that_leave_credit_are_taken_at_once() -> None:
+    one, _ = line(messages=5, octets=60)
+    assert one.deliveries(0, "d", [20, 20])
+    assert not one.deliveries(2, "d", [20])
+    assert one.deliveries(2, "d", [19])
+    assert one.deliveries(3, "other", [1])

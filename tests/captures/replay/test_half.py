@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.captures.replay import made
 from tests.captures.replay.made import ids, message, named
 
@@ -9,6 +11,7 @@ from amqp_sansio.captures.replay.half import C_LAST, RESULT, Half
 from amqp_sansio.captures.replay.message import Message
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.tables import COMMANDS, COMMON
+from amqp_sansio.kernel.serials import TOP
 
 
 def command(id: int, awaits: bool = False) -> list[object]:
@@ -119,3 +122,26 @@ def test_open_commands_and_ranges_are_bounded(monkeypatch: pytest.MonkeyPatch, m
         one.say(id, command(id))
     assert len(rows.commands) == max(0, more)
     assert (one.doubtful() is None) == (more > 0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4), st.booleans()), max_size=6), st.integers(2, 20))
+def test_many_messages_at_once_are_the_same_as_one_by_one(runs: list[tuple[int, int, bool]], room: int) -> None:
+    """Of whatever ids, and also where there is no room for all of them."""
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "OPEN_MESSAGES", room)
+        for at_once in (False, True):
+            one, rows = half()
+            next_ = TOP - 3
+            for skipped, count, settled in runs:
+                first = next_ + skipped
+                sent = [message((first + number) & TOP, settled=settled) for number in range(count)]
+                if at_once and first + count <= TOP:
+                    one.send_all(first, sent)
+                else:
+                    for each in sent:
+                        one.send(each.id, each)
+                next_ = (first + count) & TOP
+            held = one.next, one.sent, list(one.incomplete), list(one.unsettled)
+            found.append((held, named(rows, "messages"), named(rows, "commands")))
+    assert found[0] == found[1]

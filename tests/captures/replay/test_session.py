@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from tests.captures.replay.made import named
 
 from amqp_sansio.captures.replay.branches import Branches
@@ -9,7 +10,8 @@ from amqp_sansio.captures.replay.session import Session
 from amqp_sansio.captures.replay.transactions import Transactions
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.events.observed import CommandSeen
-from amqp_sansio.spec.message import Subscribe, Transfer
+from amqp_sansio.kernel.serials import TOP
+from amqp_sansio.spec.message import Flow, Subscribe, Transfer
 from amqp_sansio.wire.segments import KnownTransfer
 
 PAYLOAD = AMQP_0_10.layout.encode_command(Transfer("in", 0, 0), False)
@@ -22,25 +24,36 @@ def session(rows: Rows) -> Session:
     return made
 
 
-def test_many_transfers_at_once_are_the_same_as_one_by_one() -> None:
-    for speaker in ("C", "S"):
-        found = []
-        for at_once in (False, True):
-            rows = Rows()
-            one = session(rows)
-            transfer = Transfer("in", 0, 0)
-            if at_once:
-                hearing = one.hearing(speaker, 100, 3)
-                for id in range(3):
-                    known = KnownTransfer(1, transfer, False, PAYLOAD)
-                    hearing.transfer(known, NOTHING, b"i" * 16, id, 5, 7, 100 + id, 101, 102 + id, 1000 * id, id, None)
-            else:
-                for id in range(3):
-                    said = CommandSeen(1, b"s", id, "message.transfer", transfer, False, PAYLOAD, b"h" * 5, b"b" * 7)
-                    times = 100 + id, 101, 102 + id
-                    one.transfer(speaker, said, transfer, times, (1000 * id, id), (NOTHING, b"i" * 16), None)
-            one.finish("connection", 500)
-            found.append([named(rows, table) for table in ("messages", "commands", "sessions", "credit", "transactions")])
-        assert found[0] == found[1]
-        assert [row["queue"] for row in found[0][0]] == [None if speaker == "C" else "q"] * 3
-        assert [row["transaction"] for row in found[0][0]] == [1 if speaker == "C" else None] * 3
+@pytest.mark.parametrize("credit", [None, 2, 9])
+@pytest.mark.parametrize("speaker", ["C", "S"])
+@pytest.mark.parametrize("first", [0, TOP - 1, None])
+@pytest.mark.parametrize("alike", [True, False])
+def test_many_transfers_at_once_are_the_same_as_one_by_one(
+    alike: bool, first: int | None, speaker: str, credit: int | None
+) -> None:
+    """Whether all say the same, their ids are known or go around, and credit lasts or runs out."""
+    found = []
+    for at_once in (False, True):
+        rows = Rows()
+        one = session(rows)
+        if credit is not None:
+            one.credit.hear(12, 1, Flow("in", 0, credit))
+            one.credit.hear(12, 2, Flow("in", 1, 1000))
+        known = [KnownTransfer(1, Transfer("in", 0, 0), False, PAYLOAD), KnownTransfer(1, Transfer("in", 1, 1), False, PAYLOAD)]
+        said = [known[0], known[0] if alike else known[1], known[0]]
+        ids = [None if first is None else first + number & TOP for number in range(3)]
+        if at_once:
+            items = [(each, 5, 7, b"b", 1000 * at, 1000 * at + 9, NOTHING, b"i" * 16) for at, each in enumerate(said)]
+            one.transfers(speaker, first, alike, items, [(100 + at, 101, 102 + at, at) for at in range(3)], True)
+        else:
+            for at, (id, each) in enumerate(zip(ids, said, strict=True)):
+                seen = CommandSeen(1, b"s", id, "message.transfer", each.transfer, False, PAYLOAD, b"h" * 5, b"b" * 7)
+                one.transfer(
+                    speaker, seen, each.transfer, (100 + at, 101, 102 + at), (1000 * at, at), (NOTHING, b"i" * 16), b"b"
+                )
+        one.finish("connection", 500)
+        found.append([named(rows, table) for table in ("messages", "commands", "sessions", "credit", "transactions")])
+    assert found[0] == found[1]
+    assert [row["queue"] for row in found[0][0]] == [None if speaker == "C" else "q"] * 3
+    assert [row["transaction"] for row in found[0][0]] == [1 if speaker == "C" else None] * 3
+    assert ("exhausted" in [row["event"] for row in found[0][3]]) == (speaker == "S" and credit == 2)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
 from amqp_sansio.engine.feedback import parts
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError
-from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, pick
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.spec import message
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import ErrorCode, RejectCode

@@ -8,7 +8,8 @@ from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.engine.subscription import Subscriber
-from amqp_sansio.kernel.serials import EMPTY, RangeSet, pick
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import message
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.message import Acquired, MessageResumeResult

@@ -53,11 +53,11 @@ class Shared:
 
     def __init__(self, things: Sequence[Any]) -> None:
         marks = np.fromiter(map(id, things), np.int64, len(things))
-        different = np.unique(marks)  # alone, and looked for: what it can tell of places costs ten times as much
-        self._rows: NDArray[np.int64] = np.searchsorted(different, marks)
-        one = np.empty(len(different), np.int64)
-        one[self._rows] = np.arange(len(things))
-        self._things: Final = [things[at] for at in one.tolist()]
+        # Those that follow one another are nearly always the same: the first of each stretch is looked at alone.
+        starts = np.concatenate(([0], np.flatnonzero(marks[1:] != marks[:-1]) + 1))
+        _, firsts, numbers = np.unique(marks[starts], return_index=True, return_inverse=True)
+        self._rows: NDArray[np.int64] = np.repeat(numbers, np.diff(starts, append=len(things)))
+        self._things: Final = [things[at] for at in starts[firsts].tolist()]
 
     def column(self, of: Callable[[Any], object], kind: pa.DataType) -> pa.Array:
         """A column of what `of` says of each thing."""
@@ -132,7 +132,7 @@ def message_batch(common: tuple[str, str, int], messages: Sequence[Message]) -> 
         "acquire_mode": kinds.column(lambda kind: "pre-acquired" if kind.acquires else "not-acquired", text),
         "header_octets": pa.array([each.header for each in messages], pa.int32()),
         "body_octets": pa.array([each.body for each in messages], pa.int32()),
-        "body_head": pa.array([each.head for each in messages], pa.binary()),
+        "body_head": _heads(messages),
         "first_octet_ns": _numbers([each.content for each in messages]),
         "last_octet_ns": last,
         "acquired_ns": _numbers([each.acquired for each in messages]),
@@ -140,13 +140,22 @@ def message_batch(common: tuple[str, str, int], messages: Sequence[Message]) -> 
         "completed_ns": _numbers([each.completed for each in messages]),
         "settled_ns": settled,
         "settle_latency_ns": _latency(settled, last),
-        "outcome": pa.array([each.outcome for each in messages], text),
+        "outcome": Shared([each.outcome for each in messages]).column(_itself, text),
         "transaction": within.column(lambda said: said[0], pa.int64()),
         "xid": within.column(lambda said: said[1], text),
         **_fates(messages, count),
         **_places(messages),
     }
     return _batch(_MESSAGES, common, _numbers([each.first for each in messages]), columns)
+
+
+def _itself(value: object) -> object:
+    return value
+
+
+def _heads(messages: Sequence[Message]) -> pa.Array:
+    heads = [each.head for each in messages]
+    return pa.nulls(len(heads), pa.binary()) if heads.count(None) == len(heads) else pa.array(heads, pa.binary())
 
 
 _FATES: Final = {

@@ -130,54 +130,57 @@ def _hear(listener: Listener, talk: Talk, packets: Packets, here: int, stop: int
     spoken = np.flatnonzero(sizes)
     files, places, times = packets.files, packets.places, packets.times
     if not len(spoken):
-        _skip(listener, talk, packets, here, stop, order, 0, 0)
+        _skip(listener, talk, packets, here, stop, order, [0, 0])
         return stop
     sides = packets.sides[here:stop][spoken]
     turns = np.flatnonzero(sides[1:] != sides[:-1]) + 1
-    octets_of = sizes[spoken].tolist()
-    times_of = times[here:stop][spoken].tolist()
-    at = (spoken + here).tolist()
-    offsets = packets.offsets
+    rows = spoken + here
+    times_of = times[rows].tolist()
+    begins, ends = packets.offsets[rows].tolist(), packets.offsets[rows + 1].tolist()
+    at = rows.tolist()
     rest = zip(at, files[here:stop][spoken].tolist(), places[here:stop][spoken].tolist(), strict=True)
     numbers = [packet_number(order + index + 1, file, place) for index, file, place in rest]
     speakers = sides.tolist()
     patience = conversation.patience()[0]
-    begin = 0
+    octets = packets.octets
+    heard, behind, begin = [0, 0], stop, 0
     for end in [*turns.tolist(), len(at)]:
+        side = speakers[begin]
         while begin < end:
-            side = speakers[begin]
             upto = min(end, begin + conversation.room(side))
             if upto == begin:
-                if at[begin] > here:
-                    _skip(listener, talk, packets, here, at[begin], order, side, 0)
-                return at[begin]
-            size = sum(octets_of[begin:upto])
-            if size - octets_of[upto - 1] > RUN_OCTETS or max(times_of[begin:upto]) > times_of[begin] + RUN_NANOSECONDS:
-                upto, size = _fitting(octets_of, times_of, begin, upto)
-            following = at[upto] if upto < len(at) else stop
-            _skip(listener, talk, packets, here, following, order, side, size)
-            stretch = bytes(packets.octets[int(offsets[at[begin]]) : int(offsets[at[upto - 1] + 1])])
-            conversation.several(side, stretch, octets_of[begin:upto], numbers[begin:upto], times_of[begin:upto])
-            here, begin = following, upto
+                behind = at[begin]
+                break
+            if ends[upto - 1] > begins[begin] + RUN_OCTETS or max(times_of[begin:upto]) > times_of[begin] + RUN_NANOSECONDS:
+                upto = _fitting(begins, times_of, begin, upto)
+            first, last = begins[begin], ends[upto - 1]
+            heard[side] += last - first
+            where = ends[begin:upto], numbers[begin:upto], times_of[begin:upto]
+            conversation.several(side, bytes(octets[first:last]), first, *where)
+            begin = upto
             if conversation.patience()[0] != patience:
-                return here
-    return here
+                behind = at[upto] if upto < len(at) else stop
+                break
+        if behind != stop:
+            break
+    if behind > here:
+        _skip(listener, talk, packets, here, behind, order, heard)
+    return behind
 
 
-def _fitting(sizes: list[int], times: list[int], begin: int, end: int) -> tuple[int, int]:
-    """The index behind the packets that may be heard at once, and their octets."""
-    size, deadline = 0, times[begin] + RUN_NANOSECONDS
+def _fitting(begins: list[int], times: list[int], begin: int, end: int) -> int:
+    """The index behind the packets that may be heard at once."""
+    furthest, deadline = begins[begin] + RUN_OCTETS, times[begin] + RUN_NANOSECONDS
     for index in range(begin, end):
-        if size > RUN_OCTETS or times[index] > deadline:
-            return index, size
-        size += sizes[index]
-    return end, size
+        if begins[index] > furthest or times[index] > deadline:
+            return index
+    return end
 
 
-def _skip(listener: Listener, talk: Talk, packets: Packets, here: int, behind: int, order: int, side: int, octets: int) -> None:
-    """So many packets are heard here, with so many octets of one side."""
+def _skip(listener: Listener, talk: Talk, packets: Packets, here: int, behind: int, order: int, octets: list[int]) -> None:
+    """So many packets were heard here, with so many octets of each side."""
     last = behind - 1
     time = int(packets.times[last])
     number = packet_number(order + behind, int(packets.files[last]), int(packets.places[last]))
     listener.skip(behind - here, number, time)
-    talk.skip(behind - here, (0, octets) if side else (octets, 0), number, time)
+    talk.skip(behind - here, (octets[0], octets[1]), number, time)

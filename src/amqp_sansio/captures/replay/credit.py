@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import repeat
 from typing import Final
 
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.engine.credit import INFINITE, OCTET, WINDOW_MODE, Flow
-from amqp_sansio.kernel.serials import RangeSet, pick
+from amqp_sansio.kernel.picking import pick, take
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Cancel, Flush, SetFlowMode, Stop, Subscribe
 from amqp_sansio.spec.message import Flow as Grant
@@ -106,6 +109,34 @@ class CreditLine:
             self._tell(time, name, found, "exhausted")
         return found.queue
 
+    def queue_of(self, name: str) -> str | None:
+        """The queue that a subscription is on, None unknown."""
+        found = self.subscriptions.get(name)
+        return None if found is None else found.queue
+
+    def deliveries(self, id: int, name: str, octets: Sequence[int]) -> bool:
+        """As many transfers at once, the first as command `id`, if credit is left behind them: whether they were taken so."""
+        found = self.subscriptions.get(name)
+        if found is None:
+            return True
+        flow = found.flow
+        messages, bytes_ = flow.messages, flow.octets
+        if messages.limit == INFINITE and bytes_.limit == INFINITE:
+            return True
+        count, total = len(octets), sum(octets)
+        if found.stalled is not None or messages.limit - messages.used <= count or bytes_.limit - bytes_.used <= total:
+            return False
+        if flow.mode == WINDOW_MODE:
+            if len(self._live) + count > WINDOW_MESSAGES:
+                return False
+            self._live.update(zip(range(id, id + count), zip(repeat(name), octets), strict=False))
+            messages.used += count
+            bytes_.used += total
+        else:
+            messages.spend(count)
+            bytes_.spend(total)
+        return True
+
     def _back(self, name: str, messages: int, octets: int) -> Subscription | None:
         found = self.subscriptions.get(name)
         if found is not None:
@@ -117,8 +148,7 @@ class CreditLine:
         if not self._live:
             return
         moved: dict[str, list[int]] = {}
-        for id in pick(ids, self._live):
-            name, octets = self._live.pop(id)
+        for name, octets in take(ids, self._live):
             sums = moved.setdefault(name, [0, 0])
             sums[0] += 1
             sums[1] += octets

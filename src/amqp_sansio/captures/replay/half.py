@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from amqp_sansio.captures.replay.message import COMPLETE, DONE, OPEN, REFUSED, UNKNOWN, Message
 from amqp_sansio.captures.replay.rows import Rows, place
 from amqp_sansio.captures.tables import COMMANDS
-from amqp_sansio.kernel.serials import TOP, MutableRangeSet, RangeSet, pick
+from amqp_sansio.kernel.picking import pick, take
+from amqp_sansio.kernel.serials import TOP, MutableRangeSet, RangeSet
 
 OPEN_MESSAGES: Final = 32768
 """Messages of one side of a session of which something is awaited; beyond it the oldest goes out as it stands, as unknown."""
@@ -91,6 +92,20 @@ class Half:
         if len(self.incomplete) > OPEN_MESSAGES or len(self.unsettled) > OPEN_MESSAGES:
             self._evict()
 
+    def send_all(self, id: int, messages: Sequence[Message]) -> None:
+        """Transfers of one kind, one behind the other, with ids from `id` on."""
+        count = len(messages)
+        if id != self.next or not self.sent or max(len(self.incomplete), len(self.unsettled)) + count > OPEN_MESSAGES:
+            for message in messages:
+                self.send(message.id, message)
+            return
+        last = id + count - 1
+        self.sent[-1] = self.sent[-1][0], last
+        self.next = last + 1 & TOP
+        self.incomplete.update(zip(range(id, last + 1), messages, strict=True))
+        if messages[0].kind.explicit:
+            self.unsettled.update(zip(range(id, last + 1), messages, strict=True))
+
     def _leave(self, row: list[object], outcome: str) -> None:
         """The row of a command goes out."""
         row[C_OUTCOME] = outcome
@@ -118,8 +133,7 @@ class Half:
         incomplete = self.incomplete
         if incomplete:
             commands, messages = self.rows.transfers, self.rows.messages
-            for id in pick(ids, incomplete):
-                message = incomplete.pop(id)
+            for message in take(ids, incomplete):
                 message.completed = time
                 message.done = COMPLETE
                 commands.append(message)
@@ -132,7 +146,8 @@ class Half:
                         message.out = True
                         messages.append(message)
                 elif kind.direction == "C" or not kind.acquires:
-                    self.grace.append(id)
+                    assert message.id is not None
+                    self.grace.append(message.id)
             while len(self.grace) > GRACE_MESSAGES:
                 late = self.unsettled.pop(self.grace.popleft(), None)
                 if late is not None:
@@ -185,7 +200,7 @@ class Half:
         In a local transaction an accept is provisional, and so is one that is `maybe` in one: see `sealed` and `reopened`.
         """
         unsettled = self.unsettled
-        found = [unsettled.pop(id) for id in pick(ids, unsettled)]
+        found = take(ids, unsettled)
         messages = self.rows.messages
         plain = how == "accepted" and transaction is None and xid is None and not maybe
         for message in found:

@@ -14,7 +14,7 @@ from amqp_sansio.captures.replay.headers import properties_of
 from amqp_sansio.captures.replay.message import NOTHING, Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Rows
-from amqp_sansio.captures.replay.session import Session, When
+from amqp_sansio.captures.replay.session import Place, Session, When
 from amqp_sansio.captures.verdicts import VIOLATION, finding_of
 from amqp_sansio.engine.quick import Answered, Transfers
 from amqp_sansio.errors import DecodeError
@@ -145,7 +145,7 @@ class Recorder:
 
     def transfers(self, run: Transfers[Properties]) -> None:
         """Many transfers heard, one behind the other: as `command` does it one by one."""
-        speaker, channel, name, items = run
+        speaker, channel, name, id, alike, items = run
         verbs = self._verbs[speaker]
         count = len(items)
         verbs["message.transfer"] = verbs.get("message.transfer", 0) + count
@@ -157,25 +157,23 @@ class Recorder:
         session = self._sessions.get(channel)
         if session is None:
             session = self._begin(channel, name, times[at], False)
-        kept = self._options.body_head
-        hearing = session.hearing(speaker, times[at], count)
-        for known, header, body, head, start, end, id, properties, id_octets in items:
+        places: list[Place] = []
+        for known, _, _, _, start, end, _, _ in items:
             while ends[at] <= start:
                 at += 1
-            first = content = times[at]
+            first = times[at]
+            if end <= ends[at]:  # nearly always
+                places.append((first, first, first, packets[at]))
+                continue
             within = start + 2 * FRAME_HEADER_SIZE + len(known.payload)
-            here = at
-            while ends[here] <= within:
-                here += 1
-            content = times[here]
-            while ends[here] < end:
-                here += 1
-            at = here
-            last = times[here]
-            hearing.transfer(
-                known, properties, id_octets, id, header, body or 0, first, last if first == last else content, last, start,
-                packets[here], head if kept else None,
-            )  # fmt: skip
+            while ends[at] <= within:
+                at += 1
+            content = times[at]
+            while ends[at] < end:
+                at += 1
+            last = times[at]
+            places.append((first, last if first == last else content, last, packets[at]))
+        session.transfers(speaker, id, alike, items, places, bool(self._options.body_head))
 
     def answered(self, answer: Answered) -> None:
         """What answers messages: as `hear` does it."""

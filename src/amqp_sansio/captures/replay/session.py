@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from builtins import id as identity
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias
 
-from amqp_sansio.captures.plain import compact, fields, struct
+from amqp_sansio.captures.plain import fields_text, struct_text
 from amqp_sansio.captures.replay.branches import Branches
 from amqp_sansio.captures.replay.credit import CreditLine
 from amqp_sansio.captures.replay.half import Half
@@ -13,8 +13,10 @@ from amqp_sansio.captures.replay.message import OUTSIDE, Demarcation, Kind, Mess
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.text import text_of
 from amqp_sansio.captures.replay.transactions import Transactions
+from amqp_sansio.engine.quick import Told
 from amqp_sansio.events.observed import CommandSeen
-from amqp_sansio.kernel.serials import RangeSet, pick
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import TOP, RangeSet
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.dtx import End, Start, XaResult
 from amqp_sansio.spec.dtx import Select as DtxSelect
@@ -32,6 +34,10 @@ KINDS: Final = 256
 DOUBTED: Final = 256
 """Accepts that wait for a first commit to tell whether they are in a transaction, where octets in which that was said may be
 missing; beyond it they count as they were said: nobody works so long without a commit."""
+
+
+Place: TypeAlias = tuple[int, int, int, int]
+"""When a transfer was captured, its first octet, the first of its header or body, the last; the number of its last packet."""
 
 
 class When(NamedTuple):
@@ -130,13 +136,83 @@ class Session:
         )
         half.send(said.id, message)
 
-    def hearing(self, speaker: str, time: int, count: int) -> Hearing:
-        """What hears the next `count` transfers of a speaker, the first of which began at `time`: as `transfer`, one by one."""
+    def transfers(
+        self, speaker: str, id: int | None, alike: bool, items: Sequence[Told[Properties]], places: Sequence[Place], heads: bool
+    ) -> None:
+        """Many transfers, one behind the other, with ids from `id` on: as `transfer` hears each.
+
+        `alike`: all of them say the same command.  `heads`: bodies are kept.
+        """
         published = speaker == "C"
+        count = len(items)
         half = self.client if published else self.server
         half.count += count
         half.transfers += count
-        return Hearing(self, speaker, half, self.within(time, count) if published else OUTSIDE)
+        demarcation = self.within(places[0][0], count) if published else OUTSIDE
+        ids: Sequence[int | None] = [None] * count if id is None else range(id, id + count)
+        if id is not None and id + count > TOP:
+            alike, ids = False, [each & TOP for each in range(id, id + count)]
+        queue: str | None = None
+        if not published:
+            name = items[0][0].transfer.destination or ""
+            octets = [item[1] + (item[2] or 0) for item in items]
+            if not alike or id is None or not self.credit.deliveries(id, name, octets):
+                self._one_by_one(half, ids, items, places, heads)
+                return
+            queue = self.credit.queue_of(name)
+        messages: list[Message] = []
+        kind: Kind | None = None
+        acquires = False
+        for item, place, each in zip(items, places, ids, strict=True):
+            known, header, body, head, start, _, properties, id_octets = item
+            first, content, last, packet = place
+            if kind is None or not alike:
+                kind = self._kind_of(speaker, known, queue)
+                acquires = kind.acquires and not published
+            messages.append(
+                Message(
+                    kind,
+                    properties,
+                    id_octets,
+                    each,
+                    header,
+                    body or 0,
+                    first,
+                    content,
+                    last,
+                    last if acquires else None,
+                    start,
+                    packet,
+                    demarcation,
+                    head if heads else None,
+                )
+            )
+        if alike and id is not None:
+            half.send_all(id, messages)
+        else:
+            for message in messages:
+                half.send(message.id, message)
+
+    def _one_by_one(
+        self, half: Half, ids: Sequence[int | None], items: Sequence[Told[Properties]], places: Sequence[Place], heads: bool
+    ) -> None:
+        """Deliveries that use credit up, or of which not all say the same."""
+        for (known, header, body, head, start, _, properties, id_octets), place, id in zip(items, places, ids, strict=True):
+            first, content, last, packet = place
+            queue = self.credit.delivered(last, id, known.transfer.destination or "", header + (body or 0))
+            kind = self._kind_of("S", known, queue)
+            about = first, content, last, last if kind.acquires else None, start, packet, OUTSIDE, head if heads else None
+            half.send(id, Message(kind, properties, id_octets, id, header, body or 0, *about))
+
+    def _kind_of(self, speaker: str, known: KnownTransfer, queue: str | None) -> Kind:
+        transfer = known.transfer
+        explicit, acquires = not transfer.accept_mode, not transfer.acquire_mode
+        return self.kind(
+            Kind(
+                speaker, self.name, self.channel, transfer.destination, queue, explicit, acquires, bool(known.sync), True,
+                len(known.payload),
+            )
+        )  # fmt: skip
 
     def command(self, speaker: str, said: CommandSeen, when: When) -> None:
         """Any other command, or a transfer that did not come whole."""
@@ -256,7 +332,7 @@ class Session:
         id, value = command.command_id, command.value
         if id is None:
             return
-        other.result(id, time, compact(struct(value)) if isinstance(value, Struct) else None)
+        other.result(id, time, struct_text(value) if isinstance(value, Struct) else None)
         about = self._about.pop(id, None) if other is self.client else None
         if about is not None:
             verb, xid = about
@@ -331,64 +407,8 @@ class Session:
         )  # fmt: skip
 
 
-class Hearing:
-    """Transfers of one speaker in a session, many one behind the other; nothing else is said between them."""
-
-    __slots__ = ("_credit", "_demarcation", "_half", "_kinds", "_published", "_session", "_speaker")
-
-    def __init__(self, session: Session, speaker: str, half: Half, demarcation: Demarcation) -> None:
-        self._session: Final = session
-        self._credit: Final = session.credit
-        self._speaker: Final = speaker
-        self._published: Final = speaker == "C"
-        self._half: Final = half
-        self._demarcation: Final = demarcation
-        self._kinds: Final[dict[tuple[int, str | None], Kind]] = {}
-
-    def transfer(
-        self, known: KnownTransfer, properties: Properties, id_octets: bytes | None, id: int | None, header: int, body: int,
-        first: int, content: int, last: int, start: int, packet: int, head: bytes | None,
-    ) -> None:  # fmt: skip
-        """The next one; see `Message`."""
-        queue: str | None = None
-        acquired: int | None = None
-        if not self._published:
-            queue = self._credit.delivered(last, id, known.transfer.destination or "", header + body)
-            acquired = None if known.transfer.acquire_mode else last
-        kind = self._kinds.get((identity(known), queue))
-        if kind is None:
-            kind = self._kinds[identity(known), queue] = self._kind(known, queue)
-        message = Message(
-            kind,
-            properties,
-            id_octets,
-            id,
-            header,
-            body,
-            first,
-            content,
-            last,
-            acquired,
-            start,
-            packet,
-            self._demarcation,
-            head,
-        )
-        self._half.send(id, message)
-
-    def _kind(self, known: KnownTransfer, queue: str | None) -> Kind:
-        transfer, session = known.transfer, self._session
-        explicit, acquires = not transfer.accept_mode, not transfer.acquire_mode
-        return session.kind(
-            Kind(
-                self._speaker, session.name, session.channel, transfer.destination, queue, explicit, acquires, bool(known.sync),
-                True, len(known.payload),
-            )
-        )  # fmt: skip
-
-
 def arguments_of(command: Command) -> str:
     """The fields of a command as JSON."""
     if type(command) is Accept and command.transfers:  # by far the most frequent one
         return f'{{"transfers":[{",".join([f"[{low},{high}]" for low, high in command.transfers.ranges])}]}}'
-    return compact(fields(command, False))
+    return fields_text(command, False)

@@ -7,7 +7,8 @@ from typing import Final
 from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.message import Message
 from amqp_sansio.captures.replay.rows import Rows
-from amqp_sansio.kernel.serials import RangeSet, pick
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import RangeSet
 
 
 class Transaction:
