@@ -161,63 +161,67 @@ def cut(path: Path, folder: Path, octets: int) -> None:
 
 
 def targets(bench: Bench, sizes: list[int], turns: dict[int, int], rotation: int) -> Iterator[Target]:
-    """Measures everything and compares."""
-    two: dict[int, Figure] = {}
-    plain: dict[int, Figure] = {}
-    workers: dict[str, int] = {}
-    for times in sizes:
-        captures = [bench.capture(times)]
-        found = bench.measure("batch", captures, turns[times])
-        alone = bench.measure("plain", captures, turns[times])
-        assert found is not None
-        assert alone is not None
-        two[times], plain[times] = found, alone
-        workers[f"x{times}"] = found.worker
+    """Measures everything and compares.  What is compared is measured side by side: an hour later the machine may be slower."""
     small, large = sizes[0], sizes[-1]
     middle = sizes[-2] if len(sizes) > 1 else small
-    one = bench.measure("batch", [bench.capture(middle)], turns[middle], "local[1]")
-    first = bench.measure("batch", [bench.capture(small)], turns[small], "local[1]") if small != middle else one
-    shark = bench.measure("tshark", [bench.capture(small)], turns[small])
-    four = bench.measure("tshark4", [bench.capture(small)], turns[small])
-    skewed = bench.measure("batch", [bench.capture(middle, 0.9)], turns[middle])
-    stream = bench.measure("stream", bench.rotated(middle, rotation), turns[middle])
-    assert one is not None
-    assert first is not None
-    assert skewed is not None
-    assert stream is not None
-    workers["one connection with 90 %"] = skewed.worker
-    workers["stream"] = stream.worker
+    one: dict[int, Figure] = {}
+    two: dict[int, Figure] = {}
+    plain: dict[int, Figure] = {}
+    peers: list[Target] = []
+    for times in sizes:
+        captures = [bench.capture(times)]
+        if times <= middle:
+            one[times] = some(bench.measure("batch", captures, turns[times], "local[1]"))
+        if times == small:
+            peers += beside_tshark(bench, small, turns[small], one[small])
+        two[times] = some(bench.measure("batch", captures, turns[times]))
+        plain[times] = some(bench.measure("plain", captures, turns[times]))
+    skewed = some(bench.measure("batch", [bench.capture(middle, 0.9)], turns[middle]))
+    stream = some(bench.measure("stream", bench.rotated(middle, rotation), turns[middle]))
     growth = two[large].wall / two[middle].wall * 4 / (large / middle) if large != middle else None
     yield Target(f"time grows from x{middle} to x{large} by (as if by 4)", 4.2, True, growth)
     for times in sizes:
         if times * bench.octets >= 600 * MEGA or times == large:
             yield Target(f"CPU of Spark / CPU of one plain process, x{times}", 1.3, True, two[times].cpu / plain[times].cpu)
-    yield Target(f"local[2] is faster than local[1] by, x{middle}", 1.6, False, one.wall / two[middle].wall)
-    for what, octets in workers.items():
+    for times, figure in one.items():
+        label = f"local[2] is faster than local[1] by, x{times}"
+        yield Target(label, 1.6, False, figure.wall / two[times].wall, times == middle)
+    workers = {f"x{times}": figure.worker for times, figure in two.items()}
+    for what, octets in {**workers, "one connection with 90 %": skewed.worker, "stream": stream.worker}.items():
         yield Target(f"MB of RssAnon of a Python worker, {what}", 200, True, octets / MEGA)
-    built = compiled.there()
-    yield from against(f"local[1]{', pure' if built else ''}", small, first, shark, four, True)
-    if built:
-        yield from compiled_targets(bench, small, turns[small], shark, four)
+    yield from peers
     yield Target(f"throughput of the stream / of the batch, x{middle}", 0.5, False, two[middle].wall / stream.wall)
 
 
-def against(name: str, times: int, figure: Figure, shark: Figure | None, four: Figure | None, judged: bool) -> Iterator[Target]:
+def some(figure: Figure | None) -> Figure:
+    """One of ours, which can always be measured."""
+    assert figure is not None
+    return figure
+
+
+def beside_tshark(bench: Bench, times: int, turns: int, pure: Figure) -> list[Target]:
+    """The pipeline, pure and compiled (marked with a star), against tshark; one plain process, compiled, is told only."""
+    captures = [bench.capture(times)]
+    shark = bench.measure("tshark", captures, turns)
+    four = bench.measure("tshark4", captures, turns)
+    if not compiled.there():
+        return against("local[1]", times, pure, shark, four, True)
+    found = some(bench.measure("batch", captures, turns, "local[1]", built=True))
+    alone = some(bench.measure("plain", captures, turns, built=True))
+    return [
+        *against("local[1], pure", times, pure, shark, four, True),
+        *against("one plain process, compiled", times, alone, shark, four, False),
+        *against("local[1], compiled", times, found, shark, four, True),
+    ]
+
+
+def against(name: str, times: int, figure: Figure, shark: Figure | None, four: Figure | None, judged: bool) -> list[Target]:
     """What tshark takes for the fields that our tables have, and, told only, for four of them, which make no tables."""
+    made = []
     for peer, what, wanted in ((shark, "the fields we have", judged), (four, "four fields", False)):
         label = f"MB per CPU second, {name} / tshark -T fields ({what}), x{times}"
-        yield Target(label, 1.0, False, peer.cpu / figure.cpu if peer else None, wanted)
-
-
-def compiled_targets(bench: Bench, times: int, turns: int, shark: Figure | None, four: Figure | None) -> Iterator[Target]:
-    """The same with the compiled build, marked with a star; one plain process is told only, the pipeline is judged."""
-    captures = [bench.capture(times)]
-    alone = bench.measure("plain", captures, turns, built=True)
-    found = bench.measure("batch", captures, turns, "local[1]", built=True)
-    assert alone is not None
-    assert found is not None
-    yield from against("one plain process, compiled", times, alone, shark, four, False)
-    yield from against("local[1], compiled", times, found, shark, four, True)
+        made.append(Target(label, 1.0, False, peer.cpu / figure.cpu if peer else None, wanted))
+    return made
 
 
 def main() -> int:
