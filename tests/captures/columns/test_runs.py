@@ -15,6 +15,7 @@ from amqp_sansio.captures.columns import replay as module
 from amqp_sansio.captures.columns import runs
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.conversation import Conversation
+from amqp_sansio.captures.flows import Listener
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from bench.traffic import make
@@ -141,3 +142,27 @@ def test_what_is_heard_at_once_is_bounded(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setattr(runs, "RUN_OCTETS", 3000)
     assert said(groups, ReplayOptions()) == whole
     assert 3000 < max(heard) <= 3000 + 1448
+
+
+@pytest.mark.parametrize("block", [1, 20, 300])
+def test_packets_of_many_files_give_the_same_rows_and_stay_many_at_once(
+    block: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Files that were rotated within a connection; where files take turns packet by packet, so are they heard."""
+    make(tmp_path / "traffic.pcap", 200_000, connections=2)
+    groups = list(by_connection(packet_rows(str(tmp_path / "traffic.pcap"))).values())
+    for rows in groups:
+        for at, row in enumerate(rows):
+            row["file_id"], row["capture"] = at // block, f"{at // block}.pcap"
+    slow = slowly(groups, ReplayOptions(), monkeypatch)
+    alone: list[int] = []
+    segment = Listener.segment
+
+    def noted(self: Listener, *given: Any) -> None:
+        alone.append(1)
+        segment(self, *given)
+
+    monkeypatch.setattr(Listener, "segment", noted)
+    assert said(groups, ReplayOptions()) == slow
+    count = sum(len(rows) for rows in groups)
+    assert len(alone) == count if block == 1 else len(alone) < count / 8

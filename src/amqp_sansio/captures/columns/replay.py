@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,6 +33,8 @@ from amqp_sansio.wire.transfers import Headers
 
 BATCH_ROWS: Final = 8192
 """Rows of one batch at most."""
+STRETCH_PACKETS: Final = 16
+"""Packets of one file that stand together, on average, for each file's to be taken by themselves, many at once."""
 LOOK_PACKETS: Final = 256
 """Packets after which it is looked whether there are rows for a batch."""
 
@@ -83,11 +86,17 @@ class ConnectionReplay:
 
     def feed(self, packets: pa.RecordBatch) -> list[Records]:
         """The next packets."""
+        for stretch in _by_file(packets):
+            self._hear(stretch)
+            if self._rows.full(BATCH_ROWS):
+                self._flush()
+        self._flush()
+        return self._take()
+
+    def _hear(self, packets: pa.RecordBatch) -> None:
         column = packets.column
         names = {name: at for at, name in enumerate(packets.schema.names)}
         count = packets.num_rows
-        if not count:
-            return []
         self._key = column(names["connection"])[0].as_py()
         notes, captures = column(names["note"]), column(names["capture"])
         noted = notes.to_pylist() if notes.null_count < count else None
@@ -97,7 +106,7 @@ class ConnectionReplay:
         if self._ends is None and not self._begin_at(packets, names, noted):
             self._only_notes(packets, names, noted or [], paths)
             self._order += count
-            return self._take()
+            return
         ends = self._ends
         assert ends is not None
         rows = self._listed(packets, names, ends)
@@ -130,8 +139,6 @@ class ConnectionReplay:
                 if self._rows.full(BATCH_ROWS):
                     self._flush()
         self._order = order
-        self._flush()
-        return self._take()
 
     def _only_notes(
         self, packets: pa.RecordBatch, names: dict[str, int], notes: Sequence[str | None], paths: Sequence[str] | None
@@ -293,3 +300,15 @@ class ConnectionReplay:
         except (TypeError, ValueError, AttributeError) as error:
             raise DecodeError("state of a replay", 1, f"not a snapshot of a replay: {error}") from error
         return made
+
+
+def _by_file(packets: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The packets of each file by themselves, which can be heard many at once; all of them together where files take turns."""
+    count = packets.num_rows
+    files = packets.column(packets.schema.get_field_index("file_id")).to_numpy()
+    edges = (np.flatnonzero(files[1:] != files[:-1]) + 1).tolist()
+    if len(edges) > count // STRETCH_PACKETS:
+        edges = []
+    for start, stop in pairwise([0, *edges, count]):
+        if stop > start:
+            yield packets.slice(start, stop - start)
