@@ -90,10 +90,15 @@ def test_many_deliveries_at_once_are_the_same_as_one_by_one(steps: list[tuple[st
             elif what == "carried":
                 scene.credit.carried_out(RangeSet.of(more))
             else:
-                words = {"mode": SetFlowMode("d", more), "stop": Stop("d"), "flush": Flush("d"), "cancel": Cancel("d")}
-                scene.say(Flow("d", *more) if what == "flow" else words[what])
+                scene.say(word(what, more))
             told.append((scene.deliver(0), state(scene.credit)))
         assert told[0] == told[1]
+
+
+def word(what: str, more: Any) -> Command:
+    if what == "flow":
+        return Flow("d", *more)
+    return SetFlowMode("d", more) if what == "mode" else {"stop": Stop, "flush": Flush, "cancel": Cancel}[what]("d")
 
 
 def state(credit: CreditWitness) -> object:

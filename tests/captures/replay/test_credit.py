@@ -11,6 +11,7 @@ from amqp_sansio.captures.replay import credit as module
 from amqp_sansio.captures.replay.credit import CreditLine
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Cancel, Flow, Flush, SetFlowMode, Stop, Subscribe
 
 
@@ -118,13 +119,18 @@ def test_many_deliveries_at_once_are_the_same_as_one_by_one(
                 elif what == "done":
                     one.completed(ids(tuple(more)), time)
                 else:
-                    words = {"mode": SetFlowMode("d", more), "stop": Stop("d"), "cancel": Cancel("d")}
-                    one.hear(time, 100 + time, Flow("d", *more) if what == "flow" else words[what])
+                    one.hear(time, 100 + time, word(what, more))
                 flow = one.subscriptions["d"].flow if "d" in one.subscriptions else None
                 credit = flow and (flow.messages.limit, flow.messages.used, flow.octets.limit, flow.octets.used)
                 told.append((queues, named(rows, "credit"), one._live, credit))
             assert told[0] == told[1]
             sent += len(more) if what == "run" else 0
+
+
+def word(what: str, more: Any) -> Command:
+    if what == "flow":
+        return Flow("d", *more)
+    return SetFlowMode("d", more) if what == "mode" else {"stop": Stop, "cancel": Cancel}[what]("d")
 
 
 def test_deliveries_that_leave_credit_are_taken_at_once() -> None:
