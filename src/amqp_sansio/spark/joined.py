@@ -66,8 +66,8 @@ def write_end_to_end(
         with seldom():
             for batch in numbers:
                 for number in batch.column(0).to_pylist():
-                    for messages in messages_in(parts[number], tables):
-                        yield _sealed(messages, buckets)
+                    for read in messages_in(parts[number], tables):
+                        yield _sealed(read, buckets)
 
     def join(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with seldom():
