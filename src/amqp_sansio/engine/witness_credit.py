@@ -185,8 +185,11 @@ class CreditWitness:
         if grant.window and (messages or any(counted)):
             if len(self._live) + count > self._findings.limits.replay_commands:
                 return False
-            last = id + count
-            self._live.update(zip(range(id, last), zip(repeat(destination), repeat(messages), counted), strict=False))
+            if messages:
+                costly = zip(repeat(destination), repeat(messages), counted)
+                self._live.update(zip(range(id, id + count), costly, strict=False))
+            else:  # what costs nothing gives nothing back
+                self._live.update({number: (destination, 0, cost) for number, cost in enumerate(counted, id) if cost})
         for unit, final in ((0, 1), (1, octets[-1])):
             limit = limits[unit]
             if limit is None:

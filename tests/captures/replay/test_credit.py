@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.captures.replay.made import ids, named
+from tests.crediting import Step, steps, word
 
 from amqp_sansio.captures.replay import credit as module
 from amqp_sansio.captures.replay.credit import CreditLine
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.engine.credit import INFINITE
-from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Cancel, Flow, Flush, SetFlowMode, Stop, Subscribe
 
 
@@ -86,28 +84,15 @@ def test_what_is_followed_is_bounded(monkeypatch: pytest.MonkeyPatch, more: int)
     assert len(one._live) == min(5, 5 + more)
 
 
-STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("run"), st.lists(st.integers(0, 30), min_size=1, max_size=6)),
-        st.tuples(st.just("done"), st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted)),
-        st.tuples(st.just("flow"), st.tuples(st.integers(0, 1), st.sampled_from([0, 3, 40, INFINITE]))),
-        st.tuples(st.just("mode"), st.integers(0, 1)),
-        st.tuples(st.sampled_from(["stop", "cancel"]), st.none()),
-    ),
-    max_size=12,
-)
-
-
-@given(STEPS, st.sampled_from([None, 0, 1]), st.sampled_from([3, 1000]))
-def test_many_deliveries_at_once_are_the_same_as_one_by_one(
-    steps: list[tuple[str, Any]], mode: int | None, window: int
-) -> None:
+@example([("run", [1] * 4)], None, 3)
+@given(steps(), st.sampled_from([None, 0, 1]), st.sampled_from([3, 1000]))
+def test_many_deliveries_at_once_are_the_same_as_one_by_one(said: list[Step], mode: int | None, window: int) -> None:
     """Whatever credit is given and taken between, and whether or not they can be taken at once."""
     lines = [line(mode=mode, messages=5, octets=60) for _ in range(2)]
     sent = 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "WINDOW_MESSAGES", window)
-        for time, (what, more) in enumerate(steps, 10):
+        for time, (what, more) in enumerate(said, 10):
             told: list[object] = []
             for at_once, (one, rows) in enumerate(lines):
                 queues = []
@@ -125,12 +110,6 @@ def test_many_deliveries_at_once_are_the_same_as_one_by_one(
                 told.append((queues, named(rows, "credit"), one._live, credit))
             assert told[0] == told[1]
             sent += len(more) if what == "run" else 0
-
-
-def word(what: str, more: Any) -> Command:
-    if what == "flow":
-        return Flow("d", *more)
-    return SetFlowMode("d", more) if what == "mode" else {"stop": Stop, "cancel": Cancel}[what]("d")
 
 
 def test_deliveries_that_leave_credit_are_taken_at_once() -> None:
