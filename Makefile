@@ -4,7 +4,7 @@
 #   make test       set up, then all tests that need no other server
 #   make check      style, strict types, import contracts, freshness of generated code, docs build
 #   make interop    real brokers, started and stopped on loopback      (as root it installs what is missing)
-#   make bench      ours against pamqp, pika, aiormq, in one run       (ROUNDS=9)
+#   make bench      ours against pamqp, pika, aiormq, in one run       (ROUNDS=9; AGAINST=COMMIT: this tree against that one)
 #   make bench-spark  the data pipeline, pure and compiled, on generated captures, and a live broker  (ARGS="--octets 20000000 --sizes 1,4")
 #   make fuzz       mutated captures and random frames                 (COUNT=1000000 or TIME=seconds, SEED=1)
 #   make mutations  faults put into the machines one at a time: do the tests notice?  (SEED=1, TIME=seconds)
@@ -22,6 +22,7 @@ TIME    ?=
 SEED    ?=
 ROUNDS  ?=
 VERSION ?=
+AGAINST ?=
 ARGS    ?=
 TESTS   ?=
 SMOKE   ?=
@@ -56,7 +57,7 @@ check: $(STAMP)
 	@$(BIN)/python tools/chores/check.py
 
 bench: $(VENV)/.bench
-	@$(BIN)/python -m bench $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
+	@$(BIN)/python -m bench$(if $(AGAINST),.against $(AGAINST)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(ARGS)
 
 bench-spark: $(STAMP)
 	@$(BIN)/python -m tools.compiled || [ $$? -eq 75 ]
