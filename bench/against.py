@@ -1,7 +1,7 @@
 """Whether this tree is slower than another commit: both do the same work by turns, in one run, pure and compiled.
 
 Each tree has a process of its own.  In every round both do each piece of work (`bench.workloads`); the order changes from round
-to round.  Judged is the median of the ratios, this tree to the other: it is missed when its whole 90 % interval lies above 1.02.
+to round.  Judged is the median ratio, this tree to the other: it is missed when its whole 90 % interval lies above 1.02.
 The interval is that of order statistics, which assumes nothing of how times are distributed.
 
 python -m bench.against COMMIT [--rounds 15] [--only NAME ...] [--build pure|compiled|both]
