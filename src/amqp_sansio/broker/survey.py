@@ -172,7 +172,7 @@ class Rebuilding:
         for name, number in operation.accepted:
             entry = self.entries[name, number]
             self.host.queues[name].acquire(entry)
-            work.accepted.append(entry)
+            work.accepted[entry] = None
         status = None if decided is None else XaStatus(decided)
         branch = self.coordinator.restore(operation.xid, work, operation.timeout, status)
         for message, _ in work.published:

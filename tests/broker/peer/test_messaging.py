@@ -9,7 +9,7 @@ from amqp_sansio import ClientConfig, Profile, Session
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived, SessionDetached, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.spec import message, queue
+from amqp_sansio.spec import exchange, message, queue
 from amqp_sansio.spec.message import Acquired, DeliveryProperties, MessageResumeResult
 from amqp_sansio.spec.queue import QueueQueryResult
 
@@ -177,6 +177,22 @@ def test_reject_without_acquisition_is_ignored(world: World) -> None:
     (only,) = received(client)
     done(client, session, message.Reject(RangeSet.of(only.id)))
     assert depth(client, session) == 1
+
+
+def test_a_refused_reject_hides_no_message(world: World) -> None:
+    """The queue for dead letters is full: the session ends with 506, and gives back what it wanted to reject."""
+    client, session = queue_with(world, b"old", name="dead")
+    done(client, session, queue.Declare("small", "amq.fanout", arguments={"qpid.max_count": 1}))
+    done(client, session, exchange.Bind("small", "amq.fanout", ""))
+    done(client, session, queue.Declare("q", "amq.fanout"))
+    session.publish("amq.fanout", body=b"full")
+    session.publish(routing_key="q", body=b"1")
+    session.subscribe("q", "d").grant(1)
+    world.run()
+    (only,) = received(client)
+    assert refused(client, session, message.Reject(RangeSet.of(only.id))).error_code == 506
+    q = world.broker.host().queues["q"]
+    assert (q.available, q.acquired) == (1, 0)
 
 
 def test_accept_none_is_off_the_queue_when_it_is_sent(world: World) -> None:

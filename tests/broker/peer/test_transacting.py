@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.broker.harness import Client, World, blurt, bodies, done, refused
 
 from amqp_sansio import Session
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.events import CommandsCompleted, TransferReceived
-from amqp_sansio.spec import dtx, queue, tx
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import dtx, exchange, message, queue, tx
+from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult, Xid
+from amqp_sansio.spec.message import Acquired
 
 ONE = Xid(1, b"global", b"one")
 OK = XaResult(XaStatus.XA_OK)
@@ -61,6 +68,109 @@ def test_a_rolled_back_accept_leaves_the_message_with_the_session(world: World) 
     assert counts(world) == (0, 2)
     (holder,) = world.broker.sessions.values()
     assert sorted(holder.unsettled) == [first.id, second.id]
+
+
+def deliveries(client: Client, session: Session, count: int) -> list[int]:
+    """The ids of so many messages, which the session has and has not settled."""
+    session.subscribe("q", "d").grant(count)
+    client.world.run()
+    return [event.id for event in client.take(TransferReceived)]
+
+
+def test_what_is_accepted_and_released_before_a_rollback_is_available_at_once(world: World) -> None:
+    """As qpid.messaging rolls back: it releases what it has accepted, then says tx.rollback."""
+    client, session = scene(world, b"1", b"2", b"3")
+    done(client, session, tx.Select())
+    ids = deliveries(client, session, 2)
+    done(client, session, message.Stop("d"))
+    done(client, session, message.Accept(RangeSet.of(*ids)))
+    done(client, session, message.Release(RangeSet.of(*ids), True))
+    assert counts(world) == (3, 0)
+    done(client, session, tx.Rollback())
+    assert counts(world) == (3, 0)
+    session.send(message.Flow("d", 0, 5))
+    session.send(message.Flow("d", 1, 1000))
+    world.run()
+    assert bodies(client) == [b"1", b"2", b"3"]
+
+
+def test_a_commit_leaves_what_was_released_after_its_accept(world: World) -> None:
+    client, session = scene(world, b"1", b"2")
+    done(client, session, tx.Select())
+    first, second = deliveries(client, session, 2)
+    done(client, session, message.Accept(RangeSet.of(first, second)))
+    done(client, session, message.Release(RangeSet.of(second)))
+    done(client, session, tx.Commit())
+    assert [entry.message.body for entry in world.broker.host().queues["q"].all()] == [b"2"]
+
+
+def test_a_reject_after_an_accept_does_not_wait_for_the_commit(world: World) -> None:
+    client, session = scene(world, b"1")
+    done(client, session, queue.Declare("dead"))
+    done(client, session, queue.Declare("other", "amq.fanout"))
+    done(client, session, exchange.Bind("dead", "amq.fanout", ""))
+    session.publish(routing_key="other", body=b"2")
+    done(client, session, tx.Select())
+    session.subscribe("other", "o").grant(1)
+    world.run()
+    (event,) = client.take(TransferReceived)
+    done(client, session, message.Accept(RangeSet.of(event.id)))
+    done(client, session, message.Reject(RangeSet.of(event.id)))
+    done(client, session, tx.Rollback())
+    queues = world.broker.host().queues
+    assert (queues["dead"].available, queues["other"].messages) == (1, 0)
+
+
+def test_what_was_accepted_counts_as_acquired_until_the_transaction_is_decided(world: World) -> None:
+    client, session = scene(world, b"1", b"2")
+    done(client, session, tx.Select())
+    first, second = deliveries(client, session, 2)
+    done(client, session, message.Accept(RangeSet.of(first)))
+    both = RangeSet.of(first, second)
+    assert done(client, session, message.Acquire(both)) == Acquired(both)
+    done(client, session, tx.Commit())
+    assert done(client, session, message.Acquire(both)) == Acquired(RangeSet.of(second))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["accept", "release", "reject", "acquire", "commit", "rollback"]),
+            st.lists(st.integers(0, 5), max_size=4),
+        ),
+        max_size=12,
+    )
+)
+def test_every_message_is_available_or_in_the_hands_of_its_session(said: list[tuple[str, list[int]]]) -> None:
+    """Whatever a session says about its messages, in whatever order, it holds none that it has released or rejected, it can
+    settle each that it holds, and each is available again when it ends, unless a commit has taken it off the queue."""
+    world = World()
+    client, session = scene(world, *[b"%d" % number for number in range(6)])
+    done(client, session, tx.Select())
+    ids = deliveries(client, session, 6)
+    (holder,) = world.broker.sessions.values()
+    q = world.broker.host().queues["q"]
+    words: dict[str, Callable[[RangeSet], Command]] = {
+        "accept": message.Accept,
+        "release": message.Release,
+        "reject": message.Reject,
+        "acquire": message.Acquire,
+        "commit": lambda _: tx.Commit(),
+        "rollback": lambda _: tx.Rollback(),
+    }
+    done(client, session, message.Cancel("d"))
+    for word, places in said:
+        done(client, session, words[word](RangeSet.of(*[ids[place] for place in places])))
+        if word in ("release", "reject"):
+            assert not [place for place in places if ids[place] in {*holder.unsettled, *holder.pledged}]
+        held = [record.entry for record in (*holder.unsettled.values(), *holder.pledged.values()) if record.acquired]
+        assert q.acquired == len(set(held)) == len(held)
+        assert holder.tx is not None
+        assert set(holder.tx.accepted) == {record.entry for record in holder.pledged.values()}
+    left = q.messages
+    client.cut()
+    assert (q.available, q.acquired) == (left, 0)
 
 
 def test_a_committed_accept_takes_off_the_queue(world: World) -> None:

@@ -112,7 +112,7 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
             holder.tx.hold(
                 rebuilding.messages[number], [rebuilding.queues[name] for name in queues if name in rebuilding.queues]
             )
-        holder.tx.accepted += [record.entry for record in holder.pledged.values()]
+        holder.tx.accepted.update(dict.fromkeys([record.entry for record in holder.pledged.values()]))
     holder.accepts.update(RangeSet(plain["accepts"]))
     for code, ranges in plain["rejects"]:
         holder.rejects[code] = MutableRangeSet(RangeSet(ranges))

@@ -104,23 +104,38 @@ def accept(holder: Holder, id: int, command: message.Accept) -> None:
     holder.complete_after(number, id)
 
 
+def _withdraw_accepts(holder: Holder, ids: RangeSet) -> None:
+    """Transfers that the open local transaction has accepted are unsettled again: neither reject nor release waits for commit.
+
+    qpid.messaging releases at each rollback whatever it has accepted before.
+    """
+    work = holder.tx
+    if work is not None:
+        for each in pick(ids, holder.pledged):
+            record = holder.unsettled[each] = holder.pledged.pop(each)
+            work.withdraw(record.entry)
+
+
 def reject(holder: Holder, id: int, command: message.Reject) -> None:
     """message.reject: what is acquired goes to the alternate exchange of its queue, or nowhere; the rest is ignored."""
+    ids = command.transfers or EMPTY
+    _withdraw_accepts(holder, ids)
     unsettled = holder.unsettled
-    entries: list[Entry] = []
-    for each in pick(command.transfers or EMPTY, unsettled):
-        if unsettled[each].acquired:
-            entries.append(unsettled.pop(each).entry)
-    number = holder.site.host.reject(entries) if entries else 0
+    rejected = [each for each in pick(ids, unsettled) if unsettled[each].acquired]
+    number = holder.site.host.reject([unsettled[each].entry for each in rejected]) if rejected else 0
+    for each in rejected:  # only now: a refused reject ends the session, which gives back what is unsettled
+        del unsettled[each]
     holder.slacken()
     holder.complete_after(number, id)
 
 
 def release(holder: Holder, id: int, command: message.Release) -> None:
     """message.release: what is acquired is available again, in its place; what is not is forgotten."""
+    ids = command.transfers or EMPTY
+    _withdraw_accepts(holder, ids)
     unsettled = holder.unsettled
     entries: list[Entry] = []
-    for each in pick(command.transfers or EMPTY, unsettled):
+    for each in pick(ids, unsettled):
         record = unsettled.pop(each)
         if record.acquired:
             entries.append(record.entry)
@@ -133,9 +148,10 @@ def release(holder: Holder, id: int, command: message.Release) -> None:
 def acquire(holder: Holder, id: int, command: message.Acquire) -> None:
     """message.acquire: the result names those that are the session's now."""
     unsettled = holder.unsettled
-    mine: list[int] = []
+    ids = command.transfers or EMPTY
+    mine = pick(ids, holder.pledged)
     gone: list[Entry] = []
-    for each in pick(command.transfers or EMPTY, unsettled):
+    for each in pick(ids, unsettled):
         record = unsettled[each]
         if not record.acquired:
             if not record.entry.queue.acquire(record.entry):

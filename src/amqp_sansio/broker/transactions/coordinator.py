@@ -207,7 +207,7 @@ class Coordinator:
         if status is XaStatus.XA_HEURCOM:
             branch.journal = self._commit(branch, [decided])
         elif status is XaStatus.XA_HEURMIX:
-            entries, branch.work.accepted = branch.work.accepted, []
+            entries, branch.work.accepted = branch.work.accepted, {}
             branch.journal = self._commit(branch, [decided])
             self._journal.after(branch.journal, lambda: self._host.release(entries, True))
         else:

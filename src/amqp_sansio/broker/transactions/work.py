@@ -54,8 +54,8 @@ class Work:
         self._limits: Final = limits
         self.published: list[tuple[Message, tuple[Queue, ...]]] = []
         """Messages, and the queues on which commit puts them."""
-        self.accepted: list[Entry] = []
-        """What commit takes off its queues; until then it is acquired."""
+        self.accepted: dict[Entry, None] = {}
+        """What commit takes off its queues, in order; until then it is acquired."""
         self.octets = 0
         """Of header and body of the messages in `published`."""
         self.closed = False
@@ -86,7 +86,11 @@ class Work:
             self._host.release(taken, True)
             return
         self._room(len(taken), 0)
-        self.accepted += taken
+        self.accepted.update(dict.fromkeys(taken))
+
+    def withdraw(self, entry: Entry) -> None:
+        """Takes an accept back: the message stays acquired, and neither commit nor rollback affects it."""
+        del self.accepted[entry]
 
     def commit(self, operations: Sequence[Operation] = (), admitted: bool = False) -> int:
         """All of it happens, in one journal entry together with `operations`; the number of that entry.
@@ -94,7 +98,7 @@ class Work:
         Nothing is visible before it is journalled.  Refused 506 when a queue has no room, unless that was looked at before
         (`admitted`): then nothing has changed.
         """
-        number = self._host.commit(self.published, self.accepted, operations, admitted)
+        number = self._host.commit(self.published, tuple(self.accepted), operations, admitted)
         self._clear()
         return number
 
@@ -119,7 +123,7 @@ class Work:
         self._host.held_messages -= len(self.published)
         self._host.held_octets -= self.octets
         self.published = []
-        self.accepted = []
+        self.accepted = {}
         self.octets = 0
 
     def _room(self, messages: int, octets: int) -> None:
