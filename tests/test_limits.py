@@ -30,7 +30,7 @@ from amqp_sansio.spec.connection import Secure, SecureOk, Start, StartOk
 from amqp_sansio.spec.session import Attach, CommandPoint, Completed
 from amqp_sansio.testing.scripted import ScriptedPeer, Word
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.segments import frame_command
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 EXPLICIT: Final = message.Transfer("d", 0, 0)
 
@@ -42,6 +42,43 @@ def inbox_octets(limits: Limits, amount: int) -> bool:
     peer = at_server(limits)
     peer.connection.receive_data(bytes([15, 0, 255, 255]) + bytes(amount - 4))
     return peer.connection.wants_data
+
+
+def handshake_inbox_octets(limits: Limits, amount: int) -> bool:
+    connection = ServerConnection(ServerConfig(limits=limits))
+    connection.receive_data(HEADER)
+    assert list(connection.events()) == []
+    connection.receive_data(bytes([15, 0, 255, 255]) + bytes(amount - 4))
+    return connection.wants_data
+
+
+def start_ok(amount: int) -> bytes:
+    """A start-ok of so many octets, with a response as long as that takes."""
+    empty = len(LAYOUT.encode_control(StartOk({}, "ANONYMOUS", b"", "en_US")))
+    return LAYOUT.encode_control(StartOk({}, "ANONYMOUS", bytes(amount - empty), "en_US"))
+
+
+def handshake_octets(limits: Limits, amount: int) -> bool:
+    peer = ScriptedPeer(ServerConnection(ServerConfig(limits=limits)))
+    return judged("handshake_octets", peer.say(HEADER, frame_control(0, start_ok(amount), 65535)))
+
+
+def handshake_octets_in_many_frames(limits: Limits, amount: int) -> bool:
+    payload = start_ok(amount)
+    cut = [payload[at : at + 7] for at in range(0, amount, 7)]
+    frames = bytearray()
+    for at, piece in enumerate(cut):
+        flags = 12 | (2 if at == 0 else 0) | (1 if at == len(cut) - 1 else 0)
+        frames += bytes([flags, 0]) + (12 + len(piece)).to_bytes(2) + bytes(8) + piece
+    peer = ScriptedPeer(ServerConnection(ServerConfig(limits=limits)))
+    return judged("handshake_octets", peer.say(HEADER, bytes(frames)))
+
+
+def handshake_octets_at_the_client(limits: Limits, amount: int) -> bool:
+    empty = len(LAYOUT.encode_control(Start({"k": ""}, ("ANONYMOUS",), ("en_US",))))
+    peer = ScriptedPeer(ClientConnection(ClientConfig(limits=limits)))
+    said = Start({"k": "x" * (amount - empty)}, ("ANONYMOUS",), ("en_US",))
+    return judged("handshake_octets", peer.say(HEADER, frame_control(0, LAYOUT.encode_control(said), 65535)))
 
 
 def body_frames(sizes: list[int], channel: int = ONE, last: bool = True, kind: int = 3) -> bytes:
@@ -382,6 +419,12 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
             incomplete_file_deliveries_of_ours,
         ),
     ),
+    "handshake_octets": (
+        200,
+        BELOW_AND_AT,
+        (handshake_octets, handshake_octets_in_many_frames, handshake_octets_at_the_client),
+    ),
+    "handshake_inbox_octets": (1000, BELOW, (handshake_inbox_octets,)),
     "handshake_seconds": (5, BELOW, (handshake_seconds,)),
     "close_seconds": (5, BELOW, (close_seconds,)),
     "cached_commands": (4, BELOW_AND_AT, (cached_commands,)),

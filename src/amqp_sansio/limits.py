@@ -52,7 +52,7 @@ class Limits:
     sasl_rounds: int = 32
     """Rounds of secure / secure-ok."""
     sasl_octets: int = 64 * _KIB
-    """Octets of one challenge or response."""
+    """Octets of one challenge or response; `handshake_octets` bounds them, too."""
     channels: int = MAX_CHANNELS
     """Channels that we agree to."""
     sessions: int = 8192
@@ -60,6 +60,11 @@ class Limits:
     incomplete_commands: int = 1024 * 1024
     """Transfers that the other side sent and that are not settled and completed, per session; and its other commands that
     are under way, which count apart."""
+    handshake_octets: int = 16 * _KIB
+    """Octets of one control before the connection is open; then there is only channel 0."""
+    handshake_inbox_octets: int = 64 * _KIB
+    """Octets stored and not yet decoded before the connection is open, from which on `wants_data` is False.  At least one
+    frame of the largest size must fit (65535 octets)."""
     handshake_seconds: float = 30.0
     """Seconds from the first tick to an open connection."""
     close_seconds: float = 10.0

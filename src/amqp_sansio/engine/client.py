@@ -178,7 +178,7 @@ class ClientConnection(Connection):
         )  # fmt: skip
 
     def _hear_open_ok(self, open_ok: OpenOk, assembly: Assembly) -> None:
-        self._open = True
+        self._opens()
         self.emit(
             ConnectionOpened(
                 self._settings.virtual_host, self.channel_max, self.max_frame_size, self.heartbeat.interval,

@@ -149,7 +149,14 @@ class Connection(Lifecycle):
             strict=self.profile.strict,
             carries=lambda class_code, code: layout.verb_of("command", class_code, code) in layout.segments,
             offset=offset,
+            opening=True,
         )
+
+    def _opens(self) -> None:
+        """The connection is open from now on."""
+        assert self._reader is not None
+        self._open = True
+        self._reader.opened()
 
     @property
     def wants_data(self) -> bool:
@@ -157,7 +164,8 @@ class Connection(Lifecycle):
         if self._eof or (self._ended and not self._lingering):
             return False
         buffered = len(self._inbox_early) if self._reader is None else self._reader.buffered
-        return buffered < self.limits.inbox_octets
+        limits = self.limits
+        return buffered < (limits.inbox_octets if self._open else min(limits.handshake_inbox_octets, limits.inbox_octets))
 
     @property
     def sessions(self) -> tuple[Session, ...]:

@@ -196,7 +196,7 @@ class ServerConnection(Connection):
         asked = self._must_be_asked(words.OPEN_OK)
         self._say(OpenOk(self._settings.known_hosts if known_hosts is None else tuple(known_hosts)))
         self._asked = None
-        self._open = True
+        self._opens()
         self.emit(ConnectionOpened(asked.virtual_host or "", self.channel_max, self.max_frame_size, self.heartbeat.interval))
         if self._exchange is not None and self._exchange.security_layer:
             self._layer_started("outbound", self._written)

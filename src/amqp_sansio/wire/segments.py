@@ -26,6 +26,7 @@ from amqp_sansio.wire.frames import (
     frame_control,
 )
 from amqp_sansio.wire.octets import frame_begin, frame_header, frame_of_set, u16, u32
+from amqp_sansio.wire.opening import OpeningAssembler
 from amqp_sansio.wire.partial import SKIPPING
 from amqp_sansio.wire.resync import find_frame, plausible_header
 
@@ -80,6 +81,7 @@ class SegmentReader:
     command may be followed by header and body; None: every one may.  `strict` takes an unended assembly (see `Assembly`) as
     the breach that it is.  `tolerant` is for an observer: what is cut off is handed out as an incomplete assembly, and every
     control or command counts, once, at its first frame; otherwise what is broken is dropped and only told as `Malformed`.
+    `opening` holds the peer to a few controls on channel 0 until `opened` is called.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class SegmentReader:
         strict: bool = False,
         carries: Callable[[int, int], bool] | None = None,
         offset: int = 0,
+        opening: bool = False,
     ) -> None:
         self.limits: Final = limits
         self.max_frame_size = max_frame_size
@@ -102,13 +105,14 @@ class SegmentReader:
         """A frame could not be cut: nothing more is read, what comes is only counted."""
         self.wary = False
         """Stop before octets that do not look like a frame (`plausible`), however many frames before them are at hand."""
-        self.assembler: Final = Assembler(limits, tolerant, strict, carries)
+        self.assembler = (OpeningAssembler if opening else Assembler)(limits, tolerant, strict, carries)
         self.received = offset
         """Octets of the speaker's stream so far, those before this reader included."""
         self.known: Final[dict[bytes, KnownTransfer]] = {}
         """Transfer commands by the octets of their frames (limits.cached_commands), for `cut_transfer`."""
         self.frames = 0
         """Frames cut so far."""
+        self._carries: Final = carries
         self.trace: list[tuple[int, int, int, int, int, int, bytes]] | None = None
         """On request, each frame cut: start, size, flags, segment type, track, channel, first octets of the payload."""
         self._base = offset
@@ -145,6 +149,12 @@ class SegmentReader:
         if self.buffered and not self.dead:
             ends.append(self.received)
         return min(ends, default=None)
+
+    def opened(self) -> None:
+        """The connection is open: assemblies of every channel may come from now on."""
+        queue = self.assembler.queue
+        self.assembler = Assembler(self.limits, self.tolerant, self.strict, self._carries)
+        self.assembler.queue = queue
 
     def idle(self, channel: int) -> bool:
         """Whether no command is under way on the channel."""

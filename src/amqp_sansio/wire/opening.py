@@ -1,0 +1,42 @@
+"""Reading frames before the connection is open: controls on channel 0, and not much of them.
+
+Who has not logged in yet may make us hold one small control and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.wire.assembler import Assembler
+from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.breaches import describe
+from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, LAST_FRAME, LAST_SEGMENT
+
+_WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
+
+
+class OpeningAssembler(Assembler):
+    """Keeps nothing but one control on channel 0, of at most `Limits.handshake_octets`.
+
+    What is one whole frame passes on any channel: the connection names it when it refuses it.
+    """
+
+    __slots__ = ()
+
+    def frame(self, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
+        """As `Assembler.frame`."""
+        most = self.limits.handshake_octets
+        partial = self.open.get(0)
+        if (channel or track) and flags & _WHOLE != _WHOLE:
+            self._report(
+                "connection.handshake", "the connection is not open yet", 501, channel, start, describe(flags, kind),
+                ("a control on channel 0",),
+            )  # fmt: skip
+        elif len(payload) + (0 if partial is None else partial.octets) > most:
+            self._report(
+                "limits.handshake_octets", "more than our limit handshake_octets before the connection is open", 501, channel,
+                start, f"{describe(flags, kind)} with {len(payload)} octets", (f"at most {most} octets",),
+            )  # fmt: skip
+        else:
+            return super().frame(flags, kind, track, channel, start, payload)
+        return None
