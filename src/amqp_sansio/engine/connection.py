@@ -33,10 +33,6 @@ from amqp_sansio.wire.octets import u32
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
 
-_CLASS_CONNECTION: Final = 1
-_CLOSE_CODES: Final = frozenset(int(code) for code in CloseCode)
-_OTHER: Final[dict[Role, Role]] = {"client": "server", "server": "client"}
-
 
 class Connection(Lifecycle):
     """The machine behind `ClientConnection` and `ServerConnection`.
@@ -141,17 +137,6 @@ class Connection(Lifecycle):
         self._undecoded = False
         return reader.take()
 
-    def _new_reader(self, max_frame_size: int, offset: int) -> SegmentReader:
-        layout = self.layout
-        return SegmentReader(
-            self.limits,
-            max_frame_size,
-            strict=self.profile.strict,
-            carries=lambda class_code, code: layout.verb_of("command", class_code, code) in layout.segments,
-            offset=offset,
-            opening=True,
-        )
-
     def _opens(self) -> None:
         """The connection is open from now on."""
         assert self._reader is not None
@@ -163,9 +148,8 @@ class Connection(Lifecycle):
         """False when nothing more is read: the connection ended, the octets ended, or the inbox is full."""
         if self._eof or (self._ended and not self._lingering):
             return False
-        buffered = len(self._inbox_early) if self._reader is None else self._reader.buffered
-        limits = self.limits
-        return buffered < (limits.inbox_octets if self._open else min(limits.handshake_inbox_octets, limits.inbox_octets))
+        most = self.limits.inbox_octets if self._open else min(self.limits.inbox_octets, self.limits.handshake_inbox_octets)
+        return (len(self._inbox_early) if self._reader is None else self._reader.buffered) < most
 
     @property
     def sessions(self) -> tuple[Session, ...]:
@@ -283,7 +267,15 @@ class Connection(Lifecycle):
         self._inbox_early.clear()
         header, rest = ProtocolHeader(early[:SIZE]), early[SIZE:]
         first = MIN_MAX_FRAME_SIZE if self.profile.strict else self._config.max_frame_size
-        self._reader = self._new_reader(first, SIZE)
+        layout = self.layout
+        self._reader = SegmentReader(
+            self.limits,
+            first,
+            strict=self.profile.strict,
+            carries=lambda class_code, code: layout.verb_of("command", class_code, code) in layout.segments,
+            offset=SIZE,
+            opening=True,
+        )
         self._hear_header(header)
         if not self._ended:
             self._reader.receive(rest)
