@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from tests.broker.model.things import message
 
 from amqp_sansio.broker.model.cursor import Cursor
@@ -67,3 +69,78 @@ def test_what_is_held_is_waited_for() -> None:
     assert seen(cursor) == [b"0"]
     queue.unhold(held)
     assert seen(cursor) == [b"1", b"2"]
+
+
+def test_a_cursor_that_sees_releases_sees_what_is_released_behind_it() -> None:
+    queue = Queue("q")
+    entries = [queue.put(message(body=b"%d" % at)) for at in range(5)]
+    queue.acquire(entries[1])
+    queue.acquire(entries[3])
+    browser, cursor = queue.cursor(), queue.cursor(released=True)
+    assert seen(browser) == seen(cursor) == [b"0", b"2", b"4"]
+    queue.acquire(entries[2])
+    for at in (1, 2, 3):
+        queue.release(entries[at])
+    queue.put(message(body=b"5"))
+    assert seen(cursor) == [b"1", b"2", b"3", b"5"]
+    assert seen(browser) == [b"5"]
+    assert seen(queue.cursor(released=True)) == [b"%d" % at for at in range(6)]
+    assert seen(cursor) == []
+
+
+def test_what_is_released_ahead_of_a_cursor_is_seen_once() -> None:
+    queue = Queue("q")
+    entries = [queue.put(message(body=b"%d" % at)) for at in range(6)]
+    cursor = queue.cursor(released=True)
+    assert cursor.next() is entries[0]
+    for at in (4, 2):
+        queue.acquire(entries[at])
+        queue.release(entries[at])
+    assert seen(cursor) == [b"1", b"3", b"4", b"2", b"5"]
+    assert seen(cursor) == []
+
+
+def test_what_is_acquired_and_put_back_is_not_seen_again() -> None:
+    """Its subscriber could not take it; a release that the cursor has not seen yet still counts."""
+    queue = Queue("q")
+    first, second = queue.put(message(body=b"1")), queue.put(message(body=b"2"))
+    cursor = queue.cursor(released=True)
+    assert seen(cursor) == [b"1", b"2"]
+    queue.acquire(second)
+    queue.release(second)
+    for entry in (first, second):
+        queue.acquire(entry)
+        queue.put_back(entry)
+    assert seen(cursor) == [b"2"]
+
+
+def calls(count: int, cursors: int) -> int:
+    """How many functions are called when so many messages are acquired, released and looked at, three times over."""
+    queue = Queue("q")
+    entries = [queue.put(message()) for _ in range(count)]
+    looking = [queue.cursor(released=True) for _ in range(cursors)]
+    for cursor in looking:
+        seen(cursor)
+    steps = 0
+
+    def step(frame: object, event: str, arg: object) -> None:
+        nonlocal steps
+        steps += 1
+
+    sys.setprofile(step)
+    try:
+        for _ in range(3):
+            for entry in reversed(entries):
+                queue.acquire(entry)
+                queue.release(entry)
+            for cursor in looking[:2]:
+                assert len(seen(cursor)) == count
+    finally:
+        sys.setprofile(None)
+    return steps
+
+
+def test_a_release_costs_the_same_whatever_else_there_is() -> None:
+    """Twice the messages cost twice as much; a cursor that does not look costs nothing."""
+    assert calls(2000, 2) < 2.2 * calls(1000, 2)
+    assert calls(1000, 200) == calls(1000, 2)

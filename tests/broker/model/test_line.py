@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from operator import attrgetter
 
 import pytest
 from tests.broker.model.things import message
@@ -60,3 +61,15 @@ def test_what_comes_after_a_position() -> None:
         assert found is not None
         assert found.position == position + 2 - position % 2
     assert line.after(3 * BLOCK - 2) is None
+
+
+def test_a_line_by_another_number() -> None:
+    line, all_of_them = Line(attrgetter("released")), entries(3 * BLOCK)
+    for entry in all_of_them:
+        entry.released = 5 * BLOCK - entry.position
+        line.insert(entry)
+    assert list(line) == all_of_them[::-1]
+    assert line.after(5 * BLOCK - 1) is all_of_them[0]
+    for entry in all_of_them[1::2]:
+        line.remove(entry)
+    assert list(line) == all_of_them[::2][::-1]

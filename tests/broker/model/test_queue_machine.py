@@ -22,6 +22,8 @@ class Naive:
         self.level = level
         self.state = state
         self.redelivered = False
+        self.fresh = True
+        """Whether a cursor that sees releases has not seen it since it came, or was released last."""
 
 
 # A queue is a list: messages stand in it by level and then by arrival, whatever was taken and released in between; what is held
@@ -34,6 +36,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.model: list[Naive] = []
         self.queue = Queue("q")
         self.cursor = self.queue.cursor()
+        self.again = self.queue.cursor(released=True)
         self.seen: dict[int, int] = {}
         self.levels = 10
         self.block = line.BLOCK
@@ -47,6 +50,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.levels = levels
         self.queue = Queue("q", levels=levels)
         self.cursor = self.queue.cursor()
+        self.again = self.queue.cursor(released=True)
         self.seen = dict.fromkeys(range(levels), -1)
 
     def ordered(self) -> list[Naive]:
@@ -101,6 +105,14 @@ class QueueMachine(RuleBasedStateMachine):
         if known.state == ACQUIRED:
             known.state = AVAILABLE
             known.redelivered = known.redelivered or mark
+            known.fresh = True
+
+    @rule(entry=entries)
+    def put_back(self, entry: Entry) -> None:
+        known = self.of(entry)
+        if known.state == ACQUIRED:
+            self.queue.put_back(entry)
+            known.state = AVAILABLE
 
     @rule()
     def release_all_backwards(self) -> None:
@@ -108,6 +120,7 @@ class QueueMachine(RuleBasedStateMachine):
             if known.state == ACQUIRED:
                 self.queue.release(known.entry)
                 known.state = AVAILABLE
+                known.fresh = True
 
     @rule(entry=entries)
     def remove(self, entry: Entry) -> None:
@@ -129,6 +142,31 @@ class QueueMachine(RuleBasedStateMachine):
         assert entry is (expected.entry if expected else None)
         if expected:
             self.seen[expected.level] = self.model.index(expected)
+
+    @rule()
+    def another_cursor_begins(self) -> None:
+        self.again = self.queue.cursor(released=True)
+        for known in self.model:
+            known.fresh = True
+
+    # A cursor that sees releases sees each message once, and once more after each release; none is left out, and none of a
+    # lower level comes before it, unless a held message is in the way.
+    @rule(many=st.integers(1, 4))
+    def look_again(self, many: int) -> None:
+        for _ in range(many):
+            entry = self.again.next()
+            held = {each.level for each in self.model if each.state == HELD}
+            fresh = [each for each in self.model if each.state == AVAILABLE and each.fresh]
+            missed = [each.level for each in fresh if each.level not in held]
+            if entry is None:
+                assert not missed
+                return
+            known = self.of(entry)
+            assert known in fresh
+            assert known.level >= max(missed, default=0)
+            before = self.model[: self.model.index(known)]
+            assert not [each for each in before if each.state == HELD and each.level == known.level]
+            known.fresh = False
 
     @invariant()
     def the_same_messages_in_the_same_order(self) -> None:

@@ -29,13 +29,20 @@ class Sink:
     """A consumer that takes as many messages as it has credit for."""
 
     def __init__(
-        self, credit: int = 1000000, acquires: bool = True, exclusive: bool = False, owner: object = None, name: str = ""
+        self,
+        credit: int = 1000000,
+        acquires: bool = True,
+        exclusive: bool = False,
+        owner: object = None,
+        name: str = "",
+        explicit: bool = False,
     ) -> None:
         self.credit = credit
         self.acquires = acquires
         self.exclusive = exclusive
         self.owner = owner
         self.name = name
+        self.explicit = explicit
         self.got: list[Entry] = []
         self.asked = 0
         self.heard: list[Queue] = []

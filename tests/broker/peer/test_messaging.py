@@ -150,6 +150,42 @@ def test_a_browser_sees_and_takes_nothing_until_it_acquires(world: World) -> Non
     assert next(iter(world.broker.sessions.values())).unsettled == {}
 
 
+@pytest.mark.parametrize(("explicit", "again"), [(True, [b"1", b"2"]), (False, [])], ids=["explicit", "none"])
+def test_what_is_released_comes_again_to_who_looks_and_accepts(world: World, explicit: bool, again: list[bytes]) -> None:
+    """As to a JMS consumer with a selector, which acquires what it is shown; not to a browser, which accepts nothing."""
+    client, session = queue_with(world, b"1", b"2", b"3")
+    session.subscribe("q", "d", accept_mode=0 if explicit else 1, acquire_mode=1).grant(50)
+    other, taker = world.session(b"taker")
+    taker.subscribe("q", "t").grant(2)
+    world.run()
+    assert bodies(client) == [b"1", b"2", b"3"]
+    taken = received(other)
+    done(other, taker, message.Stop("t"))
+    done(other, taker, message.Release(RangeSet.of(*[event.id for event in taken]), True))
+    events = received(client)
+    assert [event.body for event in events] == again
+    assert all(event.delivery_properties and event.delivery_properties.redelivered for event in events)
+
+
+def test_what_a_session_acquired_and_gives_back_comes_to_it_again(world: World) -> None:
+    client, session = queue_with(world, b"1", b"2")
+    session.subscribe("q", "d", acquire_mode=1).grant(50)
+    world.run()
+    first, second = received(client)
+    both = RangeSet.of(first.id, second.id)
+    for _ in range(3):
+        assert done(client, session, message.Acquire(both)) == Acquired(both)
+        done(client, session, message.Release(both))
+        events = received(client)
+        assert [event.body for event in events] == [b"1", b"2"]
+        both = RangeSet.of(*[event.id for event in events])
+    client.cut()
+    other, again = world.session(b"again")
+    again.subscribe("q", "d", acquire_mode=1).grant(50)
+    world.run()
+    assert bodies(other) == [b"1", b"2"]
+
+
 def test_acquire_names_what_is_not_had_by_others(world: World) -> None:
     client, session = queue_with(world, b"1", b"2")
     session.subscribe("q", "d", acquire_mode=1).grant(5)

@@ -26,7 +26,7 @@ class Entry:
     A queue changes these; everybody else reads them.
     """
 
-    __slots__ = ("message", "position", "queue", "redelivered", "state")
+    __slots__ = ("message", "position", "queue", "redelivered", "released", "state")
 
     def __init__(self, queue: Queue, message: Message, position: int, state: int) -> None:
         self.queue: Final = queue
@@ -34,6 +34,8 @@ class Entry:
         self.position: Final = position
         """Grows with every message that comes to the queue, and stays when the message is released."""
         self.state = state
+        self.released = 0
+        """The number of its last release, where a `Cursor` asks for releases; 0: none."""
         self.redelivered = message.redelivered
         """Whether somebody may have had the message before."""
 

@@ -1,9 +1,9 @@
-"""Entries in the order of their positions, in blocks: ends in no time, any place in the time of a bisection."""
+"""Entries in the order of a number of theirs, in blocks: ends in no time, any place in the time of a bisection."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Final
 
@@ -15,17 +15,17 @@ BLOCK: Final = 512
 _position: Final = attrgetter("position")
 
 
-def _first(block: list[Entry]) -> int:
-    return block[0].position
-
-
 class Line:
-    """Entries by position, ascending.  No block is empty."""
+    """Entries by `key`, ascending: by their positions unless another number is named.  No block is empty."""
 
-    __slots__ = ("_blocks",)
+    __slots__ = ("_blocks", "_key")
 
-    def __init__(self) -> None:
+    def __init__(self, key: Callable[[Entry], int] = _position) -> None:
         self._blocks: list[list[Entry]] = []
+        self._key: Final = key
+
+    def _first(self, block: list[Entry]) -> int:
+        return self._key(block[0])
 
     @property
     def head(self) -> Entry | None:
@@ -33,7 +33,7 @@ class Line:
         return self._blocks[0][0] if self._blocks else None
 
     def append(self, entry: Entry) -> None:
-        """Puts an entry with the highest position so far behind all others."""
+        """Puts an entry with the highest key so far behind all others."""
         blocks = self._blocks
         if blocks and len(blocks[-1]) < BLOCK:
             blocks[-1].append(entry)
@@ -41,17 +41,19 @@ class Line:
             blocks.append([entry])
 
     def insert(self, entry: Entry) -> None:
-        """Puts an entry where its position belongs."""
+        """Puts an entry where its key belongs."""
         blocks = self._blocks
         if not blocks:
             blocks.append([entry])
             return
-        at = max(bisect_right(blocks, entry.position, key=_first) - 1, 0)
+        key = self._key
+        place = key(entry)
+        at = max(bisect_right(blocks, place, key=self._first) - 1, 0)
         block = blocks[at]
-        if block[-1].position < entry.position:
+        if key(block[-1]) < place:
             block.append(entry)
         else:
-            block.insert(bisect_left(block, entry.position, key=_position), entry)
+            block.insert(bisect_left(block, place, key=key), entry)
         if len(block) > 2 * BLOCK:
             blocks[at : at + 1] = [block[:BLOCK], block[BLOCK:]]
 
@@ -63,20 +65,22 @@ class Line:
             at = 0
             del block[0]
         else:
-            at = bisect_right(blocks, entry.position, key=_first) - 1
+            place = self._key(entry)
+            at = bisect_right(blocks, place, key=self._first) - 1
             block = blocks[at]
-            del block[bisect_left(block, entry.position, key=_position)]
+            del block[bisect_left(block, place, key=self._key)]
         if not block:
             del blocks[at]
 
-    def after(self, position: int) -> Entry | None:
-        """The first one whose position is higher."""
+    def after(self, place: int) -> Entry | None:
+        """The first one whose key is higher."""
         blocks = self._blocks
-        at = max(bisect_right(blocks, position, key=_first) - 1, 0)
+        key = self._key
+        at = max(bisect_right(blocks, place, key=self._first) - 1, 0)
         if at < len(blocks):
             block = blocks[at]
-            if block[-1].position > position:
-                return block[bisect_right(block, position, key=_position)]
+            if key(block[-1]) > place:
+                return block[bisect_right(block, place, key=key)]
             if at + 1 < len(blocks):
                 return blocks[at + 1][0]
         return None

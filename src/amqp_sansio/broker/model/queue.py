@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.model.cursor import Cursor
@@ -28,6 +29,7 @@ def level_of(priority: int, levels: int) -> int:
     return min(max(priority - 5 + (levels + 1) // 2, 0), levels - 1)
 
 
+_by_release: Final = attrgetter("released")
 _LEVELS: Final = tuple([tuple([level_of(priority, max(n, 1)) for priority in range(10)]) for n in range(MOST_LEVELS + 1)])
 
 
@@ -40,9 +42,9 @@ class Queue:
     """
 
     __slots__ = (
-        "_acquired", "_lines", "_mask", "_next", "_stirred", "acquired", "alternate", "arguments", "auto_delete", "available",
-        "bindings", "deleted", "durable", "held", "level", "levels", "most_messages", "most_octets", "name", "no_local",
-        "octets", "owner", "ring",
+        "_acquired", "_lines", "_mask", "_next", "_released", "_releases", "_stirred", "acquired", "alternate", "arguments",
+        "auto_delete", "available", "bindings", "deleted", "durable", "held", "level", "levels", "most_messages", "most_octets",
+        "name", "no_local", "octets", "owner", "ring",
     )  # fmt: skip
 
     def __init__(
@@ -90,6 +92,8 @@ class Queue:
         self._mask = 0  # a bit for each line in which something is
         self._acquired: Final[dict[int, Entry]] = {}
         self._next = 0
+        self._releases = 0
+        self._released: list[Line | None] | None = None  # of what is available again, for cursors that ask for it
         self._stirred: Final[dict[Queue, None]] = stirred if stirred is not None else {}
 
     # --- what comes and goes ----------------------------------------------------------------------------------------------
@@ -164,18 +168,30 @@ class Queue:
         """
         if entry.state != ACQUIRED:
             return
+        if set_redelivered:
+            entry.redelivered = True
+        if self._released is not None:
+            self._releases += 1
+            entry.released = self._releases
+        self.put_back(entry)
+        self._stir()
+
+    def put_back(self, entry: Entry) -> None:
+        """Undoes `acquire`: the message was sent to nobody, so that no cursor sees it again."""
         del self._acquired[entry.position]
         entry.state = AVAILABLE
         self.acquired -= 1
         self.available += 1
-        if set_redelivered:
-            entry.redelivered = True
         level = self.level[entry.message.priority]
         line = self._lines[level]
         assert line is not None
         line.insert(entry)
         self._mask |= 1 << level
-        self._stir()
+        if entry.released and self._released is not None:
+            released = self._released[level]
+            if released is None:
+                released = self._released[level] = Line(_by_release)
+            released.insert(entry)
 
     def remove(self, entry: Entry) -> bool:
         """Takes a message off the queue for good; False when it was off already."""
@@ -211,9 +227,14 @@ class Queue:
         """All that are on the queue, whatever their state."""
         return self.available + self.acquired + self.held
 
-    def cursor(self) -> Cursor:
-        """For somebody who looks without taking: at the beginning of the queue."""
-        return Cursor(self._lines)
+    def cursor(self, released: bool = False) -> Cursor:
+        """For a subscriber that looks without taking: at the beginning of the queue.  `released`: it sees what is released
+        again."""
+        if not released:
+            return Cursor(self._lines)
+        if self._released is None:
+            self._released = [None] * self.levels
+        return Cursor(self._lines, self._released, self._releases)
 
     def _unline(self, entry: Entry) -> None:
         level = self.level[entry.message.priority]
@@ -222,6 +243,10 @@ class Queue:
         line.remove(entry)
         if not line:
             self._mask ^= 1 << level
+        if entry.released and self._released is not None:
+            released = self._released[level]
+            assert released is not None
+            released.remove(entry)
 
     # --- who gets them ----------------------------------------------------------------------------------------------------
 

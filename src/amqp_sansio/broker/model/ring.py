@@ -24,6 +24,11 @@ class Consumer(Protocol):
         ...
 
     @property
+    def explicit(self) -> bool:
+        """Whether it accepts what it is sent (accept-mode explicit).  One that does not acquire sees what is released again."""
+        ...
+
+    @property
     def exclusive(self) -> bool:
         """Whether it wants to be the only one."""
         ...
@@ -73,7 +78,7 @@ class Ring:
             )
         self.consumers[consumer] = None
         if not consumer.acquires:
-            self._cursors[consumer] = self._queue.cursor()
+            self._cursors[consumer] = self._queue.cursor(released=consumer.explicit)
         self.wake(consumer)
 
     def leave(self, consumer: Consumer) -> None:
@@ -146,5 +151,5 @@ class Ring:
                 self._taking.move_to_end(consumer)
             return 1
         self._taking.pop(consumer, None)
-        queue.release(entry)
+        queue.put_back(entry)
         return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.broker import conditions
@@ -18,6 +19,8 @@ from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.queue import Queue
+
+_position: Final = attrgetter("position")
 
 Publish: TypeAlias = "tuple[Message, Sequence[Queue]]"
 """A message and the queues that are to get it."""
@@ -147,7 +150,7 @@ class Traffic:
         """
         operations: list[Operation] = []
         orphans: list[Entry] = []
-        for entry in entries:
+        for entry in sorted(entries, key=_position):  # who is sent them again gets them in order
             if entry.state != ACQUIRED:
                 continue
             if self._expiry.overdue(entry):
