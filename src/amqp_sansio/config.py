@@ -137,6 +137,13 @@ class Profile:
     fragments: bool = False
     """True: message.resume and fragment-properties may be said (qpidd ends the connection on them)."""
 
+    def publish_is_explicit(self, accept_mode: int | None) -> bool:
+        """Whether a server answers a transfer with message.accept or message.reject, besides its completion.
+
+        Deployed clients leave accept-mode out and cannot handle either, so that only a `strict` server takes None for explicit.
+        """
+        return self.strict if accept_mode is None else accept_mode == 0
+
 
 DEFAULT_PROFILE: Final = Profile()
 STRICT_PROFILE: Final = Profile(name="strict", strict=True, error_codes="spec")

@@ -54,6 +54,27 @@ def test_completion_policies(role: Role, policy: CompletionPolicy, explicit: boo
     assert carrier.said() == [c.Completed(RangeSet([(0, 2)]))]
 
 
+@pytest.mark.parametrize(
+    ("accept_mode", "strict", "explicit"), [(None, False, False), (None, True, True), (0, False, True), (1, True, False)]
+)
+def test_a_publish_is_to_be_accepted_when_it_says_so(accept_mode: int | None, strict: bool, explicit: bool) -> None:
+    """A server keeps nothing of a publish that leaves accept-mode out, unless it is strict: its completion is the answer."""
+    profile = STRICT_PROFILE if strict else Profile()
+    carrier, session = attached_session("server", profile=profile, limits=Limits(incomplete_commands=3))
+    for _ in range(5):
+        carrier.hear(message.Transfer("d", accept_mode))
+        (event,) = carrier.happened()
+        assert isinstance(event, TransferReceived)
+        session.complete(event.id)
+        if explicit:
+            session.accept(event.id)
+        else:
+            with pytest.raises(LocalProtocolError, match="no such unsettled transfer"):
+                session.accept(event.id)
+    assert session.transfers.deliveries == {}
+    assert session.state == "attached"
+
+
 @pytest.mark.parametrize("role", ["client", "server"])
 def test_what_a_server_hears_is_acquired_whatever_its_mode_says(role: Role) -> None:
     """Acquire-mode is about a queue and who reads it: a publish that says not-acquired is accepted like any other."""

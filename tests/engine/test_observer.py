@@ -27,10 +27,13 @@ from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL
 from amqp_sansio.engine.observer import Observer, Speaker
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, Violation
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.connection import Close, Open, OpenOk
 from amqp_sansio.spec.execution import Sync
-from amqp_sansio.spec.message import Transfer
-from amqp_sansio.spec.session import Attach, Detach
+from amqp_sansio.spec.message import Accept, Reject, Transfer
+from amqp_sansio.spec.queue import Declare
+from amqp_sansio.spec.session import Attach, Completed, Detach
 from amqp_sansio.wire.protocol import HEADERS
 from amqp_sansio.wire.segments import frame_command, frame_control
 
@@ -69,6 +72,24 @@ def test_a_whole_conversation() -> None:
     assert isinstance(transfer, CommandSeen)
     assert (transfer.session, transfer.header, transfer.body) == (b"s", HEADERS_OCTETS, b"hello" * 2000)
     assert transfer.command == Transfer("")
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    "answer", [[], [Accept(RangeSet.of(3))], [Reject(RangeSet.of(3), 1)]], ids=["none", "accept", "reject"]
+)
+@pytest.mark.parametrize("accept_mode", [None, 0])
+def test_a_server_may_accept_a_publish_or_not(accept_mode: int | None, answer: list[Command], strict: bool) -> None:
+    """Deployed brokers only complete a publish that leaves accept-mode out; the letter asks for accept or reject."""
+    said: list[Said] = [
+        *opening(),
+        *ATTACH,
+        ("C", command(Declare("q")) * 3 + command(Transfer("", accept_mode), HEADERS_OCTETS, b"hello")),
+        ("S", b"".join([command(each) for each in answer]) + control(Completed(RangeSet([(0, 3)])), 1)),
+        *[("C", control(Completed(RangeSet.of(0)), 1)) for _ in answer],
+        *ENDING,
+    ]
+    assert [word for word in words(observe(said, Observer(strict=strict))) if "!" in word or "?" in word] == []
 
 
 @pytest.mark.parametrize("piece", [1, 7, 4096])

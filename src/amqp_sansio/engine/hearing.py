@@ -142,7 +142,7 @@ def hear_transfer(
     octets = len(header) + len(body) if session.counts_headers else len(body)
     if subscription is not None:
         subscription.flow.transfer(octets)
-    if not accept_mode or subscription is not None:
+    if subscription is not None or (session.profile.publish_is_explicit(accept_mode) if session.delivers else not accept_mode):
         # What is published is not anybody else's: the mode means something from a queue to its reader only.
         state = _NOT_ACQUIRED if acquire_mode and not session.delivers else _ACQUIRED
         deliveries = session.transfers.deliveries

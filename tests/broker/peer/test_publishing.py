@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.broker.harness import Client, World, blurt, bodies, done
 
-from amqp_sansio import ClientConfig, Session
+from amqp_sansio import ClientConfig, ServerConfig, Session
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.config import STRICT_PROFILE
 from amqp_sansio.events import CommandReceived, CommandsCompleted, ExceptionReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import BrokerLimits
@@ -52,7 +53,64 @@ def test_unroutable_with_accept_mode_none_is_dropped(world: World) -> None:
     lost = session.publish("amq.fanout", body=b"1", sync=True)
     world.run()
     assert rejects(client) == []
+    assert world.broker.host().dropped == 1
     assert any(lost in event.ids for event in client.all(CommandsCompleted))
+
+
+def said(client: Client) -> list[type]:
+    """The classes of the commands that the broker has said."""
+    return [type(event.command) for event in client.all(CommandReceived)]
+
+
+def written(client: Client, session: Session, destination: str, accept_mode: int | None, key: str = "q") -> int:
+    """Publishes a message with that accept-mode on the wire, which None leaves out."""
+    header = client.connection.layout.encode_struct32(DeliveryProperties(routing_key=key))
+    id = blurt(session, message.Transfer(destination, accept_mode), header=header, body=b"1")
+    client.world.run()
+    assert any(id in event.ids for event in client.all(CommandsCompleted))
+    return id
+
+
+@pytest.mark.parametrize("routable", [True, False])
+def test_without_accept_mode_the_answer_is_the_completion_alone(world: World, routable: bool) -> None:
+    """Deployed clients leave it out, and some end when they are told message.accept or message.reject."""
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for _ in range(3):
+        written(client, session, "", None, "q" if routable else "none")
+    assert said(client) == []
+    host = world.broker.host()
+    assert (host.queues["q"].messages, host.dropped) == ((3, 0) if routable else (0, 3))
+    assert session.state == "attached"
+
+
+def test_without_accept_mode_the_alternate_exchange_gets_what_no_queue_takes(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("rest"))
+    done(client, session, exchange.Declare("first", "fanout", "amq.fanout"))
+    done(client, session, exchange.Bind("rest", "amq.fanout", ""))
+    written(client, session, "first", None)
+    assert said(client) == []
+    assert (world.broker.host().queues["rest"].messages, world.broker.host().dropped) == (1, 0)
+
+
+def test_accept_mode_explicit_is_answered_by_accept_or_reject(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    good, lost = written(client, session, "", 0), written(client, session, "", 0, "none")
+    accepts = [event.command for event in client.all(CommandReceived) if isinstance(event.command, message.Accept)]
+    assert accepts == [message.Accept(RangeSet.of(good))]
+    assert rejects(client) == [message.Reject(RangeSet.of(lost), 1)]
+    assert world.broker.host().dropped == 0
+
+
+def test_a_strict_broker_takes_no_accept_mode_for_explicit(world: World) -> None:
+    client = world.connect(server=ServerConfig(profile=STRICT_PROFILE))
+    session = client.session()
+    done(client, session, queue.Declare("q"))
+    written(client, session, "", None)
+    written(client, session, "", None, "none")
+    assert said(client) == [message.Accept, message.Reject]
 
 
 def test_unroutable_goes_to_the_alternate_exchange_once(world: World) -> None:

@@ -84,6 +84,8 @@ class Topology(Traffic):
         """Octets of the arguments of all exchanges, queues and bindings."""
         self.no_local = 0
         """How many queues get nothing that their owner's connection publishes."""
+        self.dropped = 0
+        """Published messages that reached no queue and of which no message.reject told their publisher."""
 
     def exchange(self, name: str | None) -> Exchange | None:
         """The exchange of that name; the default one for "" and None."""

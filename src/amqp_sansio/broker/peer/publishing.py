@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.model.topology import DROPPED
 from amqp_sansio.events import TransferReceived
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def publish(holder: Holder, event: TransferReceived) -> None:
     site, broker = holder.site, holder.broker
     host = site.host
     transfer = event.transfer
-    explicit = not transfer.accept_mode
+    explicit = holder.session.profile.publish_is_explicit(transfer.accept_mode)
     now = broker.now
     try:
         exchange = host.destination(transfer.destination)
@@ -46,6 +47,8 @@ def publish(holder: Holder, event: TransferReceived) -> None:
     if queues and holder.throttles:
         broker.throttle.published(holder, queues)
     id = event.id
+    if routed is DROPPED:
+        host.dropped += 1
     if routed.reject is not None:
         holder.reject(id, routed.reject)
     elif not explicit:
