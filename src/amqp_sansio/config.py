@@ -61,6 +61,17 @@ class Rejected:
     reason: str
 
 
+@attrs.frozen
+class Deferred:
+    """A mechanism's verdict on the server's side: not known yet, because finding out is slow on purpose.
+
+    Whoever drives the connection takes `decide` with `ServerConnection.take_deferred`, runs it where it holds up nobody else,
+    in a thread perhaps, and hands its verdict to `ServerConnection.decided`.  The connection reads nothing before that.
+    """
+
+    decide: Callable[[], Accepted | Rejected] = attrs.field(repr=False)
+
+
 class ClientExchange(Protocol):
     """One authentication, the client's half."""
 
@@ -87,7 +98,7 @@ class ServerExchange(Protocol):
     security_layer: bool = False
     """True when the octets after open are wrapped by a layer that this exchange negotiated."""
 
-    def step(self, response: bytes | None) -> Challenge | Accepted | Rejected:
+    def step(self, response: bytes | None) -> Challenge | Accepted | Rejected | Deferred:
         """Judge one response; the first is start-ok's, None when it carried none.  May raise SaslError, which rejects."""
         raise NotImplementedError
 

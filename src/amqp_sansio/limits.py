@@ -19,6 +19,9 @@ MAX_FRAME_SIZE: Final = 65535
 MAX_CHANNELS: Final = 65536
 """Channels that the 16-bit channel number can name."""
 
+USERNAME_OCTETS: Final = 255
+"""Octets of the longest name that a server looks at when somebody logs in by PLAIN, CRAM-MD5 or SCRAM."""
+
 _KIB: Final = 1024
 _MIB: Final = 1024 * 1024
 
@@ -82,6 +85,27 @@ class Limits:
 
 
 DEFAULT_LIMITS: Final = Limits()
+
+
+@attrs.frozen(kw_only=True)
+class ServerLimits:
+    """What all connections of one server of an adapter may cost together.  Octets, counts and seconds; all positive.
+
+    Who comes beyond one finds the connection closed at once: nothing is read, and nothing kept.
+    """
+
+    connections: int = 16384
+    """Connections at once, open or not."""
+    unopened_octets: int = 64 * _MIB
+    """Octets that connections may hold together before they are open.  Each is counted with what it may hold at most:
+    `adapters.admission.PLAIN_OCTETS` or `TLS_OCTETS`."""
+    tls_seconds: float = 30.0
+    """Seconds for a TLS handshake; an AMQP handshake has its own (`Limits.handshake_seconds`)."""
+    logins: int = 2
+    """Passwords that are checked at once, each in a thread of its own; the others wait their turn."""
+
+
+DEFAULT_SERVER_LIMITS: Final = ServerLimits()
 
 
 @attrs.frozen(kw_only=True)

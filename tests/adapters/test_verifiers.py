@@ -12,8 +12,9 @@ import pytest
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, ServerConnection
 from amqp_sansio.adapters import verifiers as module
 from amqp_sansio.adapters.verifiers import Verifier, VerifierError, Verifiers, read, scram_keys, write
+from amqp_sansio.config import Challenge
 from amqp_sansio.engine.sasl import Scram, ScramServer, scram_secret
-from amqp_sansio.events import Authenticated, Event
+from amqp_sansio.events import Authenticated, ConnectionOpened, Event
 
 CHEAP = 16
 
@@ -90,7 +91,7 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
     assert (sorted(found.users), found.complaint) == (["alice"], "")
 
 
-def test_verdicts_are_remembered_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logins_are_remembered_and_failed_ones_push_out_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(tmp_path / "users")
     write(path, "alice", cheap("one"))
     found = Verifiers(path)
@@ -105,6 +106,39 @@ def test_verdicts_are_remembered_within_bounds(tmp_path: Path, monkeypatch: pyte
     for password in ("one", "a", "one", "b", "one", "c", "one", "a", "one"):
         assert found.verify("alice", password) == (password == "one")
     assert asked == ["one", "a", "b", "c", "a"]
+    assert len(found._logins) == 1
+    for password in "1234":  # each is right, now
+        monkeypatch.setattr(Verifier, "verify", lambda self, said: True)
+        assert found.verify("alice", password)
+    assert len(found._logins) == 3
+
+
+def test_the_salt_of_a_name_that_nobody_has_is_always_the_same_and_lets_nobody_in(tmp_path: Path) -> None:
+    """Also after a restart, and after users came and went: nobody learns who is in the file."""
+    path = str(tmp_path / "users")
+    write(path, "alice", cheap("one"))
+
+    def salt(user: str) -> bytes:
+        exchange = Verifiers(path).scram_server().start()
+        first = exchange.step(f"n,,n={user},r=abc".encode())
+        assert isinstance(first, Challenge)
+        return first.octets.partition(b",s=")[2]
+
+    before = salt("nobody"), salt("somebody"), salt("alice")
+    write(path, "bob", cheap("two"))
+    write(path, "alice", None)
+    write(path, "alice", cheap("one"))
+    assert (salt("nobody"), salt("somebody")) == before[:2]
+    assert len({*before}) == 3
+    assert len({len(each) for each in before}) == 1  # with the same number of iterations
+    client = ClientConnection(ClientConfig(mechanisms=(Scram("nobody", "one"),)))
+    server = ServerConnection(ServerConfig(mechanisms=(Verifiers(path).scram_server(),)))
+    for _ in range(4):
+        server.receive_data(client.data_to_send())
+        assert not any(isinstance(event, Authenticated) for event in server.events())
+        client.receive_data(server.data_to_send())
+        assert not any(isinstance(event, ConnectionOpened) for event in client.events())
+    assert server.closed_cause == "authentication failed: wrong name or password, or a SCRAM message that is not valid"
 
 
 def test_a_stranger_costs_as_much_as_a_wrong_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +192,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
 def test_lines_that_are_none_are_told_without_what_is_in_them(tmp_path: Path) -> None:
     path = tmp_path / "users"
     write(str(path), "alice", cheap("one"))
-    good = json.loads(path.read_text())
+    good = json.loads(path.read_text().splitlines()[-1])
     bad: list[object] = [
         "alice:secret", [], {}, {**good, "user": 1}, {**good, "scrypt": {**good["scrypt"], "n": 3}},
         {**good, "scrypt": {**good["scrypt"], "n": 1 << 30}}, {**good, "scrypt": {**good["scrypt"], "r": 0}},

@@ -13,6 +13,7 @@ from amqp_sansio.events import (
     Authenticated,
     ConnectionClosed,
     ConnectionOpened,
+    Event,
     OpenRequested,
     Origin,
     SecurityLayerStarted,
@@ -391,3 +392,51 @@ def test_the_security_layer_begins_behind_open_inbound_and_behind_open_ok_outbou
     assert events[-1] == SecurityLayerStarted("outbound", len(peer.octets))
     with pytest.raises(LocalProtocolError, match="security layer"):
         peer.connection.take_unread()
+
+
+def deferring(good: str) -> tuple[ScriptedPeer, list[Event]]:
+    config = ServerConfig(mechanisms=(PlainServer(lambda user, password: password == good, slow=True),))
+    peer = ScriptedPeer(ServerConnection(config))
+    return peer, peer.say(HEADER, StartOk({}, "PLAIN", b"\0ann\0pw", "en_US"), TuneOk(0, 0, 0), Open(""))
+
+
+def test_nothing_is_read_before_a_deferred_verdict_is_there() -> None:
+    peer, events = deferring("pw")
+    connection = peer.connection
+    assert isinstance(connection, ServerConnection)
+    assert (events, connection.is_open, connection.wants_data) == ([], False, False)
+    decide = connection.take_deferred()
+    assert decide is not None
+    assert connection.take_deferred() is None
+    assert list(connection.events()) == []
+    connection.decided(decide())
+    assert [type(event) for event in connection.events()] == [Authenticated, OpenRequested, ConnectionOpened]
+    assert connection.is_open
+    assert connection.wants_data
+    with pytest.raises(LocalProtocolError, match="only after take_deferred"):
+        connection.decided(Accepted("ann"))
+
+
+def test_a_deferred_no_closes_the_connection() -> None:
+    peer, _ = deferring("another")
+    connection = peer.connection
+    assert isinstance(connection, ServerConnection)
+    decide = connection.take_deferred()
+    assert decide is not None
+    connection.decided(decide())
+    assert connection.closed_cause == "authentication failed: wrong name or password"
+
+
+def test_a_deferred_verdict_that_comes_too_late_changes_nothing() -> None:
+    peer, _ = deferring("pw")
+    connection = peer.connection
+    assert isinstance(connection, ServerConnection)
+    connection.data_to_send()
+    connection.tick(0.0)
+    connection.tick(connection.limits.handshake_seconds)
+    (event,) = connection.events()
+    assert isinstance(event, ConnectionClosed)
+    assert event.origin is Origin.TIMEOUT
+    connection.decided(Accepted("ann"))
+    assert list(connection.events()) == []
+    assert connection.finished

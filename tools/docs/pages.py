@@ -129,6 +129,9 @@ def limits_page() -> str:
         "one. A peer that goes beyond one is answered as a violation whose rule is `limits.` and the name; a caller\n"
         "that does is told by `LimitError`. Pass your own as `limits=Limits(...)` in a config.\n\n"
         + _table(head, _limits(limits.Limits, limits.DEFAULT_LIMITS))
+        + "\n## Of a server\n\nWho comes beyond one finds the connection closed at once. Pass your own as\n"
+        "`serve(..., limits=ServerLimits(...))`.\n\n"
+        + _table(head, _limits(limits.ServerLimits, limits.DEFAULT_SERVER_LIMITS))
         + "\n## Of a broker\n\nA client that goes beyond one is refused with 506, unless another answer is named. Pass\n"
         "your own as `BrokerConfig(limits=BrokerLimits(...))`.\n\n"
         + _table(head, _limits(limits.BrokerLimits, limits.DEFAULT_BROKER_LIMITS))

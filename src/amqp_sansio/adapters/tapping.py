@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
+from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.conversation.hosting import Guest
 
 
@@ -55,3 +57,16 @@ class Tapped:
     def finished(self) -> bool:
         """Whether the socket is to be closed."""
         return self.guest.finished
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the client has logged in and opened a virtual host."""
+        return self.guest.is_open
+
+    def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
+        """See `Guest`."""
+        return self.guest.take_deferred()
+
+    def decided(self, verdict: Accepted | Rejected) -> None:
+        """See `Guest`."""
+        self.guest.decided(verdict)

@@ -14,15 +14,17 @@ import json
 import os
 import secrets
 import tempfile
-from collections import OrderedDict
+import threading
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
-from amqp_sansio.engine.sasl.scram import ScramSecret
+from amqp_sansio.engine.sasl.scram import ScramSecret, ScramServer
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.limits import USERNAME_OCTETS
 
 SCRYPT_N: Final = 1 << 14
 """The cost of one check: 16 MiB of memory, and some 40 milliseconds."""
@@ -33,11 +35,12 @@ SALT: Final = 16
 ITERATIONS: Final = 100_000
 """Of SCRAM-SHA-256: the cost is the client's."""
 REMEMBERED: Final = 1024
-"""Verdicts that are remembered while the file is the same, so that many connections of one user cost one check."""
+"""Logins that are remembered while the file is the same, so that many connections of one user cost one check.  Failed ones are
+not: they would push out those of others."""
 
 _MOST_N: Final = 1 << 20
 _MOST_FACTOR: Final = 64
-_LONGEST: Final = 255
+_SALT_KEY: Final = "salt-key"  # names the line with the key of which salts for unknown names are made
 
 
 class VerifierError(AmqpError):
@@ -89,7 +92,8 @@ def _scrypt(password: bytes, salt: bytes, n: int, r: int, p: int) -> bytes:
 class Verifiers:
     """The users of a file, read again when the file has changed.
 
-    VerifierError when it cannot be read at first; later `complaint` says so, and what was read before stays.
+    VerifierError when it cannot be read at first; later `complaint` says so, and what was read before stays.  Several threads
+    may use it at once: a check holds up no other.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -97,24 +101,32 @@ class Verifiers:
         self.complaint = ""
         """Why the file could not be read again, "" when all is well."""
         self._secret: Final = secrets.token_bytes(32)
-        self._verdicts: Final[OrderedDict[bytes, bool]] = OrderedDict()
+        self._lock: Final = threading.Lock()
+        self._logins: Final[OrderedDict[bytes, None]] = OrderedDict()
         self._stranger: Final = Verifier(SCRYPT_N, SCRYPT_R, SCRYPT_P, secrets.token_bytes(SALT), secrets.token_bytes(32))
+        self._salt_key = secrets.token_bytes(32)
         self._seen = self._stamp()
-        self._users: Mapping[str, Verifier] = read(self.path)
+        self._users: Mapping[str, Verifier] = {}
+        self._read()
 
     @property
     def users(self) -> Mapping[str, Verifier]:
         """By name, as the file says now."""
         stamp = self._stamp()
-        if stamp != self._seen:
-            self._seen = stamp
-            self._verdicts.clear()
-            try:
-                self._users = read(self.path)
-                self.complaint = ""
-            except VerifierError as error:
-                self.complaint = str(error)
-        return self._users
+        with self._lock:
+            if stamp != self._seen:
+                self._seen = stamp
+                self._logins.clear()
+                try:
+                    self._read()
+                    self.complaint = ""
+                except VerifierError as error:
+                    self.complaint = str(error)
+            return self._users
+
+    def _read(self) -> None:
+        self._users, key = read(self.path), read_salt_key(self.path)
+        self._salt_key = key or self._salt_key
 
     def _stamp(self) -> tuple[int, ...]:
         try:
@@ -123,6 +135,12 @@ class Verifiers:
             return ()
         return found.st_mtime_ns, found.st_size, found.st_ino
 
+    def scram_server(self) -> ScramServer:
+        """SCRAM-SHA-256 for these users.  An unknown name gets a salt that is always the same, also after a restart."""
+        counts = Counter([each.scram[3] for each in self.users.values() if each.scram is not None])
+        iterations = counts.most_common(1)[0][0] if counts else ITERATIONS
+        return ScramServer(self.scram, key=self._salt_key, iterations=iterations)
+
     def verify(self, username: str, password: str) -> bool:
         """Whether they belong together.  A name that is not there takes as long as a wrong password."""
         verifier = self.users.get(username)
@@ -130,15 +148,18 @@ class Verifiers:
             said = hmac.digest(self._secret, username.encode() + b"\0" + password.encode(), "sha256")
         except UnicodeEncodeError:
             return False
-        verdict = self._verdicts.get(said)
-        if verdict is None:
-            verdict = (verifier or self._stranger).verify(password) and verifier is not None
-            self._verdicts[said] = verdict
-            if len(self._verdicts) > REMEMBERED:
-                self._verdicts.popitem(last=False)
-        else:
-            self._verdicts.move_to_end(said)
-        return verdict
+        with self._lock:
+            if said in self._logins:
+                self._logins.move_to_end(said)
+                return True
+        if not ((verifier or self._stranger).verify(password) and verifier is not None):
+            return False
+        with self._lock:
+            if self._users.get(username) is verifier:  # else the file has changed meanwhile
+                self._logins[said] = None
+                if len(self._logins) > REMEMBERED:
+                    self._logins.popitem(last=False)
+        return True
 
     def scram(self, username: str) -> ScramSecret | None:
         """The keys of SCRAM of a user; None for who is not there."""
@@ -160,20 +181,36 @@ class Verifiers:
 
 def read(path: str) -> dict[str, Verifier]:
     """The users of a file.  VerifierError when it cannot be read, or when a line of it is not one."""
+    users: dict[str, Verifier] = {}
+    for number, line in _lines(path):
+        try:
+            found = json.loads(line)
+            if _SALT_KEY not in found:
+                user, verifier = _parse(found)
+                users[user] = verifier
+        except (ValueError, KeyError, TypeError, binascii.Error):  # never its text: it may quote the line
+            raise VerifierError(f"{path}: line {number} is none of `amqp-sansio passwd`") from None
+    return users
+
+
+def read_salt_key(path: str) -> bytes:
+    """The key of which salts for unknown names are made; b"" in a file of an earlier release.  VerifierError as `read`."""
+    for number, line in _lines(path):
+        if _SALT_KEY.encode() in line:
+            try:
+                return _octets(json.loads(line)[_SALT_KEY])
+            except (ValueError, KeyError, TypeError, binascii.Error):
+                raise VerifierError(f"{path}: line {number} is none of `amqp-sansio passwd`") from None
+    return b""
+
+
+def _lines(path: str) -> list[tuple[int, bytes]]:
+    """The lines that say something, with their numbers."""
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
         raise VerifierError(f"{path}: cannot be read: {error.strerror}") from None
-    users: dict[str, Verifier] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith(b"#"):
-            continue
-        try:
-            user, verifier = _parse(json.loads(line))
-        except (ValueError, KeyError, TypeError, binascii.Error):  # never its text: it may quote the line
-            raise VerifierError(f"{path}: line {number} is none of `amqp-sansio passwd`") from None
-        users[user] = verifier
-    return users
+    return [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith(b"#")]
 
 
 def _parse(found: Any) -> tuple[str, Verifier]:  # Any: what is in there is about to be looked at
@@ -224,9 +261,10 @@ def write(path: str, user: str, verifier: Verifier | None) -> None:
 
     The new file is whole or it is not there; nobody but its owner can read it.  VerifierError when that cannot be done.
     """
-    if not user or "\0" in user or len(user.encode("utf-8", "surrogatepass")) > _LONGEST or not user.isprintable():
-        raise VerifierError(f"a user is 1 to {_LONGEST} printable octets of UTF-8")
+    if not user or "\0" in user or len(user.encode("utf-8", "surrogatepass")) > USERNAME_OCTETS or not user.isprintable():
+        raise VerifierError(f"a user is 1 to {USERNAME_OCTETS} printable octets of UTF-8")
     users = read(path) if os.path.exists(path) else {}
+    salt_key = (read_salt_key(path) if os.path.exists(path) else b"") or secrets.token_bytes(32)
     if verifier is None and user not in users:
         raise VerifierError(f"{path}: no user {user!r}")
     if verifier is None:
@@ -237,6 +275,7 @@ def write(path: str, user: str, verifier: Verifier | None) -> None:
     try:
         handle, temporary = tempfile.mkstemp(prefix=".passwd-", dir=os.path.dirname(path) or ".")  # mode 0600
         with os.fdopen(handle, "w", encoding="ascii") as out:
+            out.write(json.dumps({_SALT_KEY: _text(salt_key)}) + "\n")
             out.writelines([_line(name, each) + "\n" for name, each in users.items()])
             out.flush()
             os.fsync(out.fileno())

@@ -26,7 +26,7 @@ from amqp_sansio.cli.conversation import Conversations
 from amqp_sansio.cli.output import complain
 from amqp_sansio.config import ServerConfig, ServerMechanism
 from amqp_sansio.conversation.address import Endpoint
-from amqp_sansio.engine.sasl import AnonymousServer, PlainServer, ScramServer
+from amqp_sansio.engine.sasl import AnonymousServer, PlainServer
 from amqp_sansio.errors import AmqpError, RestoreError
 
 KEPT_SECONDS: Final = 3600
@@ -157,13 +157,15 @@ def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
     verifiers = Verifiers(wishes.auth)
     if not verifiers.users:
         raise VerifierError(f"{wishes.auth}: no user is in it (see `amqp-sansio passwd`)")
-    plain, scram = PlainServer(verifiers.verify), ScramServer(verifiers.scram)
+    plain = PlainServer(verifiers.verify, slow=True)
     can_scram = find_spec("scramp") is not None
     complaint = ""
 
     def configure() -> ServerConfig:
         nonlocal complaint
-        mechanisms: tuple[ServerMechanism, ...] = (scram, plain) if can_scram and verifiers.all_scram else (plain,)
+        mechanisms: tuple[ServerMechanism, ...] = (plain,)
+        if can_scram and verifiers.all_scram:
+            mechanisms = (verifiers.scram_server(), plain)
         if verifiers.complaint != complaint:
             complaint = verifiers.complaint
             if complaint:

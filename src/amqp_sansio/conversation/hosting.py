@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
-from amqp_sansio.config import ServerConfig
+from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.deadlines import earliest
@@ -38,6 +38,19 @@ class Guest(Protocol):
     @property
     def finished(self) -> bool:
         """Whether the socket is to be closed."""
+        raise NotImplementedError
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the client has logged in and opened a virtual host."""
+        raise NotImplementedError
+
+    def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
+        """A check of a password, to be run where it holds up nobody; handed out once."""
+        raise NotImplementedError
+
+    def decided(self, verdict: Accepted | Rejected) -> None:
+        """What that check has found."""
         raise NotImplementedError
 
 
@@ -162,3 +175,17 @@ class OwnGuest(Guest):
     def finished(self) -> bool:
         """Whether the socket is to be closed."""
         return self.connection.finished
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the client has logged in and opened a virtual host."""
+        return self.connection.is_open
+
+    def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
+        """See `Guest`."""
+        return self.connection.take_deferred()
+
+    def decided(self, verdict: Accepted | Rejected) -> None:
+        """See `Guest`."""
+        self.connection.decided(verdict)
+        self._turns[self] = None

@@ -85,8 +85,9 @@ class Connection(Lifecycle):
         """The next thing that happened, None when more octets are needed.  Never raises for what the other side said."""
         events = self._events
         if not events:
-            if self._unanswered:
-                self._answer_by_policy()
+            if self._unanswered and not self._answer_by_policy():
+                self._undecoded = False
+                return None
             while not events:
                 reader = self._reader
                 if reader is not None and self.closed_cause is None:
@@ -236,6 +237,7 @@ class Connection(Lifecycle):
                     self._channels.sweep(channel)
         elif thing.payload[:1] == b"\x01":
             self._hear_control(thing)
+            return bool(self._events) or not self._unanswered
         elif self._may_carry_session(thing):
             self._hear_session_control(thing)
         return True
@@ -404,9 +406,8 @@ class Connection(Lifecycle):
         if self.closed_cause is not None:
             return self._closed(Origin.EOF)
         text = "the octets ended without a close"
-        if self._reader is not None:
-            if self._reader.buffered:
-                text += f", {self._reader.buffered} octets into a frame"
+        if self._reader is not None and self._reader.buffered:
+            text += f", {self._reader.buffered} octets into a frame"
         elif self._inbox_early:
             early = ProtocolHeader(bytes(self._inbox_early))
             text += f", after {early.octets.hex(' ')} for a protocol header: {early.name}"
@@ -436,8 +437,9 @@ class Connection(Lifecycle):
         """A control of the handshake, legal in this state."""
         raise NotImplementedError
 
-    def _answer_by_policy(self) -> None:
-        """Answers what the application was asked and did not answer."""
+    def _answer_by_policy(self) -> bool:
+        """Answers what the application was asked and did not answer; False while nothing may be read before it has."""
+        return True
 
     def _after_control(self, channel: Channel) -> None:
         self._channels.name(channel)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Literal, NoReturn
 
-from amqp_sansio.config import Accepted, Challenge, Rejected, SaslError, ServerConfig, ServerExchange
+from amqp_sansio.config import Accepted, Challenge, Deferred, Rejected, SaslError, ServerConfig, ServerExchange
 from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.heartbeat import Heartbeat
@@ -40,6 +40,8 @@ class ServerConnection(Connection):
         self._mechanism = ""
         self._client_properties = Map()
         self._rounds = 0
+        self._deferred: Callable[[], Accepted | Rejected] | None = None
+        self._deciding = False  # a deferred verdict is awaited: nothing is read before it
         self._asked: Open | None = None  # an open that waits for its answer
         self._attaching: dict[bytes, Channel] = {}  # attaches that wait for their answers
         self._fits(self._start_control())
@@ -102,7 +104,7 @@ class ServerConnection(Connection):
             return
         exchange = self._exchange
         assert exchange is not None  # start-ok chose it
-        verdict: Challenge | Accepted | Rejected
+        verdict: Challenge | Accepted | Rejected | Deferred
         try:
             verdict = exchange.step(response)
         except SaslError as error:
@@ -118,11 +120,43 @@ class ServerConnection(Connection):
                     self._say(Secure(verdict.octets))
                 except EncodeError:
                     self._reject("the mechanism's challenge fits into no frame")
-        elif isinstance(verdict, Rejected):
+        elif isinstance(verdict, Deferred):
+            self._deferred = verdict.decide
+            self._deciding = self._unanswered = True
+        else:
+            self._judge(verdict)
+
+    def _judge(self, verdict: Accepted | Rejected) -> None:
+        if isinstance(verdict, Rejected):
             self._reject(verdict.reason)
         else:
             self.emit(Authenticated(self._mechanism, verdict.identity, self._client_properties))
             self._say_tune()
+
+    def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
+        """What finds out whether the client is who it says, where that is slow (`config.Deferred`); handed out once, else None.
+
+        Whoever takes it calls it, in a thread perhaps, and hands the verdict to `decided`.
+        """
+        deferred, self._deferred = self._deferred, None
+        return deferred
+
+    def decided(self, verdict: Accepted | Rejected) -> None:
+        """The verdict that `take_deferred` was for.  Nothing happens when the connection is over meanwhile.
+
+        Raises LocalProtocolError when none is awaited.
+        """
+        if not self._deciding:
+            raise LocalProtocolError("decided", self.state, (), "only after take_deferred, and once")
+        self._deciding = False
+        self._deferred = None
+        if self.closed_cause is None:
+            self._judge(verdict)
+
+    @property
+    def wants_data(self) -> bool:
+        """As for every connection; False also while a deferred verdict is awaited."""
+        return not self._deciding and super().wants_data
 
     def _over_limit(self, verb: str, limit: str, value: int, unit: str, assembly: Assembly) -> None:
         self.fail(
@@ -270,10 +304,12 @@ class ServerConnection(Connection):
             self._attaching[channel.requested] = channel
             self._unanswered = True
 
-    def _answer_by_policy(self) -> None:
+    def _answer_by_policy(self) -> bool:
+        if self._deciding and self.closed_cause is None:
+            return False
         self._unanswered = False
         if self.closed_cause is not None:
-            return
+            return True
         asked = self._asked
         if asked is not None:
             hosts = self._settings.virtual_hosts
@@ -291,3 +327,4 @@ class ServerConnection(Connection):
                 self.accept(name)
             else:
                 self.refuse(name)
+        return True

@@ -102,7 +102,7 @@ def test_a_client_that_takes_nothing_does_not_fill_the_memory() -> None:
                     return broker.host("").queues["q"].available
 
                 with await asyncio.to_thread(subscribe_and_read_nothing, server.address, "q", 600):
-                    while left() and not any(not each._writable and each._guest.full for each in server._sockets.values()):
+                    while left() and not any(not each._writable and each.guest.full for each in server._sockets.values()):
                         server.wake()
                         await asyncio.sleep(0)
                     return left()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import select
+import socket
 import ssl
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import trustme
@@ -11,6 +15,7 @@ from tests.adapters.conditions import eventually
 from tests.adapters.hosts import Collector, flood, subscribe_and_read_nothing
 from tests.adapters.sync.test_connection import there_and_back
 
+from amqp_sansio.adapters.admission import PLAIN_OCTETS
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync.server import Server, serve
 from amqp_sansio.broker.broker import Broker
@@ -18,8 +23,10 @@ from amqp_sansio.broker.peer.peer import Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
 from amqp_sansio.conversation.hosting import OwnServer
+from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
+from amqp_sansio.limits import ServerLimits
 from amqp_sansio.spec import queue
 
 
@@ -107,3 +114,70 @@ def test_at_an_address_of_ipv6() -> None:
     with serve(broker, broker.connect, "::1", 0) as server:
         assert server.address[0] == "::1"
         assert len(there_and_back("amqp://[{}]:{}/".format(*server.address), 1)) == 1
+
+
+def test_beyond_what_may_be_unopened_a_connection_is_refused_and_room_comes_back() -> None:
+    broker = Broker()
+    with serve(broker, broker.connect, port=0, limits=ServerLimits(unopened_octets=2 * PLAIN_OCTETS)) as server:
+        with socket.create_connection(server.address) as first, connect("amqp://{}:{}/".format(*server.address)):
+            with socket.create_connection(server.address) as second, socket.create_connection(server.address) as beyond:
+                assert beyond.recv(1) == b""
+                with server.lock:
+                    assert (server.admission.refused, server.admission.unopened, server.admission.connections) == (1, 2, 3)
+                second.sendall(b"AMQP\1\1\0\x0a")
+                assert second.recv(8) == b"AMQP\1\1\0\x0a"
+            first.close()
+            eventually(lambda: server.admission.unopened == 0)
+            with connect("amqp://{}:{}/".format(*server.address)):
+                pass
+    eventually(lambda: server.admission.connections <= 1)  # the last one may have been there at the end
+
+
+def test_a_system_without_file_descriptors_is_told_of_once_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Level-triggered, the listening socket would be asked again at once, and for ever."""
+    monkeypatch.setattr("amqp_sansio.adapters.sync.server.RETRY_SECONDS", 0)
+    broker = Broker()
+    server = serve(broker, broker.connect, port=0)
+    monkeypatch.setattr(server, "_listener", Full(server._listener))
+    with server, connect("amqp://{}:{}/".format(*server.address)):
+        pass
+    assert [record.message for record in caplog.records] == ["no connection can be accepted: Too many open files"] * 3
+
+
+class Full:
+    """A listening socket of a system that has no file descriptor left, for three calls."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.fileno, self.close, self.getsockname = listener.fileno, listener.close, listener.getsockname
+        self._listener = listener
+        self._left = 3
+
+    def accept(self) -> object:
+        if self._left:
+            self._left -= 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        return self._listener.accept()
+
+
+def test_passwords_are_checked_beside_the_thread_that_serves() -> None:
+    """As long as a check lasts, others log in and work."""
+    go_on = threading.Event()
+    broker = Broker()
+
+    def verify(username: str, password: str) -> bool:
+        if username == "slow":
+            go_on.wait(30)
+        return password == "right"
+
+    config = ServerConfig(mechanisms=(PlainServer(verify, slow=True),))
+    with serve(broker, lambda: broker.connect(config), port=0) as server, ThreadPoolExecutor(1) as threads:
+        where = "{}:{}".format(*server.address)
+        waiting = threads.submit(there_and_back, f"amqp://slow:wrong@{where}/", 1)
+        with connect(f"amqp://ann:right@{where}/") as connection, connection.session() as session:
+            session.sync()
+            assert not waiting.done()
+            go_on.set()
+            assert isinstance(waiting.exception(30), ConnectFailed)
+            session.sync()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import ssl
+import threading
 
 import pytest
 import trio
@@ -12,14 +14,17 @@ from tests.adapters.hosts import Collector, flood, subscribe_and_read_nothing
 from tests.adapters.scenarios import there_and_back
 from tests.adapters.trio.test_connection import TrioLoop
 
+from amqp_sansio.adapters.admission import PLAIN_OCTETS
 from amqp_sansio.adapters.trio import connect
 from amqp_sansio.adapters.trio.server import serve
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
 from amqp_sansio.conversation.hosting import OwnServer
+from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
+from amqp_sansio.limits import ServerLimits
 from amqp_sansio.spec import queue
 
 LOOP = TrioLoop()
@@ -127,3 +132,82 @@ def test_a_port_that_is_none_is_refused(port: int) -> None:
 
     with pytest.raises(OverflowError, match="a port is 0 to 65535"):
         trio.run(main)
+
+
+def test_beyond_what_may_be_unopened_a_connection_is_refused_and_room_comes_back() -> None:
+    async def main() -> None:
+        broker = Broker()
+        limits = ServerLimits(unopened_octets=2 * PLAIN_OCTETS)
+        async with serve(broker, broker.connect, port=0, limits=limits) as server:
+            url = "amqp://{}:{}/".format(*server.address)
+            first = await trio.open_tcp_stream(*server.address)
+            async with connect(url):
+                second = await trio.open_tcp_stream(*server.address)
+                beyond = await trio.open_tcp_stream(*server.address)
+                assert await beyond.receive_some() == b""
+                assert (server.admission.refused, server.admission.unopened, server.admission.connections) == (1, 2, 3)
+                await first.aclose()
+                while server.admission.unopened > 1:
+                    await trio.testing.wait_all_tasks_blocked()
+                async with connect(url):
+                    pass
+            await second.aclose()
+            await beyond.aclose()
+
+    trio.run(main)
+
+
+def test_passwords_are_checked_beside_the_loop() -> None:
+    """As long as a check lasts, others log in and work."""
+    go_on = threading.Event()
+
+    def verify(username: str, password: str) -> bool:
+        if username == "slow":
+            go_on.wait(30)
+        return password == "right"
+
+    async def main() -> None:
+        broker = Broker()
+        config = ServerConfig(mechanisms=(PlainServer(verify, slow=True),))
+        async with serve(broker, lambda: broker.connect(config), port=0) as server, trio.open_nursery() as nursery:
+            where = "{}:{}".format(*server.address)
+            failed = trio.Event()
+
+            async def enter() -> None:
+                with pytest.raises(ConnectFailed, match="authentication failed"):
+                    async with connect(f"amqp://slow:wrong@{where}/"):
+                        pass
+                failed.set()
+
+            nursery.start_soon(enter)
+            async with connect(f"amqp://ann:right@{where}/") as connection, connection.session() as session:
+                await session.sync()
+                assert not failed.is_set()
+                go_on.set()
+                await failed.wait()
+                await session.sync()
+
+    trio.run(main)
+
+
+def test_a_system_without_file_descriptors_is_told_of_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("amqp_sansio.adapters.trio.server.RETRY_SECONDS", 0)
+    accept, left = trio.SocketListener.accept, [1, 2, 3]
+
+    async def full(listener: trio.SocketListener) -> trio.SocketStream:
+        if left:
+            left.pop()
+            raise OSError(errno.EMFILE, "Too many open files")
+        return await accept(listener)
+
+    monkeypatch.setattr(trio.SocketListener, "accept", full)
+
+    async def main() -> None:
+        broker = Broker()
+        async with serve(broker, broker.connect, port=0) as server, connect("amqp://{}:{}/".format(*server.address)):
+            pass
+
+    trio.run(main)
+    assert [record.message for record in caplog.records] == ["no connection can be accepted: Too many open files"] * 3

@@ -13,6 +13,7 @@ from amqp_sansio.engine.sasl import (
     ClientMechanism,
     CramMd5,
     CramMd5Server,
+    Deferred,
     External,
     ExternalServer,
     Plain,
@@ -60,6 +61,7 @@ def talk(client: ClientMechanism, server: ServerMechanism) -> tuple[Accepted | R
     response = ours.initial()
     for _ in range(5):
         verdict = theirs.step(response)
+        assert not isinstance(verdict, Deferred)
         if not isinstance(verdict, Challenge):
             return verdict, ours.done
         response = ours.step(verdict.octets)

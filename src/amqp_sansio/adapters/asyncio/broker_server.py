@@ -18,6 +18,7 @@ from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import Guest
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import Event
+from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 from amqp_sansio.spec.codes import CloseCode
 
 LOOK: Final = 0.25
@@ -88,12 +89,13 @@ class BrokerServer(Server[Guest]):
         failed: Callable[[str], None] = lambda why: None,
         listen: Callable[[], Listener] | None = None,
         compact: int = COMPACT,
+        limits: ServerLimits = DEFAULT_SERVER_LIMITS,
     ) -> None:
         self.broker: Final = broker
         self.writer: Final = None if store is None else Writer(broker, store, self.wake, failed, compact)
         self._front: Final = Front(broker, config, self._held, listen)
         self._phase: Literal["open", "quiet", "closing", "over"] = "open"
-        super().__init__(self._front, self._front.connect, (address, port), tls)
+        super().__init__(self._front, self._front.connect, (address, port), tls, limits)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -127,10 +129,10 @@ class BrokerServer(Server[Guest]):
 
         StoreError when that cannot be; the sockets are closed in any case.  Saying so again does no harm.
         """
-        if self._listener is None or self._phase != "open":
+        if self._phase != "open" or not self._acceptor.listening:
             return
         self._phase = "quiet"
-        self._listener.close()
+        await self._acceptor.close()
         if self.writer is not None:
             self.writer.gather()
             await self.writer.idle()

@@ -6,10 +6,15 @@ import asyncio
 import math
 import ssl
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
+from amqp_sansio.adapters.admission import OPENING_READ, Admission, checked
+from amqp_sansio.adapters.asyncio.accepting import Acceptor
+from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.conversation.hosting import Guest, Host
+from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 
 G = TypeVar("G", bound=Guest)
 
@@ -17,8 +22,6 @@ TURN: Final = 500
 """Events at most before the loop has its turn."""
 GRAIN: Final = 0.01
 """Seconds by which the host may be told late what time it is, while there is much to do: telling it costs a turn of its own."""
-BACKLOG: Final = 1024
-"""Connections that may wait to be taken in."""
 CLOSE_SECONDS: Final = 5.0
 """How long the octets that are left may take to go out, at the end."""
 
@@ -26,13 +29,24 @@ CLOSE_SECONDS: Final = 5.0
 class Server(Generic[G]):
     """Listens, and joins sockets to what `serve` was given; to be used as `async with serve(...) as server`."""
 
-    def __init__(self, host: Host[G], connect: Callable[[], G], where: tuple[str, int], tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        host: Host[G],
+        connect: Callable[[], G],
+        where: tuple[str, int],
+        tls: ssl.SSLContext | None,
+        limits: ServerLimits = DEFAULT_SERVER_LIMITS,
+    ) -> None:
         self.host: Final = host
-        self._connect: Final = connect
+        self.admission: Final = Admission(limits, tls is not None)
+        """How many connections there are, and how many found no room."""
+        self.buffer: Final = memoryview(bytearray(OPENING_READ))
+        """Where the octets of all connections that are not open arrive, one after another."""
+        self._acceptor: Final = Acceptor(lambda: _Socket(self, connect), tls, self.admission)
         self._where: Final = where
-        self._tls: Final = tls
         self._sockets: Final[dict[G, _Socket[G]]] = {}
-        self._listener: asyncio.Server | None = None
+        self._opening: Final[dict[_Socket[G], None]] = {}  # those that are not open
+        self._checks: ThreadPoolExecutor | None = None
         self._loop: asyncio.AbstractEventLoop  # from the begin on
         self._timer: asyncio.TimerHandle | None = None
         self._told = -math.inf  # when the host was told the time, and what it wanted then
@@ -42,10 +56,7 @@ class Server(Generic[G]):
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
-        host, port = self._where
-        self._listener = await self._loop.create_server(
-            lambda: _Socket(self, self._connect), host, port, ssl=self._tls, backlog=BACKLOG
-        )
+        await self._acceptor.listen(*self._where)
         return self
 
     async def __aexit__(
@@ -56,16 +67,15 @@ class Server(Generic[G]):
     @property
     def address(self) -> tuple[str, int]:
         """Where it listens: host and port."""
-        assert self._listener is not None
-        host, port = self._listener.sockets[0].getsockname()[:2]
-        return str(host), int(port)
+        return self._acceptor.address
 
     async def close(self) -> None:
         """Listens no more, and closes every socket once its octets are written."""
-        if self._listener is not None:
-            self._listener.close()
+        await self._acceptor.close()
         if self._timer is not None:
             self._timer.cancel()
+        if self._checks is not None:
+            self._checks.shutdown(wait=False, cancel_futures=True)
         open_ones = [each for each in self._sockets.values() if not each.over.done()]
         for each in open_ones:
             each.close()
@@ -99,6 +109,7 @@ class Server(Generic[G]):
             self.wake()
             raise
         self._look()
+        self._check()
         self.settle()
         self.transmit()
         for socket in list(self._paused):
@@ -122,6 +133,16 @@ class Server(Generic[G]):
         self._timer = None
         self.wake()
 
+    def _check(self) -> None:
+        """Passwords are checked in threads, a few at once: the loop goes on meanwhile, and so does everybody else."""
+        for socket in self._opening:
+            decide = socket.guest.take_deferred()
+            if decide is not None:
+                if self._checks is None:
+                    self._checks = ThreadPoolExecutor(self.admission.limits.logins, "amqp login")
+                future = self._loop.run_in_executor(self._checks, checked, decide)
+                future.add_done_callback(socket.decided)
+
     def settle(self) -> None:
         """What is to be done between events and octets: nothing here."""
 
@@ -135,12 +156,20 @@ class Server(Generic[G]):
     def entered(self, guest: G, socket: _Socket[G]) -> None:
         """A client came."""
         self._sockets[guest] = socket
+        self._opening[socket] = None
+
+    def opened(self, socket: _Socket[G]) -> None:
+        """It has logged in."""
+        del self._opening[socket]
+        self.admission.opened()
 
     def left(self, guest: G) -> None:
         """Its socket is gone."""
         socket = self._sockets.pop(guest, None)
         if socket is not None:
             self._paused.pop(socket, None)
+            self.admission.left(opened=socket not in self._opening)
+            self._opening.pop(socket, None)
 
     def paused(self, socket: _Socket[G]) -> None:
         """It is not read before its guest wants more."""
@@ -151,17 +180,43 @@ class Server(Generic[G]):
         del self._paused[socket]
 
 
+class _Opening(asyncio.BufferedProtocol):
+    """One client's socket before the client has logged in: what comes is read in small pieces, and by all into one buffer."""
+
+    def __init__(self, socket: asyncio.Protocol, buffer: memoryview) -> None:
+        self._buffer: Final = buffer
+        self._socket: Final = socket
+        self.connection_made: Final = socket.connection_made
+        self.connection_lost: Final = socket.connection_lost
+        self.eof_received: Final = socket.eof_received
+        self.pause_writing: Final = socket.pause_writing
+        self.resume_writing: Final = socket.resume_writing
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._socket.data_received(bytes(self._buffer[:nbytes]))
+
+
 class _Socket(asyncio.Protocol, Generic[G]):
     """One client's socket."""
 
     def __init__(self, server: Server[G], connect: Callable[[], G]) -> None:
         self.over: Final[asyncio.Future[None]] = asyncio.get_running_loop().create_future()
+        self.made = False
+        self.guest: G  # from connection_made on
         self._server: Final = server
-        self._guest: Final = connect()
+        self._connect: Final = connect
         self._transport: asyncio.Transport | None = None
+        self._open = False
         self._writable = True
         self._reading = True
         self._eof = False
+
+    def opening(self) -> asyncio.BaseProtocol:
+        """What the transport speaks to until the client has logged in."""
+        return _Opening(self, self._server.buffer)
 
     @property
     def client(self) -> str:
@@ -171,13 +226,15 @@ class _Socket(asyncio.Protocol, Generic[G]):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
+        self.made = True
         self._transport = transport
-        self._server.entered(self._guest, self)
+        self.guest = self._connect()
+        self._server.entered(self.guest, self)
         self._server.wake()
 
     def data_received(self, data: bytes) -> None:
-        self._guest.receive_data(data)
-        if not self._guest.wants_data and self._reading and self._transport is not None:
+        self.guest.receive_data(data)
+        if not self.guest.wants_data and self._reading and self._transport is not None:
             self._transport.pause_reading()
             self._reading = False
             self._server.paused(self)
@@ -192,7 +249,13 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self._end()
         if not self.over.done():
             self.over.set_result(None)
-        self._server.left(self._guest)
+        self._server.left(self.guest)
+
+    def decided(self, future: asyncio.Future[Accepted | Rejected]) -> None:
+        """The password was checked."""
+        if not future.cancelled():
+            self.guest.decided(future.result())
+            self._server.wake()
 
     def pause_writing(self) -> None:
         self._writable = False
@@ -207,16 +270,20 @@ class _Socket(asyncio.Protocol, Generic[G]):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        while self._writable and (octets := self._guest.data_to_send()):
+        while self._writable and (octets := self.guest.data_to_send()):
             transport.write(octets)
-        if self._guest.finished:
+        if not self._open and self.guest.is_open:
+            self._open = True
+            self._server.opened(self)
+            transport.set_protocol(self)
+        if self.guest.finished:
             transport.close()
         else:
             self.resume()
 
     def resume(self) -> None:
         """Reads on, if the guest wants it again."""
-        if not self._reading and self._guest.wants_data and self._transport is not None:
+        if not self._reading and self.guest.wants_data and self._transport is not None:
             self._reading = True
             self._server.resumed(self)
             self._transport.resume_reading()
@@ -234,15 +301,21 @@ class _Socket(asyncio.Protocol, Generic[G]):
     def _end(self) -> None:
         if not self._eof:
             self._eof = True
-            self._guest.receive_eof()
+            self.guest.receive_eof()
             self._server.wake()
 
 
 def serve(
-    host: Host[G], connect: Callable[[], G], address: str = "127.0.0.1", port: int = 5672, *, tls: ssl.SSLContext | None = None
+    host: Host[G],
+    connect: Callable[[], G],
+    address: str = "127.0.0.1",
+    port: int = 5672,
+    *,
+    tls: ssl.SSLContext | None = None,
+    limits: ServerLimits = DEFAULT_SERVER_LIMITS,
 ) -> Server[G]:
     """Serves a broker, or a server of one's own, on a socket address: `serve(broker, broker.connect)`.
 
     Port 0 picks a free one.  OSError when the address cannot be had.
     """
-    return Server(host, connect, (address, port), tls)
+    return Server(host, connect, (address, port), tls, limits)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import selectors
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
+from amqp_sansio.adapters.admission import NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, checked
+from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.conversation.hosting import Guest, Host
+from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 
 G = TypeVar("G", bound=Guest)
 
@@ -22,6 +29,7 @@ READ: Final = 256 * 1024
 """Octets read at once."""
 CLOSE_SECONDS: Final = 5.0
 """How long the octets that are left may take to go out, at the end."""
+LOG: Final = logging.getLogger("amqp_sansio.server")
 _BLOCKED: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -31,8 +39,17 @@ class Server(Generic[G]):
     `lock` is held whenever the host is worked on; whoever looks at it from another thread holds it too.
     """
 
-    def __init__(self, host: Host[G], connect: Callable[[], G], where: tuple[str, int], tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        host: Host[G],
+        connect: Callable[[], G],
+        where: tuple[str, int],
+        tls: ssl.SSLContext | None,
+        limits: ServerLimits = DEFAULT_SERVER_LIMITS,
+    ) -> None:
         self.host: Final = host
+        self.admission: Final = Admission(limits, tls is not None)
+        """How many connections there are, and how many found no room."""
         self.lock: Final = threading.RLock()
         self.error: BaseException | None = None
         """What the host raised: it serves no more then."""
@@ -45,6 +62,9 @@ class Server(Generic[G]):
         self._poke_in, self._poke_out = socket.socketpair()
         self._sockets: Final[dict[G, _Socket[G]]] = {}
         self._paused: Final[dict[_Socket[G], None]] = {}
+        self._opening: Final[dict[_Socket[G], None]] = {}  # those that are not open
+        self._checks: ThreadPoolExecutor | None = None
+        self._deaf_until: float | None = None  # the system had no room for a connection: none is accepted before
         self._stopped = False
         self._thread: Final = threading.Thread(target=self._run, name=f"serving at {where[0]}", daemon=True)
 
@@ -88,6 +108,7 @@ class Server(Generic[G]):
         try:
             due: float | None = 0.0
             while not self._stopped:
+                due = earliest(due, self._deaf_until)
                 wait = None if due is None else max(due - time.monotonic(), 0.0)
                 for key, events in self._selector.select(wait):
                     self._serve(key, events)
@@ -113,15 +134,46 @@ class Server(Generic[G]):
     def _accept(self) -> None:
         try:
             accepted, _ = self._listener.accept()
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                LOG.warning("no connection can be accepted: %s", error.strerror)
+                self._selector.unregister(self._listener)
+                self._deaf_until = time.monotonic() + RETRY_SECONDS
+            return  # else it was gone before we came
+        if not self.admission.admit():
+            accepted.close()
+            return
+        try:
             accepted.setblocking(False)
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._tls is not None:
                 accepted = self._tls.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
-        except OSError:
-            return  # it was gone before we came
+        except OSError:  # it was gone before we came
+            accepted.close()
+            self.admission.left(opened=False)
+            return
         with self.lock:
             guest = self._connect()
-            self._sockets[guest] = _Socket(guest, accepted, self._selector, self._paused)
+            joined = self._sockets[guest] = _Socket(guest, accepted, self._selector, self._paused)
+            self._opening[joined] = None
+
+    def _check(self) -> None:
+        """Passwords are checked in threads, a few at once: nobody else waits meanwhile.  Who has logged in is read faster."""
+        for joined in list(self._opening):
+            if joined.guest.is_open:
+                joined.opened = True
+                del self._opening[joined]
+                self.admission.opened()
+            elif (decide := joined.guest.take_deferred()) is not None:
+                if self._checks is None:
+                    self._checks = ThreadPoolExecutor(self.admission.limits.logins, "amqp login")
+                self._checks.submit(checked, decide).add_done_callback(partial(self._decided, joined.guest))
+
+    def _decided(self, guest: G, future: Future[Accepted | Rejected]) -> None:
+        if not future.cancelled():
+            with self.lock:
+                guest.decided(future.result())
+            self.wake()
 
     def _turn(self) -> float | None:
         more = True
@@ -130,18 +182,26 @@ class Server(Generic[G]):
                 more = False
                 break
         due = self.host.tick(time.monotonic())
+        if self._deaf_until is not None and time.monotonic() >= self._deaf_until:
+            self._deaf_until = None
+            self._selector.register(self._listener, selectors.EVENT_READ)
+        self._check()
         for guest in self.host.ready():
             if guest in self._sockets:
                 self._sockets[guest].write()
         for each in list(self._paused):
             each.watch()
         for guest in [guest for guest, each in self._sockets.items() if each.over]:
-            del self._sockets[guest]
+            gone = self._sockets.pop(guest)
+            self._opening.pop(gone, None)
+            self.admission.left(gone.opened)
             more = True
         return 0.0 if more else due
 
     def _end(self) -> None:
         self._listener.close()
+        if self._checks is not None:
+            self._checks.shutdown(wait=False, cancel_futures=True)
         until = time.monotonic() + CLOSE_SECONDS
         with self.lock:
             for each in self._sockets.values():
@@ -159,7 +219,9 @@ class _Socket(Generic[G]):
         self, guest: G, connected: socket.socket, selector: selectors.BaseSelector, paused: dict[_Socket[G], None]
     ) -> None:
         self.over = False
-        self._guest: Final = guest
+        self.opened = False
+        """Whether its client has logged in."""
+        self.guest: Final = guest
         self._socket: Final = connected
         self._selector: Final = selector
         self._paused: Final = paused
@@ -170,18 +232,18 @@ class _Socket(Generic[G]):
 
     def read(self) -> None:
         """Reads what there is, as long as the guest wants it."""
-        while not self.over and not self._eof and self._guest.wants_data:
+        while not self.over and not self._eof and self.guest.wants_data:
             try:
-                octets = self._socket.recv(READ)
+                octets = self._socket.recv(READ if self.opened else OPENING_READ)
             except _BLOCKED:
                 break
             except OSError:
                 octets = b""
             if not octets:
                 self._eof = True
-                self._guest.receive_eof()
+                self.guest.receive_eof()
             else:
-                self._guest.receive_data(octets)
+                self.guest.receive_data(octets)
             if not isinstance(self._socket, ssl.SSLSocket):
                 break  # else there may be more that was deciphered already
         self.watch()
@@ -197,7 +259,7 @@ class _Socket(Generic[G]):
             self._unsent = b""
             self._lose()
             return
-        if self._guest.finished and not self._unsent:
+        if self.guest.finished and not self._unsent:
             self._lose()
         else:
             self.watch()
@@ -213,14 +275,14 @@ class _Socket(Generic[G]):
         self._lose()
 
     def _take(self) -> bytes:
-        self._unsent = self._guest.data_to_send()
+        self._unsent = self.guest.data_to_send()
         return self._unsent
 
     def watch(self) -> None:
         """Listens for what there is to be done: reading as long as the guest wants it, writing as long as something is left."""
         if self.over:
             return
-        reading = selectors.EVENT_READ if self._guest.wants_data and not self._eof else 0
+        reading = selectors.EVENT_READ if self.guest.wants_data and not self._eof else 0
         if reading or self._eof:
             self._paused.pop(self, None)
         else:
@@ -247,14 +309,20 @@ class _Socket(Generic[G]):
         self._socket.close()
         if not self._eof:
             self._eof = True
-            self._guest.receive_eof()
+            self.guest.receive_eof()
 
 
 def serve(
-    host: Host[G], connect: Callable[[], G], address: str = "127.0.0.1", port: int = 5672, *, tls: ssl.SSLContext | None = None
+    host: Host[G],
+    connect: Callable[[], G],
+    address: str = "127.0.0.1",
+    port: int = 5672,
+    *,
+    tls: ssl.SSLContext | None = None,
+    limits: ServerLimits = DEFAULT_SERVER_LIMITS,
 ) -> Server[G]:
     """Serves a broker, or a server of one's own, on a socket address: `with serve(broker, broker.connect) as server`.
 
     Port 0 picks a free one.  OSError when the address cannot be had.
     """
-    return Server(host, connect, (address, port), tls)
+    return Server(host, connect, (address, port), tls, limits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -10,7 +11,10 @@ from typing import Any, Final, Generic, TypeVar
 
 import trio
 
+from amqp_sansio.adapters.admission import NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, checked
+from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.conversation.hosting import Guest, Host
+from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 
 G = TypeVar("G", bound=Guest)
 
@@ -22,24 +26,32 @@ CLOSE_SECONDS: Final = 5.0
 """How long the octets that are left may take to go out, at the end."""
 
 
+LOG: Final = logging.getLogger("amqp_sansio.server")
+
+
 class Server(Generic[G]):
     """What `serve` gives: joins sockets to a host."""
 
-    def __init__(self, host: Host[G], connect: Callable[[], G]) -> None:
+    def __init__(self, host: Host[G], connect: Callable[[], G], limits: ServerLimits, tls: bool) -> None:
         self.host: Final = host
+        self.admission: Final = Admission(limits, tls)
+        """How many connections there are, and how many found no room."""
         self.address: tuple[str, int] = ("", 0)
         """Where it listens: host and port."""
         self._connect: Final = connect
         self._sockets: Final[dict[G, _Socket[G]]] = {}
         self.paused: Final[dict[_Socket[G], None]] = {}
         """Who is not read before its guest wants more."""
+        self.opening: Final[dict[_Socket[G], None]] = {}
+        """Whose client has not logged in."""
+        self._logins: Final = trio.CapacityLimiter(limits.logins)
         self._woken = trio.Event()
 
     def wake(self) -> None:
         """Something may have happened: a turn follows."""
         self._woken.set()
 
-    async def turns(self) -> None:
+    async def turns(self, nursery: trio.Nursery) -> None:
         """Lets the host do what there is to do, for ever."""
         while True:
             self._woken = trio.Event()
@@ -49,6 +61,9 @@ class Server(Generic[G]):
             else:
                 self.wake()
             due = self.host.tick(trio.current_time())
+            for opening in self.opening:
+                if (decide := opening.guest.take_deferred()) is not None:
+                    nursery.start_soon(self._check, opening.guest, decide)
             for guest in self.host.ready():
                 socket = self._sockets.get(guest)
                 if socket is not None:
@@ -59,15 +74,39 @@ class Server(Generic[G]):
             with trio.move_on_at(math.inf if due is None else due):
                 await self._woken.wait()
 
+    async def listen(self, listener: trio.abc.Listener[Any], nursery: trio.Nursery) -> None:
+        """Accepts connections for ever, as many as there is room for."""
+        while True:
+            try:
+                stream = await listener.accept()
+            except OSError as error:
+                if error.errno not in NO_ROOM:
+                    raise
+                LOG.warning("no connection can be accepted: %s", error.strerror)
+                await trio.sleep(RETRY_SECONDS)
+                continue
+            if self.admission.admit():
+                nursery.start_soon(self.attend, stream)
+            else:
+                await trio.aclose_forcefully(stream)
+
+    async def _check(self, guest: G, decide: Callable[[], Accepted | Rejected]) -> None:
+        """Finds out in a thread whether a password is right, a few at once: nobody else waits meanwhile."""
+        guest.decided(await trio.to_thread.run_sync(checked, decide, limiter=self._logins))
+        self.wake()
+
     async def attend(self, stream: trio.abc.Stream) -> None:
         """One client, from its socket to its end."""
         guest = self._connect()
         socket = self._sockets[guest] = _Socket(self, guest, stream)
+        self.opening[socket] = None
         try:
             self.wake()
             await socket.run()
         finally:
             del self._sockets[guest]
+            self.admission.left(opened=socket not in self.opening)
+            self.opening.pop(socket, None)
             guest.receive_eof()
             self.wake()
 
@@ -83,7 +122,7 @@ class _Socket(Generic[G]):
 
     def __init__(self, server: Server[G], guest: G, stream: trio.abc.Stream) -> None:
         self._server: Final = server
-        self._guest: Final = guest
+        self.guest: Final = guest
         self._stream: Final = stream
         self._woken = trio.Event()
         self._wanted = trio.Event()
@@ -111,19 +150,19 @@ class _Socket(Generic[G]):
             self._idle.set()
 
     async def _read(self) -> None:
-        while not self._guest.finished:
-            if not self._guest.wants_data:
+        while not self.guest.finished:
+            if not self.guest.wants_data:
                 await self._pause()
                 continue
             try:
-                octets = await self._stream.receive_some(READ)
+                octets = await self._stream.receive_some(OPENING_READ if self in self._server.opening else READ)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 octets = b""
             if not octets:
-                self._guest.receive_eof()
+                self.guest.receive_eof()
                 self._server.wake()
                 return
-            self._guest.receive_data(bytes(octets))
+            self.guest.receive_data(bytes(octets))
             self._server.wake()
 
     async def _pause(self) -> None:
@@ -136,20 +175,23 @@ class _Socket(Generic[G]):
 
     def resume(self) -> None:
         """Reads on, if the guest wants it again."""
-        if self._guest.wants_data or self._guest.finished:
+        if self.guest.wants_data or self.guest.finished:
             self._wanted.set()
 
     async def _write(self) -> None:
         while True:
             self._woken = trio.Event()
-            octets = b"" if self._over else self._guest.data_to_send()
+            octets = b"" if self._over else self.guest.data_to_send()
+            if self in self._server.opening and self.guest.is_open:
+                del self._server.opening[self]
+                self._server.admission.opened()
             if octets:
                 try:
                     await self._stream.send_all(octets)
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
                     return  # a reset, or a client that cannot do TLS
                 self._server.wake()
-            elif self._guest.finished or self._over:
+            elif self.guest.finished or self._over:
                 return
             else:
                 await self._woken.wait()
@@ -157,7 +199,13 @@ class _Socket(Generic[G]):
 
 @asynccontextmanager
 async def serve(
-    host: Host[G], connect: Callable[[], G], address: str = "127.0.0.1", port: int = 5672, *, tls: ssl.SSLContext | None = None
+    host: Host[G],
+    connect: Callable[[], G],
+    address: str = "127.0.0.1",
+    port: int = 5672,
+    *,
+    tls: ssl.SSLContext | None = None,
+    limits: ServerLimits = DEFAULT_SERVER_LIMITS,
 ) -> AsyncIterator[Server[G]]:
     """Serves a broker, or a server of one's own, on a socket address: `async with serve(broker, broker.connect) as server`.
 
@@ -169,17 +217,15 @@ async def serve(
     secured: list[trio.abc.Listener[Any]] = [*listeners]  # Any: of plain streams, or of streams under TLS
     if tls is not None:
         secured = [trio.SSLListener(each, tls, https_compatible=True) for each in listeners]
-    server = Server(host, connect)
+    server = Server(host, connect, limits, tls is not None)
     found = listeners[0].socket.getsockname()
     server.address = (str(found[0]), int(found[1]))
 
-    async def listen() -> None:
-        await trio.serve_listeners(server.attend, secured)
-
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(server.turns)
-            nursery.start_soon(listen)
+            nursery.start_soon(server.turns, nursery)
+            for each in secured:
+                nursery.start_soon(server.listen, each, nursery)
             try:
                 yield server
             finally:

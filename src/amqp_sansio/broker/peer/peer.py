@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.peer.holder import Holder
 from amqp_sansio.broker.peer.publishing import publish
 from amqp_sansio.broker.peer.table import execute
-from amqp_sansio.config import ServerConfig
+from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import (
     AttachRequested,
@@ -114,6 +115,21 @@ class Peer:
     def finished(self) -> bool:
         """True when it is over and everything was taken: close the socket."""
         return self.connection.finished
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the client has logged in and opened a virtual host."""
+        return self.connection.is_open
+
+    def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
+        """As `ServerConnection.take_deferred`."""
+        return self.connection.take_deferred()
+
+    def decided(self, verdict: Accepted | Rejected) -> None:
+        """As `ServerConnection.decided`."""
+        self.connection.decided(verdict)
+        self._broker.stored(self)
+        self._broker.wrote(self)
 
     def close(self, code: int = CloseCode.NORMAL, text: str = "") -> None:
         """Says connection.close, as `ServerConnection.close` does and with the same errors."""

@@ -9,6 +9,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
+from amqp_sansio.limits import USERNAME_OCTETS
 
 NAME: Final = "CRAM-MD5"
 
@@ -50,6 +51,8 @@ class _Server(ServerExchange):
             self._asked = True
             return Challenge(self._challenge)
         name, _, digest = (response or b"").rpartition(b" ")
+        if len(name) > USERNAME_OCTETS:
+            return Rejected(f"a name of more than {USERNAME_OCTETS} octets")
         try:
             username = name.decode()
         except UnicodeDecodeError:

@@ -7,7 +7,8 @@ from typing import Final
 
 import attrs
 
-from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
+from amqp_sansio.config import Accepted, Challenge, ClientExchange, Deferred, Rejected, SaslError, ServerExchange
+from amqp_sansio.limits import USERNAME_OCTETS
 
 NAME: Final = "PLAIN"
 
@@ -32,24 +33,29 @@ class _Client(ClientExchange):
 
 
 class _Server(ServerExchange):
-    def __init__(self, verify: Callable[[str, str], bool]) -> None:
+    def __init__(self, verify: Callable[[str, str], bool], slow: bool) -> None:
         self._verify: Final = verify
+        self._slow: Final = slow
 
-    def step(self, response: bytes | None) -> Challenge | Accepted | Rejected:
+    def step(self, response: bytes | None) -> Challenge | Accepted | Rejected | Deferred:
         if response is None:
             return Challenge(b"")
         parts = response.split(b"\0")
         if len(parts) != 3:
             return Rejected("a PLAIN response has three parts")
+        if len(parts[1]) > USERNAME_OCTETS:
+            return Rejected(f"a name of more than {USERNAME_OCTETS} octets")
         try:
             authorize, username, password = (part.decode() for part in parts)
         except UnicodeDecodeError:
             return Rejected("a PLAIN response is UTF-8")
         if authorize not in ("", username):
             return Rejected("nobody may act for somebody else")
-        if not self._verify(username, password):
-            return Rejected("wrong name or password")
-        return Accepted(username)
+
+        def decide() -> Accepted | Rejected:
+            return Accepted(username) if self._verify(username, password) else Rejected("wrong name or password")
+
+        return Deferred(decide) if self._slow else decide()
 
 
 @attrs.frozen
@@ -69,11 +75,16 @@ class Plain:
 
 @attrs.frozen
 class PlainServer:
-    """The server's half.  `verify(username, password)` tells whether they belong together."""
+    """The server's half.
+
+    `verify(username, password)` tells whether they belong together; names have at most `limits.USERNAME_OCTETS`.  `slow` defers
+    it (`config.Deferred`): whoever drives the connection then runs it, as the server sides of the adapters do, in a thread.
+    """
 
     verify: Callable[[str, str], bool]
+    slow: bool = False
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ServerExchange:
         """A new exchange."""
-        return _Server(self.verify)
+        return _Server(self.verify, self.slow)

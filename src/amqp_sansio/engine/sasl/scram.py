@@ -6,6 +6,7 @@ server's final message travels as one more challenge and is answered with nothin
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
@@ -14,6 +15,10 @@ from typing import Final, Literal, Protocol, TypeAlias
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
+from amqp_sansio.limits import USERNAME_OCTETS
+
+_SALT: Final = 16
+"""Octets of a made-up salt."""
 
 ScramName: TypeAlias = Literal["SCRAM-SHA-1", "SCRAM-SHA-256"]
 ScramSecret: TypeAlias = tuple[bytes, bytes, bytes, int]
@@ -46,6 +51,19 @@ def scram_secret(password: str, mechanism: ScramName = "SCRAM-SHA-256", *, salt:
     made = _scramp().ScramMechanism(mechanism).make_auth_info(password, iteration_count=iterations, salt=salt)
     octets, stored_key, server_key, count = made
     return octets, stored_key, server_key, count
+
+
+def made_up_secret(key: bytes, username: str, mechanism: ScramName, iterations: int) -> ScramSecret:
+    """What stands for the secret of a user who does not exist: the same for the same key and name, and no password is right.
+
+    A client that asks for the salt of a name cannot tell it from that of a user.
+    """
+
+    def derived(purpose: bytes) -> bytes:
+        return hmac.digest(key, purpose + b"\0" + username.encode("utf-8", "surrogatepass"), digest)
+
+    digest = "sha1" if mechanism == "SCRAM-SHA-1" else "sha256"
+    return derived(b"salt")[:_SALT], derived(b"stored key"), derived(b"server key"), iterations
 
 
 class _Client(ClientExchange):
@@ -89,8 +107,8 @@ class _Client(ClientExchange):
 
 class _Server(ServerExchange):
     def __init__(
-        self, scramp: ModuleType, mechanism: ScramName, secret: Callable[[str], ScramSecret | None], nonce: str | None
-    ):
+        self, scramp: ModuleType, mechanism: ScramName, secret: Callable[[str], ScramSecret], nonce: str | None
+    ) -> None:
         self._error: Final[type[Exception]] = scramp.ScramException
         self._secret: Final = secret
         self._username = ""
@@ -98,11 +116,10 @@ class _Server(ServerExchange):
         self._server: Final[_ScrampServer] = scramp.ScramMechanism(mechanism).make_server(self._look_up, s_nonce=nonce)
 
     def _look_up(self, username: str) -> ScramSecret:
+        if len(username.encode("utf-8", "surrogatepass")) > USERNAME_OCTETS:
+            raise SaslError(f"a name of more than {USERNAME_OCTETS} octets")
         self._username = username
-        secret = self._secret(username)
-        if secret is None:
-            raise SaslError("wrong name or password")
-        return secret
+        return self._secret(username)
 
     def step(self, response: bytes | None) -> Challenge | Accepted | Rejected:
         if response is None:
@@ -155,13 +172,29 @@ class Scram:
 class ScramServer:
     """The server's half.
 
-    `secret(username)` is what `scram_secret` made of the password, None for who is not known.  `nonce` as for `Scram`.
+    `secret(username)` is what `scram_secret` made of the password, None for who is not known; names have at most
+    `limits.USERNAME_OCTETS`.  `nonce` as for `Scram`.
+
+    Who is not known is answered with a made-up salt, always the same for a name, and the `iterations` that the others have:
+    nobody learns who exists.  It is made with `key`, which nobody else knows; with b"" one is drawn for this object, and the
+    salts are others after a restart.
     """
 
     secret: Callable[[str], ScramSecret | None]
     name: ScramName = "SCRAM-SHA-256"
     nonce: Callable[[], str] | None = None
+    key: bytes = attrs.field(default=b"", repr=False)
+    iterations: int = 4096
+    _drawn: list[bytes] = attrs.field(factory=list, init=False, repr=False, eq=False)
 
     def start(self) -> ServerExchange:
         """A new exchange.  Raises ImportError, naming the extra, when scramp is missing."""
-        return _Server(_scramp(), self.name, self.secret, None if self.nonce is None else self.nonce())
+        return _Server(_scramp(), self.name, self._secret_of, None if self.nonce is None else self.nonce())
+
+    def _secret_of(self, username: str) -> ScramSecret:
+        secret = self.secret(username)
+        if secret is None:
+            if not self.key and not self._drawn:
+                self._drawn.append(_scramp().ScramMechanism(self.name).make_auth_info("a new salt")[0])
+            secret = made_up_secret(self.key or self._drawn[0], username, self.name, self.iterations)
+        return secret
