@@ -126,6 +126,10 @@ class BrokerLimits:
     binding_words: int = 4 * 1024 * 1024
     """Words in the keys of topic bindings and headers in the arguments of headers bindings of one virtual host: each costs
     memory whatever its octets."""
+    routing_steps: int = 16384
+    """Steps of routing one message, besides one for each queue that gets it: nodes that the words of its key reach among the
+    patterns of a topic exchange, tests of bindings to a headers exchange that do not match, bindings of a queue that is found
+    already."""
     subscribers: int = 256 * 1024
     """Subscriptions to all queues of one virtual host together."""
     queue_messages: int = 1024 * 1024

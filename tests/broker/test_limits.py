@@ -72,6 +72,15 @@ def binding_words(limits: BrokerLimits, amount: int) -> int:
     return code(client)
 
 
+def routing_steps(limits: BrokerLimits, amount: int) -> int:
+    """Each word of the key reaches one node of the pattern; the queue that is found costs nothing."""
+    client, session = begin(limits)
+    key = ".".join(["a"] * amount)
+    session.send(exchange.Bind("q", "amq.topic", key))
+    session.publish("amq.topic", routing_key=key)
+    return code(client)
+
+
 def subscribers(limits: BrokerLimits, amount: int) -> int:
     client, session = begin(limits)
     done(client, session, message.Subscribe("q", "cancelled"))
@@ -203,6 +212,7 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "queues": (4, REFUSED, queues),
     "bindings": (4, REFUSED, bindings),
     "binding_words": (4, REFUSED, binding_words),
+    "routing_steps": (4, REFUSED, routing_steps),
     "subscribers": (4, REFUSED, subscribers),
     "queue_messages": (4, REFUSED, messages),
     "queue_octets": (50, REFUSED, octets),

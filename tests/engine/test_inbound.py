@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.steps import assert_linear
 
 from amqp_sansio.engine.inbound import DUPLICATE, TIMELY_IDS, TIMELY_RANGES, Inbound
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
@@ -135,8 +138,7 @@ def test_sync_completes_only_after_all_prior_commands() -> None:
     inbound.point(0)
     receive(inbound, 3)
     sync = inbound.take()
-    inbound.syncs.append(sync)
-    inbound.settle_syncs()
+    inbound.add_sync(sync)
     receive(inbound, 1)
     inbound.complete(RangeSet.of(0, 2, 4))
     assert sync not in inbound.completed
@@ -148,11 +150,79 @@ def test_sync_waits_for_holes_too() -> None:
     inbound = Inbound()
     inbound.point(0)
     inbound.point(1)
-    inbound.syncs.append(inbound.take())
-    inbound.settle_syncs()
+    inbound.add_sync(inbound.take())
     assert not inbound.completed
     inbound.gap(RangeSet.of(0))
     assert inbound.completed.freeze() == RangeSet([(0, 1)])
+
+
+def test_a_sync_that_fills_a_hole_does_not_wait_for_one_behind_it() -> None:
+    """What comes again out of order is complete in its own order: 5 does not wait for 6, which 7 waits for."""
+    inbound = Inbound()
+    inbound.point(0)
+    receive(inbound, 5)
+    inbound.complete(RangeSet([(0, 4)]))
+    inbound.point(7)
+    inbound.add_sync(inbound.take())
+    inbound.point(5)
+    inbound.add_sync(inbound.take())
+    assert 5 in inbound.completed
+    assert 7 not in inbound.completed
+    receive(inbound, 1)
+    inbound.complete(RangeSet.of(6))
+    assert inbound.completed.freeze() == RangeSet([(0, 7)])
+    assert inbound.sync_count == 0
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_syncs_behind_holes_cost_what_came(base: int) -> None:
+    """Each sync looks at the first hole only, whichever way the numbers go around."""
+
+    def syncs(size: int) -> Callable[[], object]:
+        inbound = Inbound()
+        inbound.point(base)
+
+        def work() -> None:
+            for number in range(size):
+                inbound.point((base + 2 * number + 1) & TOP)
+                inbound.add_sync(inbound.take())
+
+        return work
+
+    assert_linear(syncs, 300)
+
+
+@pytest.mark.parametrize("verb", ["point", "complete", "gap", "known"])
+def test_ranges_without_end_cost_what_came(verb: str) -> None:
+    """Whatever falls into many ranges, a control about one of them does not look at the others."""
+
+    def calls(size: int) -> Callable[[], object]:
+        inbound = Inbound()
+        inbound.point(0)
+        if verb == "complete":
+            receive(inbound, 2 * size + 1)
+        if verb in ("gap", "known"):
+            for number in range(size):
+                inbound.point(2 * number + 1)
+                inbound.take()
+        if verb == "known":
+            inbound.completed.update(RangeSet.of(*range(1, 2 * size, 2)))
+
+        def work() -> None:
+            for number in range(size):
+                if verb == "point":
+                    inbound.point(2 * number + 1)
+                    inbound.take()
+                elif verb == "complete":
+                    inbound.complete(RangeSet.of(2 * number + 1))
+                elif verb == "gap":
+                    inbound.gap(RangeSet.of(2 * number))
+                else:
+                    inbound.known_completed(RangeSet.of(2 * number + 1))
+
+        return work
+
+    assert_linear(calls, 400)
 
 
 def test_gap_moves_the_cursor_and_keeps_what_was_completed() -> None:

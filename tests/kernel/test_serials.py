@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.steps import assert_linear
 
 from amqp_sansio.kernel.serials import (
     EMPTY,
@@ -230,6 +232,36 @@ def test_what_is_taken_away_is_told(some: frozenset[int], others: frozenset[int]
     discarding.discard(ids)
     assert taking.take(ids) == mine & ids
     assert taking.freeze() == discarding.freeze()
+
+
+@given(models, models, near)
+def test_what_is_common_and_what_comes_next_is_what_a_plain_set_has(
+    held: frozenset[int], asked: frozenset[int], start: int
+) -> None:
+    """The ids of both sets; and going around the circle from an id, the first one met, and the end of its range."""
+    ids = MutableRangeSet(made(held))
+    assert ids.common(made(asked)) == made(held & asked)
+    around = [id for id in (NEAR_TOP[start:] + NEAR_TOP[:start]) if id in held]
+    assert ids.next_from(NEAR_TOP[start]) == (around[0] if around else None)
+    for low, high in zip(ids.lows, ids.highs, strict=True):
+        assert ids.end_of(low) == ids.end_of(high) == high
+
+
+@pytest.mark.parametrize("verb", ["discard", "take", "common", "missing", "update", "next_from"])
+def test_a_change_costs_what_it_names_whatever_the_set_holds(verb: str) -> None:
+    """Many ranges, and each is named once by itself."""
+
+    def calls(size: int) -> Callable[[], object]:
+        ids = MutableRangeSet(RangeSet.of(*range(0, 4 * size, 2)))
+        asked = [id if verb == "next_from" else RangeSet.of(id) for id in range(0, 4 * size, 4)]
+
+        def work() -> None:
+            for each in asked:
+                getattr(ids, verb)(each)
+
+        return work
+
+    assert_linear(calls, 500)
 
 
 @given(near, near, near, near)

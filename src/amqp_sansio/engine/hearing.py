@@ -175,9 +175,8 @@ def _hear_command(
         _hear_exception(session, command)
         return
     if isinstance(command, execution.Sync):
-        inbound.syncs.append(id)
-        inbound.settle_syncs()
-        if len(inbound.syncs) > session.limits.incomplete_commands:
+        inbound.add_sync(id)
+        if inbound.sync_count > session.limits.incomplete_commands:
             _too_many(session, id, command.VERB, codes, offset)
             return
         session.touch()

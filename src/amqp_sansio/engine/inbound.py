@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.engine.outbound import trim
-from amqp_sansio.kernel.serials import EMPTY, HALF, MutableRangeSet, RangeSet, serial_add, serial_lt
+from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, RangeSet, serial_add, serial_lt
 
 TIMELY_IDS: Final = 256
 """By how many ids the set of completed commands that the sender does not know of may grow before we ask for its reply."""
@@ -25,7 +25,7 @@ class Inbound:
     * `pointed`: a command-point came on this attachment.  `cursor`: the id of the next command in the stream.
     * `received`: the id after the highest seen; None as long as nothing was ever said.
     * `holes`: ids below it that were never seen.  `gapped`: ids ahead of the cursor that will never come.
-    * `incomplete`: received and not completed; an execution.sync waits in `syncs` instead.
+    * `incomplete`: received and not completed; an execution.sync waits in `syncs` instead, `sync_count` of them.
     * `completed`: completed, and the sender has not said that it knows.  `confirmed`: will complete for certain.
     """
 
@@ -41,6 +41,7 @@ class Inbound:
         "incomplete",
         "pointed",
         "received",
+        "sync_count",
         "syncs",
         "timely_at",
     )
@@ -52,7 +53,8 @@ class Inbound:
         self.holes: MutableRangeSet = MutableRangeSet()
         self.gapped: MutableRangeSet = MutableRangeSet()
         self.incomplete: MutableRangeSet = MutableRangeSet()
-        self.syncs: list[int] = []
+        self.syncs: MutableRangeSet = MutableRangeSet()
+        self.sync_count = 0
         self.completed: MutableRangeSet = MutableRangeSet()
         self.confirmed: MutableRangeSet = MutableRangeSet()
         self.due = False
@@ -120,16 +122,29 @@ class Inbound:
         self.due = True
         self.settle_syncs()
 
+    def add_sync(self, id: int) -> None:
+        """This command is an execution.sync."""
+        self.syncs.add(id)
+        self.sync_count += 1
+        self.settle_syncs()
+
     def settle_syncs(self) -> None:
-        """An execution.sync is complete when every command before it is."""
-        while self.syncs:
-            sync = self.syncs[0]
-            before = RangeSet([(serial_add(sync, 1 - HALF), serial_add(sync, -1))])
-            if not before.isdisjoint(self.incomplete.freeze()) or not before.isdisjoint(self.holes.freeze()):
-                break
-            del self.syncs[0]
-            self.completed.add(sync)
-            self.due = True
+        """Completes each execution.sync before which every command has come and is complete."""
+        if not self.syncs or self.received is None:
+            return
+        oldest = serial_add(self.received, -HALF)
+        first = self.syncs.next_from(oldest)
+        stop = self.received
+        for pending in (self.incomplete, self.holes):
+            other = pending.next_from(oldest)
+            if other is not None and serial_lt(other, stop):
+                stop = other
+        if first is None or not serial_lt(first, stop):
+            return
+        done = self.syncs.take(RangeSet.span(first, serial_add(stop, -1)))
+        self.sync_count -= len(done)
+        self.completed.update(done)
+        self.due = True
 
     def gap(self, ids: RangeSet) -> RangeSet:
         """session.gap: these ids will never come.  Returns those that were not received before; they count as completed."""
@@ -138,7 +153,7 @@ class Inbound:
         if self.received is None:
             self.received = self.cursor = ids.first
         ahead = ids & RangeSet([(self.received, serial_add(self.received, HALF - 1))])
-        news = (ids & self.holes.freeze()) | ahead
+        news = self.holes.common(ids) | ahead
         if ahead:
             self._open_hole(serial_add(ahead.last, 1))
         self.holes.discard(news)
@@ -169,7 +184,7 @@ class Inbound:
         size = len(self.completed)
         if size - self.timely_at >= TIMELY_IDS or self.completed.range_count >= TIMELY_RANGES:
             self.timely_at = size
-            trim(self.completed, self.cursor)
+            trim(self.completed, self.received or 0)
             return True
         return False
 
@@ -186,9 +201,9 @@ class Inbound:
         trim(self.holes, id)
 
     def _behind_gap(self, id: int) -> int:
-        gapped = self.gapped.freeze()
-        for low, high in gapped.ranges:
-            if id in RangeSet([(low, high)]):
-                self.gapped.discard(RangeSet([(serial_add(high, 1 - HALF), high)]))
-                return serial_add(high, 1)
-        return id
+        """The id behind the gap in which this one is."""
+        end = self.gapped.end_of(id)
+        if end == TOP and 0 in self.gapped:
+            end = self.gapped.end_of(0)
+        self.gapped.discard(RangeSet([(serial_add(end, 1 - HALF), end)]))
+        return serial_add(end, 1)

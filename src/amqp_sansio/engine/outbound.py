@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.errors import LimitError
 from amqp_sansio.kernel.picking import pick
-from amqp_sansio.kernel.serials import HALF, MutableRangeSet, RangeSet, between, serial_add, serial_lt
+from amqp_sansio.kernel.serials import HALF, TOP, MutableRangeSet, RangeSet, between, serial_add, serial_lt
 from amqp_sansio.limits import Limits
 
 _WIDEST: Final = 1 << 30
@@ -18,7 +18,8 @@ Said = tuple[bytes, bytes | None, bytes | None]
 
 def trim(ids: MutableRangeSet, next_id: int) -> None:
     """Forgets the oldest half of a set that has grown too wide for serial numbers; the other side knew them long ago."""
-    if len(ids) > _WIDEST:
+    oldest = ids.next_from(serial_add(next_id, 1))
+    if oldest is not None and (next_id - oldest) & TOP > _WIDEST:
         ids.discard(RangeSet([(serial_add(next_id, 1), serial_add(next_id, -_WIDEST // 2))]))
 
 
@@ -156,7 +157,7 @@ class Outbound:
 
     def confirm(self, ids: RangeSet) -> RangeSet:
         """session.confirmed: what of it is news.  Ids that were never sent are left out."""
-        news = (ids & self.outstanding.freeze()) - self.confirmed.freeze()
+        news = self.confirmed.missing(self.outstanding.common(ids))
         if news:
             self.confirmed.update(news)
             self._drop(news)

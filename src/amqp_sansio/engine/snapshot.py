@@ -70,7 +70,9 @@ def take(session: Session) -> dict[str, object]:
             "holes": inbound.holes.freeze().ranges,
             "gapped": inbound.gapped.freeze().ranges,
             "incomplete": inbound.incomplete.freeze().ranges,
-            "syncs": tuple(inbound.syncs),
+            "syncs": tuple([
+                id for low, high in zip(inbound.syncs.lows, inbound.syncs.highs, strict=True) for id in range(low, high + 1)
+            ]),
             "completed": inbound.completed.freeze().ranges,
             "confirmed": inbound.confirmed.freeze().ranges,
         },
@@ -176,7 +178,8 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
 
     half = snapshot["inbound"]
     inbound = session.inbound
-    inbound.cursor, inbound.received, inbound.syncs = half["cursor"], half["received"], list(half["syncs"])
+    inbound.cursor, inbound.received = half["cursor"], half["received"]
+    inbound.syncs, inbound.sync_count = MutableRangeSet(RangeSet.of(*half["syncs"])), len(half["syncs"])
     inbound.holes = MutableRangeSet(RangeSet(half["holes"]))
     inbound.gapped = MutableRangeSet(RangeSet(half["gapped"]))
     inbound.incomplete = MutableRangeSet(RangeSet(half["incomplete"]))

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias
+from typing import Final
 
-MODULUS: Final = 1 << 32
-"""How many serial numbers there are."""
-HALF: Final = 1 << 31
-TOP: Final = MODULUS - 1
-"""The largest serial number."""
-
-Range: TypeAlias = tuple[int, int]
-"""Both ends belong to the range; the first is greater than the second when the range goes over the top."""
+from amqp_sansio.kernel.lines import (
+    HALF,
+    MODULUS,
+    TOP,
+    Range,
+    check,
+    circle,
+    intersect,
+    line_of,
+    merge,
+    subtract,
+    whole,
+)
 
 
 def serial_add(a: int, n: int) -> int:
@@ -41,100 +46,6 @@ def serial_le(a: int, b: int) -> bool:
     return ((b - a) & TOP) < HALF
 
 
-def whole(value: object, most: int = TOP) -> bool:
-    """Whether it is an int of 0 to `most`, which callers may have given anything for."""
-    return isinstance(value, int) and 0 <= value <= most
-
-
-def _check(number: int) -> int:
-    if not whole(number):
-        raise ValueError(f"{number} is not a serial number: 0 to {TOP}")
-    return number
-
-
-# What follows works on lines: ascending tuples of disjoint, non-touching ranges within 0 to TOP, none of which wraps.
-
-
-def _line(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """The line of any ranges, which may wrap, touch, overlap and come in any order."""
-    pieces: list[Range] = []
-    for low, high in ranges:
-        _check(low)
-        _check(high)
-        if low <= high:
-            pieces.append((low, high))
-        else:
-            pieces.append((low, TOP))
-            pieces.append((0, high))
-    pieces.sort()
-    return _merge(pieces)
-
-
-def _merge(pieces: list[Range]) -> tuple[Range, ...]:
-    """The line of ascending pieces that may touch and overlap."""
-    if len(pieces) < 2:
-        return tuple(pieces)
-    merged: list[Range] = []
-    low, high = pieces[0]
-    for next_low, next_high in pieces:
-        if next_low <= high + 1:
-            if next_high > high:
-                high = next_high
-        else:
-            merged.append((low, high))
-            low, high = next_low, next_high
-    merged.append((low, high))
-    return tuple(merged)
-
-
-def _intersect(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
-    found: list[Range] = []
-    i = j = 0
-    while i < len(a) and j < len(b):
-        low = max(a[i][0], b[j][0])
-        high = min(a[i][1], b[j][1])
-        if low <= high:
-            found.append((low, high))
-        if a[i][1] < b[j][1]:
-            i += 1
-        else:
-            j += 1
-    return tuple(found)
-
-
-def _subtract(a: tuple[Range, ...], b: tuple[Range, ...]) -> tuple[Range, ...]:
-    left: list[Range] = []
-    j = 0
-    for low, high in a:
-        while j < len(b) and b[j][1] < low:
-            j += 1
-        k = j
-        while k < len(b) and b[k][0] <= high:
-            if b[k][0] > low:
-                left.append((low, b[k][0] - 1))
-            low = b[k][1] + 1
-            k += 1
-        if low <= high:
-            left.append((low, high))
-    return tuple(left)
-
-
-def _circle(line: tuple[Range, ...]) -> tuple[Range, ...]:
-    """The ranges of a line, one at least, as they follow one another on the circle.
-
-    They start after the widest gap; that is the ascending order of RFC 1982 for every set that fits into half the circle,
-    and a definite order for all others.
-    """
-    if line[-1][1] - line[0][0] < HALF:
-        return line
-    ranges = list(line)
-    if len(ranges) > 1 and ranges[0][0] == 0 and ranges[-1][1] == TOP:
-        ranges[-1] = (ranges[-1][0], ranges[0][1])
-        del ranges[0]
-    start = max(range(len(ranges)), key=lambda at: ((ranges[at][0] - ranges[at - 1][1]) & TOP, -ranges[at][0]))
-    return tuple(ranges[start:] + ranges[:start])
-
-
 class RangeSet:
     """An immutable set of serial numbers.
 
@@ -146,7 +57,7 @@ class RangeSet:
     _line: tuple[Range, ...]
 
     def __init__(self, ranges: Iterable[Range] = ()) -> None:
-        object.__setattr__(self, "_line", _line(ranges))
+        object.__setattr__(self, "_line", line_of(ranges))
 
     @classmethod
     def of(cls, *ids: int) -> RangeSet:
@@ -178,7 +89,7 @@ class RangeSet:
     def ranges(self) -> tuple[Range, ...]:
         """The ranges, both ends included, ascending by RFC 1982; no two touch."""
         line = self._line
-        return line if len(line) < 2 else _circle(line)
+        return line if len(line) < 2 else circle(line)
 
     def iter_ranges(self) -> Iterator[Range]:
         """The same, one after the other."""
@@ -197,7 +108,7 @@ class RangeSet:
         line = self._line
         if not line:
             raise ValueError("an empty set has no last id")
-        return line[0][1] if len(line) == 1 else _circle(line)[-1][1]
+        return line[0][1] if len(line) == 1 else circle(line)[-1][1]
 
     def __bool__(self) -> bool:
         return bool(self._line)
@@ -218,25 +129,25 @@ class RangeSet:
             return self
         if not self._line:
             return other
-        return RangeSet._of_line(_merge(sorted(self._line + other._line)))
+        return RangeSet._of_line(merge(sorted(self._line + other._line)))
 
     def __and__(self, other: RangeSet) -> RangeSet:
         if not isinstance(other, RangeSet):
             return NotImplemented
-        return RangeSet._of_line(_intersect(self._line, other._line))
+        return RangeSet._of_line(intersect(self._line, other._line))
 
     def __sub__(self, other: RangeSet) -> RangeSet:
         if not isinstance(other, RangeSet):
             return NotImplemented
-        return RangeSet._of_line(_subtract(self._line, other._line))
+        return RangeSet._of_line(subtract(self._line, other._line))
 
     def isdisjoint(self, other: RangeSet) -> bool:
         """Whether no id is in both."""
-        return not _intersect(self._line, other._line)
+        return not intersect(self._line, other._line)
 
     def issubset(self, other: RangeSet) -> bool:
         """Whether every id of this set is in the other."""
-        return not _subtract(self._line, other._line)
+        return not subtract(self._line, other._line)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RangeSet):
@@ -264,8 +175,8 @@ EMPTY: Final = RangeSet()
 class MutableRangeSet:
     """A set of serial numbers that the engine changes in place.
 
-    Adding the id after the highest one costs the same whatever the size of the set; any other change costs the number of
-    ranges.  How many ranges it may hold is the caller's to limit (`range_count`).
+    A change costs the ranges that it names and those that it meets, whatever the size of the set; but for moving what comes
+    behind, which is one copy of memory.  How many ranges it may hold is the caller's to limit (`range_count`).
     """
 
     __slots__ = ("highs", "lows")
@@ -285,12 +196,12 @@ class MutableRangeSet:
             self.lows.append(id)
             highs.append(id)
         else:
-            self._add_line(_check(id), id)
+            self._add_line(check(id), id)
 
     def add_range(self, low: int, high: int) -> None:
         """Adds the ids from `low` to `high`, both included, over the top when low is greater."""
-        _check(low)
-        _check(high)
+        check(low)
+        check(high)
         if low <= high:
             self._add_line(low, high)
         else:
@@ -316,7 +227,7 @@ class MutableRangeSet:
             if self.lows[0] <= low <= highs[0] + 1:
                 highs[0] = max(high, highs[0])
                 return
-        if len(ids._line) <= 4:
+        if len(ids._line) * 16 <= len(highs) or len(ids._line) <= 4:
             for low, high in ids._line:
                 self._add_line(low, high)
         else:
@@ -324,15 +235,40 @@ class MutableRangeSet:
 
     def discard(self, ids: RangeSet) -> None:
         """Takes away all ids of a set that are in this one."""
-        if ids._line and self.lows:
-            self._replace(_subtract(tuple(zip(self.lows, self.highs, strict=True)), ids._line))
+        lows = self.lows
+        if not lows or not ids._line:
+            return
+        if len(ids._line) * 16 <= len(lows) or len(ids._line) == 1:
+            for low, high in ids._line:
+                self._cut_line(low, high)
+        else:
+            self._replace(subtract(tuple(zip(lows, self.highs, strict=True)), ids._line))
 
     def take(self, ids: RangeSet) -> RangeSet:
         """Takes away all ids of a set that are in this one, and tells which ones those were."""
-        taken = ids & self.freeze()
+        taken = self.common(ids)
         if taken._line:
             self.discard(taken)
         return taken
+
+    def common(self, ids: RangeSet) -> RangeSet:
+        """Those of the ids that are in this set.  Costs the ranges of `ids` and those of this set that they meet."""
+        lows, highs = self.lows, self.highs
+        found: list[Range] = []
+        for low, high in ids._line:
+            at = bisect_left(highs, low)
+            while at < len(lows) and lows[at] <= high:
+                found.append((max(low, lows[at]), min(high, highs[at])))
+                at += 1
+        return RangeSet._of_line(tuple(found))
+
+    def next_from(self, id: int) -> int | None:
+        """The first id of the set that is met from `id` on, around the circle; None when the set is empty."""
+        lows, highs = self.lows, self.highs
+        if not lows:
+            return None
+        at = bisect_left(highs, id)
+        return max(id, lows[at]) if at < len(lows) else lows[0]
 
     def discard_id(self, id: int) -> None:
         """Takes one id away when it is there."""
@@ -368,6 +304,10 @@ class MutableRangeSet:
             if low <= high:
                 left.append((low, high))
         return RangeSet._of_line(tuple(left))
+
+    def end_of(self, id: int) -> int:
+        """The last id of the range in which this one is, which is in the set."""
+        return self.highs[bisect_left(self.highs, id)]
 
     def clear(self) -> None:
         """Takes everything away."""
@@ -409,6 +349,24 @@ class MutableRangeSet:
         self.lows = [low for low, _ in line]
         self.highs = [high for _, high in line]
 
+    def _cut_line(self, low: int, high: int) -> None:
+        lows, highs = self.lows, self.highs
+        start = bisect_left(highs, low)
+        stop = bisect_right(lows, high)
+        if start >= stop:
+            return
+        first, last = lows[start], highs[stop - 1]
+        left_lows: list[int] = []
+        left_highs: list[int] = []
+        if first < low:
+            left_lows.append(first)
+            left_highs.append(low - 1)
+        if last > high:
+            left_lows.append(high + 1)
+            left_highs.append(last)
+        lows[start:stop] = left_lows
+        highs[start:stop] = left_highs
+
     def _add_line(self, low: int, high: int) -> None:
         lows, highs = self.lows, self.highs
         # The ranges that touch or overlap the new one: those that end at low - 1 or later and begin at high + 1 or earlier.
@@ -430,3 +388,20 @@ def between(ids: RangeSet, low: int, high: int) -> RangeSet:
         if low <= first and last <= high:
             return ids
     return ids & RangeSet.span(low, high)
+
+
+__all__ = [
+    "EMPTY",
+    "HALF",
+    "MODULUS",
+    "TOP",
+    "MutableRangeSet",
+    "Range",
+    "RangeSet",
+    "between",
+    "serial_add",
+    "serial_diff",
+    "serial_le",
+    "serial_lt",
+    "whole",
+]

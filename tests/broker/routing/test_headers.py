@@ -8,15 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.broker.model.things import message, refusal
+from tests.steps import MOST, steps
 from tests.wire.strategies import values
 
 from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.model.message import Envelope, Message
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.routing.headers import Headers
+from amqp_sansio.broker.routing.headers import X_MATCH, Headers
+from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec.message import MessageProperties
 from amqp_sansio.spec.values import Map, Str8, Uint8
 from amqp_sansio.wire.headers import encode_headers
+
+
+def wants(x_match: str, **tests: Any) -> Map:
+    return Map({X_MATCH: x_match, **tests})
 
 
 def routed(arguments: dict[str, Any], headers: dict[str, Any] | None) -> bool:
@@ -123,3 +130,49 @@ def test_headers_that_cannot_be_read_are_refused() -> None:
     exchange.bind(Queue("q"), "", binding("any", {"a": 1}))
     header = encode_headers([MessageProperties(application_headers={"a": "b"})])[:-1]
     assert refusal(exchange.route, Message(1, Envelope(header), b"")).condition is conditions.TRANSFER_HEADER
+
+
+@pytest.mark.skipif(COMPILED, reason="the steps of compiled code cannot be counted")
+def test_bindings_that_nearly_match_cost_no_more_than_the_limit() -> None:
+    """Each wants two headers that the message has and one that it has not, and no header is rare."""
+    costs, refusals = [], list[str]()
+    for size in (4000, 8000):
+        exchange, queue = Headers("x"), Queue("q")
+        names = [f"h{n}" for n in range(200)]
+        for number in range(size):
+            one, other = names[number % 200], names[(number // 200 + number + 1) % 200]
+            exchange.bind(queue, f"{number}", wants("all", **{one: 1, other: 1, f"z{number % 8}": 1}))
+        asked = message(application_headers=dict.fromkeys(names, 1))
+
+        def work(exchange: Headers = exchange, asked: Message = asked) -> None:
+            try:
+                exchange.route(asked, 3000)
+            except Refused as refused:
+                refusals.append(str(refused))
+
+        costs.append(steps(work))
+    assert ["routing_steps" in text for text in refusals] == [True, True]
+    assert costs[1] <= MOST * costs[0]
+    assert costs[1] < 60 * 3000
+
+
+@pytest.mark.skipif(COMPILED, reason="the steps of compiled code cannot be counted")
+def test_many_bindings_of_one_queue_with_the_same_tests_are_looked_at_once() -> None:
+    costs = []
+    asked = message(application_headers={"a": 1, "b": 5})
+    for size in (100, 200):
+        exchange, queue = Headers("x"), Queue("q")
+        for number in range(size):
+            exchange.bind(queue, f"{number}", wants("all", a=1, b=number % 2))
+        costs.append(steps(lambda exchange=exchange: exchange.route(asked)))  # type: ignore[misc]
+    assert costs[0] == costs[1]
+
+
+def test_as_many_queues_as_match_get_the_message() -> None:
+    """The limit is on what is in vain, not on what is found: here one group that wants two headers."""
+    exchange = Headers("x")
+    queues = [Queue(f"q{n}") for n in range(50)]
+    for queue in queues:
+        exchange.bind(queue, "", wants("any", a=1))
+        exchange.bind(queue, "2", wants("all", a=1, x=queue.name))
+    assert list(exchange.route(message(application_headers={"a": 1}), 2)) == queues

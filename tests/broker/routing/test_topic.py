@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.broker.model.things import message
+from tests.steps import MOST, steps
 
+from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.routing.topic import Topic, Trie
+from amqp_sansio.broker.routing.exchange import STEPS
+from amqp_sansio.broker.routing.topic import Topic, Trie, plain_words
+from amqp_sansio.kernel.build import COMPILED
 
 WORDS = st.sampled_from(["a", "b", "", "ab"])
 KEYS = st.lists(WORDS, min_size=1, max_size=6).map(".".join)
@@ -96,3 +102,54 @@ def test_a_pattern_made_to_be_slow_is_not() -> None:
     exchange.bind(queue, ".".join(["#", "a"] * 60 + ["b"]))
     key = ".".join(["a"] * 127)
     assert list(exchange.route(message(key))) == []
+
+
+# The form that a pattern is kept in matches what the pattern matches, and no two forms match the same keys.
+@given(PATTERNS, KEYS)
+def test_wildcards_in_one_form(pattern: str, key: str) -> None:
+    words = plain_words(pattern)
+    assert matches(".".join(words), key) == matches(pattern, key)
+    assert not [pair for pair in itertools.pairwise(words) if pair in (("#", "#"), ("#", "*"))]
+
+
+@pytest.mark.skipif(COMPILED, reason="the steps of compiled code cannot be counted")
+def test_twice_the_patterns_that_all_match_a_long_key_cost_no_more_than_the_limit() -> None:
+    """ "#." and every word of {*, a}^k, key a.a.a…: as many nodes are reached as there are patterns, by every word."""
+    costs, refusals = [], list[str]()
+    for k in (8, 9):
+        exchange, asked = Topic("x"), message(".".join("a" * 127))
+        for words in itertools.product("*a", repeat=k):
+            exchange.bind(Queue("q"), "#." + ".".join(words))
+
+        def work(exchange: Topic = exchange, asked: Message = asked) -> None:
+            try:
+                exchange.route(asked)
+            except Refused as refused:
+                refusals.append(str(refused))
+
+        costs.append(steps(work))
+    assert ["routing_steps" in text for text in refusals] == [True, True]
+    assert costs[1] <= MOST * costs[0]
+    assert costs[1] <= 40 * STEPS
+
+
+@pytest.mark.skipif(COMPILED, reason="the steps of compiled code cannot be counted")
+def test_what_a_short_key_reaches_does_not_grow_with_the_patterns() -> None:
+    """Whatever the patterns: there are only so many forms of wildcards that two words can reach."""
+    costs, asked = [], message("a.a")
+    for most in (5, 6):
+        patterns = [".".join(words) for n in range(1, most + 1) for words in itertools.product("#*a", repeat=n)]
+        exchange, queue = Topic("x"), Queue("q")
+        for pattern in patterns:
+            exchange.bind(queue, pattern)
+        costs.append(steps(lambda exchange=exchange: exchange.route(asked)))  # type: ignore[misc]
+    assert costs[1] <= 1.1 * costs[0]
+
+
+def test_one_pattern_alone_is_never_too_much() -> None:
+    """127 words are the most that a key or a pattern has; each word of a key can reach each word of a pattern."""
+    exchange, queue = Topic("x"), Queue("q")
+    for pattern in (".".join(["#", "a"] * 63 + ["#"]), ".".join(["#", "a"] * 63)):
+        exchange.bind(queue, pattern)
+        assert list(exchange.route(message(".".join("a" * 128)))) == [queue]
+        exchange.unbind(queue, pattern)

@@ -103,7 +103,7 @@ class Topology(Traffic):
 
         Dispatch a queue before the next message is routed to it, so that an immediate one counts the credit that is left.
         """
-        queues = exchange.route(message)
+        queues = exchange.route(message, self.limits.routing_steps)
         envelope = message.envelope
         if envelope.immediate:
             able = [queue.able(message) for queue in queues]
@@ -120,7 +120,7 @@ class Topology(Traffic):
             return Routed((), None, code)
         alternate = exchange.alternate
         if alternate is not None:  # one hop
-            queues = alternate.route(message)
+            queues = alternate.route(message, self.limits.routing_steps)
             if queues:
                 return Routed(queues, alternate)
         return DROPPED

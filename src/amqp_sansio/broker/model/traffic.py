@@ -257,11 +257,18 @@ class Traffic:
             self.journal.write(*operations)
 
     def _alternates(self, entry: Entry) -> Sequence[Queue]:
-        """Where a message goes that leaves its queue unwanted: one hop, and not back."""
+        """Where a message goes that leaves its queue unwanted: one hop, and not back.
+
+        Nowhere when the alternate exchange refuses to route it: nobody is there to hear of that.
+        """
         alternate = entry.queue.alternate
         if alternate is None:
             return ()
-        return [queue for queue in alternate.route(entry.message) if queue is not entry.queue]
+        try:
+            queues = alternate.route(entry.message, self.limits.routing_steps)
+        except Refused:
+            return ()
+        return [queue for queue in queues if queue is not entry.queue]
 
     def _move(self, entries: Iterable[Entry], operations: list[Operation]) -> int:
         """Takes entries off their queues and puts their messages where the alternate exchange says, in one journal entry.

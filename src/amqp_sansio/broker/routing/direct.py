@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, Binding, Exchange
+from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, STEPS, Binding, Exchange
 from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Direct(Exchange):
         super().__init__(name, durable, auto_delete, alternate, arguments)
         self._queues: Final[dict[str, dict[Queue, None]]] = {}
 
-    def route(self, message: Message) -> Sequence[Queue]:
+    def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
         found = self._queues.get(message.envelope.routing_key)
         return tuple(found) if found is not None else ()
 
@@ -54,7 +54,7 @@ class Default(Exchange):
         super().__init__("", durable=True)
         self._named: Final = queues
 
-    def route(self, message: Message) -> Sequence[Queue]:
+    def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
         queue = self._named.get(message.envelope.routing_key)
         return (queue,) if queue is not None else ()
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar
 
+from amqp_sansio.broker import conditions
+from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.routing.likeness import likeness
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
@@ -12,8 +16,9 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.queue import Queue
 
 NO_ARGUMENTS: Final = Map()
+STEPS: Final = DEFAULT_BROKER_LIMITS.routing_steps
 Alike: TypeAlias = tuple[object, ...]
-"""Arguments; or a queue or a key and arguments."""
+"""The likeness of arguments; or a queue or a key, and that."""
 T = TypeVar("T")
 
 
@@ -68,8 +73,11 @@ class Exchange:
         self._by_queue: Final[dict[Queue, int]] = {}
         self._alike: Final[dict[Alike, int]] = {}
 
-    def route(self, message: Message) -> Sequence[Queue]:
-        """The queues that get the message, each once.  The time does not grow with bindings that do not match."""
+    def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
+        """The queues that get the message, each once.  The time does not grow with bindings that do not match.
+
+        Refused 506 when it takes more than `most` steps besides one for each queue (BrokerLimits.routing_steps).
+        """
         raise NotImplementedError
 
     def words(self, key: str, arguments: Map) -> int:
@@ -111,10 +119,10 @@ class Exchange:
         binding = self._bindings.pop((queue, key), None)
         if binding is None:
             return None
-        _less(self._by_key, key)
-        _less(self._by_queue, queue)
+        less(self._by_key, key)
+        less(self._by_queue, queue)
         for alike in _alike(binding):
-            _less(self._alike, alike)
+            less(self._alike, alike)
         del queue.bindings[self, key]
         self.removed(binding)
         return binding
@@ -144,8 +152,9 @@ class Exchange:
             return queue in self._by_queue if key is None else (queue, key) in self._bindings
         if queue is not None and key is not None:
             binding = self._bindings.get((queue, key))
-            return binding is not None and binding.arguments == arguments
-        among: Alike = (arguments,) if queue is None and key is None else (queue if key is None else key, arguments)
+            return binding is not None and likeness(binding.arguments) == likeness(arguments)
+        asked = likeness(arguments)
+        among: Alike = (asked,) if queue is None and key is None else (queue if key is None else key, asked)
         return among in self._alike
 
     def __repr__(self) -> str:
@@ -154,11 +163,21 @@ class Exchange:
 
 def _alike(binding: Binding) -> tuple[Alike, ...]:
     """What exchange.bound may ask of a binding with arguments, so that the answer is found without a look at all of them."""
-    arguments = binding.arguments
-    return ((arguments,), (binding.queue, arguments), (binding.key, arguments)) if arguments else ()
+    if not binding.arguments:
+        return ()
+    asked = likeness(binding.arguments)
+    return (asked,), (binding.queue, asked), (binding.key, asked)
 
 
-def _less(counts: dict[T, int], key: T) -> None:
+def too_long(message: Message, most: int) -> Refused:
+    """Routing the message takes more than `most` steps."""
+    key = message.envelope.routing_key
+    text = f"limit routing_steps is {most}; a message with key {key!r:.80} would take more"
+    return Refused(conditions.TRANSFER_LIMIT, text)
+
+
+def less(counts: dict[T, int], key: T) -> None:
+    """One less of it; what there is none of is not kept."""
     left = counts[key] - 1
     if left:
         counts[key] = left

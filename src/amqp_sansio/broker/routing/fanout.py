@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from amqp_sansio.broker.routing.exchange import Binding, Exchange
+from amqp_sansio.broker.routing.exchange import STEPS, Binding, Exchange
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Message
@@ -18,7 +18,7 @@ class Fanout(Exchange):
     __slots__ = ()
     TYPE: ClassVar[str] = "fanout"
 
-    def route(self, message: Message) -> Sequence[Queue]:
+    def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
         return tuple(self._by_queue)
 
     def added(self, binding: Binding) -> None:

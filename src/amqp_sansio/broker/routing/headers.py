@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, Binding, Exchange
+from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, STEPS, Binding, Exchange, less, too_long
+from amqp_sansio.broker.routing.likeness import likeness
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.spec.values import Map, Value
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.queue import Queue
 
 X_MATCH: Final = "x-match"
-Test: TypeAlias = tuple[object, ...]
-"""A header by name that must be there, and with its value unless the binding has void for it."""
+Test: TypeAlias = tuple[str, ...] | tuple[str, bytes]
+"""A header by name that must be there, and with a value like that unless the binding has void for it."""
 
 
 def _has(name: str) -> Test:
@@ -25,7 +26,19 @@ def _has(name: str) -> Test:
 
 
 def _is(name: str, value: Value) -> Test:
-    return (name, isinstance(value, bool), value)  # in Python 1 is True; in AMQP it is not
+    return (name, value) if isinstance(value, str) else (name, likeness(value))
+
+
+class Group:
+    """Bindings with the same tests: `queues` are bound by them, and how often each."""
+
+    __slots__ = ("known_by", "queues", "tests")
+
+    def __init__(self, tests: frozenset[Test], known_by: Iterable[Test]) -> None:
+        self.tests: Final = tests
+        self.known_by: Final = tuple(known_by)
+        """The tests by which it is found."""
+        self.queues: Final[dict[Queue, int]] = {}
 
 
 def x_match(arguments: Map) -> str | None:
@@ -51,11 +64,11 @@ class Headers(Exchange):
     """The arguments of a binding are headers that a message must have: all of them or any of them, as `x-match` says.
 
     A void argument asks only whether there is such a header.  All of none is true of every message, any of none of no message.
-    A binding that wants any is known by each of its tests; one that wants all by the test that fewest others are known by.
-    Only bindings that are known by a test which the message passes are looked at.
+    A group of bindings that want any is known by each of their tests; one that wants all by the test that fewest others are
+    known by.  Only groups that are known by a test which the message passes are looked at.
     """
 
-    __slots__ = ("_all", "_always", "_any", "_wanted")
+    __slots__ = ("_all", "_always", "_any", "_groups")
     TYPE: ClassVar[str] = "headers"
     KNOWN: ClassVar[bool] = True
 
@@ -68,10 +81,10 @@ class Headers(Exchange):
         arguments: Map = NO_ARGUMENTS,
     ) -> None:
         super().__init__(name, durable, auto_delete, alternate, arguments)
-        self._any: Final[dict[Test, dict[Binding, None]]] = {}
-        self._all: Final[dict[Test, dict[Binding, None]]] = {}
-        self._always: Final[dict[Binding, None]] = {}
-        self._wanted: Final[dict[Binding, tuple[Test, frozenset[Test]]]] = {}
+        self._any: Final[dict[Test, dict[Group, None]]] = {}
+        self._all: Final[dict[Test, dict[Group, None]]] = {}
+        self._always: Final = Group(frozenset(), ())
+        self._groups: Final[dict[tuple[bool, bytes], Group]] = {}
 
     def words(self, key: str, arguments: Map) -> int:
         return len(arguments) - (X_MATCH in arguments)
@@ -82,44 +95,59 @@ class Headers(Exchange):
             raise Refused(conditions.BIND_NO_X_MATCH, f'the argument x-match is "all" or "any"{given}')
 
     def added(self, binding: Binding) -> None:
-        tests = tests_of(binding.arguments)
-        if x_match(binding.arguments) == "any":
-            for test in tests:
-                self._any.setdefault(test, {})[binding] = None
-        elif tests:
-            rarest = min(tests, key=lambda test: len(self._all.get(test, ())))
-            self._all.setdefault(rarest, {})[binding] = None
-            self._wanted[binding] = rarest, frozenset(tests)
-        else:
-            self._always[binding] = None
+        which, among = self._which(binding)
+        group = self._groups.get(which)
+        if group is None:
+            group = self._groups[which] = self._grouped(binding, among)
+            for test in group.known_by:
+                among.setdefault(test, {})[group] = None
+        group.queues[binding.queue] = group.queues.get(binding.queue, 0) + 1
 
     def removed(self, binding: Binding) -> None:
-        self._always.pop(binding, None)
-        wanted = self._wanted.pop(binding, None)
-        if wanted is not None:
-            _forget(self._all, wanted[0], binding)
-        elif x_match(binding.arguments) == "any":
-            for test in tests_of(binding.arguments):
-                _forget(self._any, test, binding)
+        which, among = self._which(binding)
+        group = self._groups[which]
+        less(group.queues, binding.queue)
+        if not group.queues:
+            del self._groups[which]
+            for test in group.known_by:
+                del among[test][group]
+                if not among[test]:
+                    del among[test]
 
-    def route(self, message: Message) -> Sequence[Queue]:
-        found = {binding.queue: None for binding in self._always}
-        if self._any or self._all:
-            try:
-                met = dict.fromkeys(tests_met_by(message.application_headers))
-            except HeaderError as why:
-                raise Refused(conditions.TRANSFER_HEADER, str(why)) from None
-            for test in met:
-                for binding in self._any.get(test, ()):
-                    found[binding.queue] = None
-                for binding in self._all.get(test, ()):
-                    if self._wanted[binding][1] <= met.keys():
-                        found[binding.queue] = None
+    def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
+        found: dict[Queue, None] = dict.fromkeys(self._always.queues)
+        if not self._any and not self._all:
+            return tuple(found)
+        try:
+            met = dict.fromkeys(tests_met_by(message.application_headers))
+        except HeaderError as why:
+            raise Refused(conditions.TRANSFER_HEADER, str(why)) from None
+        for test in met:
+            for group in self._any.get(test, ()):
+                found.update(dict.fromkeys(group.queues))
+                most -= len(group.queues)
+                if most + len(found) < 0:
+                    raise too_long(message, most)
+            for group in self._all.get(test, ()):
+                if group.tests <= met.keys():
+                    found.update(dict.fromkeys(group.queues))
+                    most -= len(group.queues)
+                else:
+                    most -= len(group.tests)
+                if most + len(found) < 0:
+                    raise too_long(message, most)
         return tuple(found)
 
+    def _which(self, binding: Binding) -> tuple[tuple[bool, bytes], dict[Test, dict[Group, None]]]:
+        """What the binding shares with those that have the same tests; and where they are known."""
+        any_ = x_match(binding.arguments) == "any"
+        tests = Map({name: value for name, value in binding.arguments.items() if name != X_MATCH})
+        return (any_, likeness(tests)), self._any if any_ else self._all
 
-def _forget(known: dict[Test, dict[Binding, None]], test: Test, binding: Binding) -> None:
-    bindings = known[test]
-    del bindings[binding]
-    if not bindings:
-        del known[test]
+    def _grouped(self, binding: Binding, among: dict[Test, dict[Group, None]]) -> Group:
+        tests = tests_of(binding.arguments)
+        if among is self._any:
+            return Group(frozenset(tests), tests)
+        if not tests:
+            return self._always
+        return Group(frozenset(tests), [min(tests, key=lambda test: len(among.get(test, ())))])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, Binding, Exchange
+from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, STEPS, Binding, Exchange, less, too_long
 from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ MANY: Final = "#"
 
 
 class Node:
-    """What the words of a pattern lead to: `queues` are those whose pattern ends here."""
+    """What the words of a pattern lead to: `queues` are those whose pattern ends here, and how many such patterns each has."""
 
     __slots__ = ("many", "many_words", "one", "queues", "words")
 
@@ -29,7 +29,7 @@ class Node:
         self.many: Node | None = None
         self.many_words: Final = many_words
         """Whether it is what "#" leads to, where further words may be passed over."""
-        self.queues: Final[dict[Queue, None]] = {}
+        self.queues: Final[dict[Queue, int]] = {}
 
     @property
     def empty(self) -> bool:
@@ -37,8 +37,28 @@ class Node:
         return not (self.words or self.queues or self.one or self.many)
 
 
+def plain_words(pattern: str) -> list[str]:
+    """The words of a pattern, with each run of wildcards in one form: any number of `*`, and then one `#` if there was one.
+
+    So no two nodes that a key can reach say the same, and how many a short key reaches does not grow with the patterns.
+    """
+    words: list[str] = []
+    many = False
+    for word in pattern.split("."):
+        if word == MANY:
+            many = True
+            continue
+        if many and word != ONE:
+            words.append(MANY)
+            many = False
+        words.append(word)
+    if many:
+        words.append(MANY)
+    return words
+
+
 class Trie:
-    """Patterns by their words.  Looking costs what the words of the key meet, whatever else there is."""
+    """Patterns by their words.  Looking costs the nodes that the words of the key reach, whatever else there is."""
 
     __slots__ = ("_root",)
 
@@ -48,7 +68,7 @@ class Trie:
     def add(self, pattern: str, queue: Queue) -> None:
         """Lets the queue have what the pattern matches."""
         node = self._root
-        for word in pattern.split("."):
+        for word in plain_words(pattern):
             child = self._child(node, word)
             if child is None:
                 child = Node(word == MANY)
@@ -59,18 +79,18 @@ class Trie:
                 else:
                     node.words[word] = child
             node = child
-        node.queues[queue] = None
+        node.queues[queue] = node.queues.get(queue, 0) + 1
 
     def remove(self, pattern: str, queue: Queue) -> None:
         """Takes back what `add` did."""
         path: list[tuple[Node, str, Node]] = []
         node = self._root
-        for word in pattern.split("."):
+        for word in plain_words(pattern):
             child = self._child(node, word)
             assert child is not None
             path.append((node, word, child))
             node = child
-        del node.queues[queue]
+        less(node.queues, queue)
         for parent, word, child in reversed(path):
             if not child.empty:
                 break
@@ -81,26 +101,36 @@ class Trie:
             else:
                 del parent.words[word]
 
-    def find(self, key: str) -> Sequence[Queue]:
-        """The queues that have a pattern which matches the key, each once."""
-        nodes = _with_none(dict.fromkeys([self._root]))
+    def find(self, key: str, most: int) -> Sequence[Queue] | None:
+        """The queues that have a pattern which matches the key, each once.
+
+        None when that takes more than `most` steps besides one for each queue: a step is a node that a word of the key
+        reaches, or a pattern of a queue that is found already.
+        """
+        nodes = _with_none([self._root])
         for word in key.split("."):
-            reached: dict[Node, None] = {}
+            reached: list[Node] = []
             for node in nodes:
                 child = node.words.get(word)
                 if child is not None:
-                    reached[child] = None
+                    reached.append(child)
                 if node.one is not None:
-                    reached[node.one] = None
+                    reached.append(node.one)
                 if node.many_words:
-                    reached[node] = None
+                    reached.append(node)
             if not reached:
                 return ()
             nodes = _with_none(reached)
+            most -= len(nodes)
+            if most < 0:
+                return None
         found: dict[Queue, None] = {}
         for node in nodes:
             if node.queues:
-                found.update(node.queues)
+                found.update(dict.fromkeys(node.queues))
+                most -= len(node.queues)
+                if most + len(found) < 0:
+                    return None
         return tuple(found)
 
     @staticmethod
@@ -110,15 +140,9 @@ class Trie:
         return node.many if word == MANY else node.words.get(word)
 
 
-def _with_none(nodes: dict[Node, None]) -> dict[Node, None]:
+def _with_none(nodes: list[Node]) -> dict[Node, None]:
     """And what "#" leads to without any word."""
-    waiting: Iterable[Node] = nodes
-    while True:
-        more = [node.many for node in waiting if node.many is not None and node.many not in nodes]
-        if not more:
-            return nodes
-        nodes.update(dict.fromkeys(more))
-        waiting = more
+    return dict.fromkeys(nodes + [node.many for node in nodes if node.many is not None])
 
 
 class Topic(Exchange):
@@ -144,8 +168,11 @@ class Topic(Exchange):
     def words(self, key: str, arguments: Map) -> int:
         return key.count(".") + 1
 
-    def route(self, message: Message) -> Sequence[Queue]:
-        return self._trie.find(message.envelope.routing_key)
+    def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
+        found = self._trie.find(message.envelope.routing_key, most)
+        if found is None:
+            raise too_long(message, most)
+        return found
 
     def added(self, binding: Binding) -> None:
         self._trie.add(binding.key, binding.queue)
