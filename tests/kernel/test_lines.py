@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +33,7 @@ def test_lines_are_sets(some: list[Range], others: list[Range]) -> None:
 def test_no_two_ranges_touch(some: list[Range]) -> None:
     line = line_of(some)
     assert all(low <= high for low, high in line)
-    assert all(before[1] + 1 < after[0] for before, after in zip(line, line[1:], strict=False))
+    assert all(before[1] + 1 < after[0] for before, after in itertools.pairwise(line))
 
 
 def test_on_the_circle_ranges_follow_the_widest_gap() -> None:
