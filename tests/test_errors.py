@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from amqp_sansio import errors
+from amqp_sansio.conversation.errors import SessionFailed
 from amqp_sansio.errors import (
     AmqpError,
     ConnectionClosedError,
@@ -62,3 +63,11 @@ def test_a_header_error_is_a_decode_error() -> None:
     assert issubclass(HeaderError, DecodeError)
     assert issubclass(DecodeError, ValueError)
     assert issubclass(EncodeError, ValueError)
+
+
+def test_what_a_peer_says_writes_to_no_terminal_and_forges_no_line() -> None:
+    error = SessionFailed(b"s", 404, "no\n2026-01-01 all is well\x1b[2J\u202e\x9b")
+    assert str(error).isprintable()
+    assert r"no\n2026-01-01 all is well\x1b[2J\u202e\x9b" in str(error)
+    assert error.text == "no\n2026-01-01 all is well\x1b[2J\u202e\x9b"
+    assert str(ConnectionClosedError("x", "smørrebrød")).endswith("smørrebrød")

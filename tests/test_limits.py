@@ -23,6 +23,10 @@ from amqp_sansio import (
     ServerConnection,
 )
 from amqp_sansio.config import Accepted, Challenge, ClientMechanism
+from amqp_sansio.conversation.address import Address
+from amqp_sansio.conversation.attempts import Attempts
+from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.events import ConnectionClosed, Event, Origin
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec import dtx, execution, file, message, queue, stream
@@ -292,6 +296,15 @@ def close_seconds(limits: Limits, amount: int) -> bool:
     return lasts(conn, amount)
 
 
+def named_hosts(limits: Limits, amount: int) -> bool:
+    """Whether all hosts that a broker names are tried."""
+    client = Client(ClientConfig(limits=limits), prefix="p", retry=RetryPolicy(attempts=1))
+    trying = Attempts(client, Address.parse("amqp://own"), lambda: 0.0)
+    client.known_hosts = tuple([f"amqp:tcp:h{number}:1" for number in range(amount)])
+    assert trying.first().endpoint.host == "own"
+    return len(trying._known()) == 1 + amount
+
+
 def cached_commands(limits: Limits, amount: int) -> bool:
     """Whether every transfer command that came is remembered."""
     peer = attached(limits)
@@ -427,6 +440,7 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
     "handshake_inbox_octets": (1000, BELOW, (handshake_inbox_octets,)),
     "handshake_seconds": (5, BELOW, (handshake_seconds,)),
     "close_seconds": (5, BELOW, (close_seconds,)),
+    "named_hosts": (4, (True, True, False), (named_hosts,)),
     "cached_commands": (4, BELOW_AND_AT, (cached_commands,)),
     "subscriptions": (
         4,

@@ -1,6 +1,6 @@
 """One transaction over two brokers; what is left of one that broke off is cleaned up first.
 
-`python distributed.py amqp://guest:guest@localhost:5672/ amqp://guest:guest@localhost:5673/ decisions.json`
+`python distributed.py amqp://guest:guest@127.0.0.1:5672/ amqp://guest:guest@127.0.0.1:5673/ decisions.json`
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Moves messages from one queue to another, all or none: `python transactions.py amqp://guest:guest@localhost:5672/`."""
+"""Moves messages from one queue to another, all or none: `python transactions.py amqp://guest:guest@127.0.0.1:5672/`."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""A worker with credit, which gives back what it fails at: `python worker.py amqp://guest:guest@localhost:5672/ 1000`."""
+"""A worker with credit, which gives back what it fails at: `python worker.py amqp://guest:guest@127.0.0.1:5672/ 1000`."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""Many messages, each confirmed: `python publisher.py amqp://guest:guest@localhost:5672/ 1000`."""
+"""Many messages, each confirmed: `python publisher.py amqp://guest:guest@127.0.0.1:5672/ 1000`."""
 
 import sys
 

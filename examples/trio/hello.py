@@ -1,4 +1,4 @@
-"""One message there and back: `python hello.py amqp://guest:guest@localhost:5672/`."""
+"""One message there and back: `python hello.py amqp://guest:guest@127.0.0.1:5672/`."""
 
 import sys
 

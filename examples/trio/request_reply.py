@@ -1,4 +1,4 @@
-"""A question and its answer: `python request_reply.py amqp://guest:guest@localhost:5672/`."""
+"""A question and its answer: `python request_reply.py amqp://guest:guest@127.0.0.1:5672/`."""
 
 import sys
 from uuid import uuid4

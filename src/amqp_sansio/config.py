@@ -235,6 +235,11 @@ class ClientConfig:
     mechanisms: tuple[ClientMechanism, ...] = attrs.field(default=(), converter=_client_mechanisms, validator=_mechanisms)
     username: str | None = None
     password: str = attrs.field(default="", repr=False)
+    insecure_plain: bool = False
+    """True: PLAIN may say the password where others can read it, on a connection that is not `confidential`: by the adapters,
+    one that has no TLS and does not go to a loopback address."""
+    trust_redirects: bool = False
+    """True: a broker may send the client, with its name and password, to hosts that its address does not name."""
     virtual_host: str = attrs.field(default="", validator=_texts(255))
     """The virtual host to open (str8, at most 255 octets)."""
     capabilities: tuple[str, ...] = attrs.field(default=(), converter=_names, validator=_texts(65535))

@@ -12,7 +12,19 @@ from typing import Final
 
 
 class AmqpError(Exception):
-    """The base of every exception of this library."""
+    """The base of every exception of this library.
+
+    Its text may quote what a peer said: characters that are not printable are escaped in it, so that no peer writes to a
+    terminal or forges a line of a log.  The attributes hold what was said as it is.
+    """
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if text.isprintable() else "".join([each if each.isprintable() else _escaped(each) for each in text])
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
 
 
 class EncodeError(AmqpError, ValueError):

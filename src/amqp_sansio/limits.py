@@ -72,6 +72,8 @@ class Limits:
     """Seconds from the first tick to an open connection."""
     close_seconds: float = 10.0
     """Seconds that we wait for close-ok."""
+    named_hosts: int = 16
+    """Hosts that are tried because a broker named them (redirect, known-hosts), between two connections that opened."""
     cached_commands: int = 256
     """Decoded transfer commands remembered by their octets, per connection."""
     subscriptions: int = 65536

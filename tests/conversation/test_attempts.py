@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import attrs
+import pytest
+
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import REDIRECTS, Attempt, Attempts
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.engine.sasl import AnonymousServer, PlainServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import OpenRequested
+from amqp_sansio.limits import Limits
 
 REFUSED = ConnectionRefusedError("no")
 POLICY = RetryPolicy(attempts=3, first=1.0, factor=2.0, jitter=0.0)
@@ -137,3 +142,109 @@ def test_a_connection_that_holds_or_is_of_use_begins_the_policy_anew() -> None:
             trying.client.useful = True
         trying.client.receive_eof()
         assert trying.after() == Attempt(Endpoint("a"), 1.0)
+
+
+def having(config: ClientConfig, url: str = "amqp://127.0.0.1", retry: RetryPolicy = NEVER) -> Attempts:
+    return Attempts(Client(config, prefix="p", retry=retry), Address.parse(url), lambda: 0.0)
+
+
+ANN = ClientConfig(username="ann", password="hush")
+LETS_IN = ServerConfig(mechanisms=(PlainServer(lambda user, password: True),))
+
+
+def test_a_redirect_carries_no_password_to_a_host_that_the_address_does_not_name() -> None:
+    trying = having(ANN)
+    trying.first()
+    converse(trying.client, ServerConnection(LETS_IN), "amqp:tcp:evil:7")
+    assert trying.after() is None
+    assert "'amqp:tcp:evil:7'" in str(trying.error)
+    assert "trust_redirects=1" in str(trying.error)
+
+
+@pytest.mark.parametrize(("config", "url", "redirect"), [
+    (ANN, "amqp://127.0.0.1,127.0.0.2", "amqp:tcp:127.0.0.2:7"),
+    (attrs.evolve(ANN, trust_redirects=True), "amqp://127.0.0.1", "amqp:tcp:127.0.0.2:7"),
+    (ClientConfig(), "amqp://127.0.0.1", "amqp:tcp:127.0.0.2:7"),
+])  # fmt: skip
+def test_a_redirect_is_followed_to_a_host_of_the_address_or_when_asked_for_or_without_a_password(
+    config: ClientConfig, url: str, redirect: str
+) -> None:
+    trying = having(config, url)
+    trying.first()
+    server = ServerConfig(mechanisms=(AnonymousServer(), PlainServer(lambda user, password: True)))
+    converse(trying.client, ServerConnection(server), redirect)
+    assert trying.after() == Attempt(Endpoint("127.0.0.2", 7), 0.0)
+
+
+def test_known_hosts_get_no_password_either() -> None:
+    for trusts in (False, True):
+        trying = having(attrs.evolve(ANN, trust_redirects=trusts), retry=POLICY)
+        trying.first()
+        converse(trying.client, ServerConnection(attrs.evolve(LETS_IN, known_hosts=("amqp:tcp:evil:7",))))
+        trying.client.receive_eof()
+        assert trying.after() == Attempt(Endpoint("127.0.0.1"), 1.0)
+        assert trying.after(REFUSED) == Attempt(
+            Endpoint("evil", 7) if trusts else Endpoint("127.0.0.1"), 0.0 if trusts else 2.0
+        )
+
+
+@pytest.mark.parametrize("asked", [3, 4, 5])
+def test_no_more_named_hosts_are_tried_than_the_limit(asked: int) -> None:
+    limits = Limits(named_hosts=4)
+    names = [f"h{number}" for number in range(asked)]
+    for redirected in (True, False):
+        trying = having(ClientConfig(limits=limits), retry=POLICY)
+        trying.first()
+        hosts = "amqp:" + ",".join([f"tcp:{name}:1" for name in names])
+        if redirected:
+            machine = trying.client.begin()
+            server = ServerConnection(ServerConfig())
+            for _ in range(10):
+                server.receive_data(machine.data_to_send())
+                for event in server.events():
+                    if isinstance(event, OpenRequested):
+                        server.redirect(hosts)
+                trying.client.receive_data(server.data_to_send())
+        else:
+            converse(trying.client, ServerConnection(ServerConfig(known_hosts=(hosts,))))
+            trying.client.receive_eof()
+        tried: list[str] = []
+        attempt = trying.after()
+        while attempt is not None and len(tried) < 9:
+            if attempt.endpoint.host != "127.0.0.1":
+                tried.append(attempt.endpoint.host)
+            elif tried:
+                break
+            attempt = trying.after(REFUSED)
+        assert tried == names[:4]
+
+
+def test_a_chain_of_redirects_names_no_more_hosts_than_the_limit() -> None:
+    trying = having(ClientConfig(limits=Limits(named_hosts=2)))
+    trying.first()
+    attempt: Attempt | None = None
+    for _ in range(3):
+        converse(trying.client, ServerConnection(ServerConfig()), "amqp:tcp:next:1")
+        attempt = trying.after()
+    assert attempt is None
+    assert "limit named_hosts" in str(trying.error)
+
+
+@pytest.mark.parametrize(("url", "secret"), [
+    ("amqp://127.0.0.1", True), ("amqp://[::1]", True), ("amqps://far", True),
+    ("amqp://localhost", False), ("amqp://far", False), ("amqp://10.0.0.1", False), ("amqp://[fe80::1%25lo]", False),
+])  # fmt: skip
+def test_plain_is_said_by_tls_and_at_loopback_addresses_alone_unless_asked_for(url: str, secret: bool) -> None:
+    for asked in ("", "?insecure_plain=1", "?insecure_plain=0"):
+        address = Address.parse(url + asked)
+        trying = Attempts(Client(address.config(ANN), prefix="p"), address, lambda: 0.0)
+        trying.first()
+        server = ServerConnection(LETS_IN)
+        converse(trying.client, server)
+        may = secret or asked.endswith("1")
+        assert (trying.client.connections == 1) is may
+        if not may:
+            assert server.state == "starting" or not server.is_open
+            assert trying.after() is None
+            assert "insecure_plain=1" in str(trying.error)
+            assert "insecure_plain=True" in str(trying.error)

@@ -6,6 +6,7 @@ specification: `amqp:tcp:host:port,tcp:host:port`.
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -18,7 +19,13 @@ PORT: Final = 5672
 TLS_PORT: Final = 5671
 HEARTBEAT: Final = 60
 """Seconds between heartbeats where nobody says anything about them: a silent end is noticed some time."""
-_OPTIONS: Final = ("heartbeat", "connect_timeout", "frame_max")
+_OPTIONS: Final = {  # with what they may be
+    "heartbeat": (0, 65535),
+    "connect_timeout": (0, 65535),
+    "frame_max": (4096, 65535),
+    "insecure_plain": (0, 1),
+    "trust_redirects": (0, 1),
+}
 
 
 class AddressError(AmqpError, ValueError):
@@ -41,6 +48,14 @@ class Endpoint:
     port: int = PORT
     tls: bool = False
 
+    @property
+    def confidential(self) -> bool:
+        """Whether nobody else can read what is said to it: by TLS, or at a loopback address, which a name is not."""
+        try:
+            return self.tls or ip_address(self.host.partition("%")[0]).is_loopback
+        except ValueError:
+            return False
+
     def __str__(self) -> str:
         return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
@@ -59,6 +74,10 @@ class Address:
     """Seconds that each endpoint has, from its name to an open connection."""
     frame_max: int | None = None
     """The largest frame wanted, in octets; None: as large as can be."""
+    insecure_plain: bool | None = None
+    """`ClientConfig.insecure_plain`; None: what the config says."""
+    trust_redirects: bool | None = None
+    """`ClientConfig.trust_redirects`; None: what the config says."""
 
     @classmethod
     def parse(cls, url: str) -> Address:
@@ -92,6 +111,8 @@ class Address:
             heartbeat=int(options["heartbeat"]) if "heartbeat" in options else None,
             connect_timeout=options.get("connect_timeout", 30.0),
             frame_max=int(options["frame_max"]) if "frame_max" in options else None,
+            insecure_plain=bool(options["insecure_plain"]) if "insecure_plain" in options else None,
+            trust_redirects=bool(options["trust_redirects"]) if "trust_redirects" in options else None,
         )
 
     @staticmethod
@@ -105,7 +126,7 @@ class Address:
                 number = int(text) if whole else float(text)
             except ValueError:
                 number = -1
-            low, high = (4096, 65535) if name == "frame_max" else (0, 65535)
+            low, high = _OPTIONS[name]
             if not low <= number <= high:
                 raise AddressError(shown, f"{name} is {low} to {high}, not {text!r}")
             options[name] = number
@@ -122,6 +143,10 @@ class Address:
             changes["heartbeat"] = HEARTBEAT
         if self.frame_max is not None:
             changes["max_frame_size"] = self.frame_max
+        if self.insecure_plain is not None:
+            changes["insecure_plain"] = self.insecure_plain
+        if self.trust_redirects is not None:
+            changes["trust_redirects"] = self.trust_redirects
         return attrs.evolve(base or ClientConfig(), **changes)  # type: ignore[arg-type]  # keyword by keyword it is right
 
 

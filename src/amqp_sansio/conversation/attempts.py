@@ -15,6 +15,10 @@ REDIRECTS: Final = 5
 """Redirects in a row that are followed."""
 
 
+_SECRETLESS: Final = ("ANONYMOUS", "EXTERNAL")
+"""Mechanisms of which nothing is left with a server that could be used elsewhere."""
+
+
 class Attempt(NamedTuple):
     """Wait `delay` seconds, then try `endpoint`."""
 
@@ -41,6 +45,7 @@ class Attempts:
         self._at: Endpoint = address.endpoints[0]
         self._seen = 0
         self._redirects = 0
+        self._named = 0  # hosts that were tried because a redirect named them
         self._failures: list[tuple[str, str]] = []
 
     def first(self) -> Attempt:
@@ -66,7 +71,7 @@ class Attempts:
         self.error = ConnectionLost(cause) if opened else self._failed()
         if opened:
             self._seen = client.connections
-            self._redirects = 0
+            self._redirects = self._named = 0
             if self._delays is None or client.useful or client.lasted(client.retry.longest):
                 self._delays = client.retry.delays(self._chance)
             self._waiting = []
@@ -108,11 +113,20 @@ class Attempts:
 
     def _try(self, endpoint: Endpoint, delay: float) -> Attempt:
         self._at = endpoint
+        self.client.confidential = endpoint.confidential
         return Attempt(endpoint, delay)
 
     def _known(self) -> list[Endpoint]:
         """All endpoints that are known, each once: the user's, then those that the broker named."""
-        return list(dict.fromkeys([*self.address.endpoints, *self._hints(self.client.known_hosts)]))
+        own = self.address.endpoints
+        hints = [each for each in dict.fromkeys(self._hints(self.client.known_hosts)) if each not in own and self._may(each)]
+        return [*dict.fromkeys(own), *hints[: self.client.config.limits.named_hosts]]
+
+    def _may(self, endpoint: Endpoint) -> bool:
+        """Whether a broker may send us there: with a name and a password only to hosts of the address, unless asked for."""
+        config = self.client.config
+        secret = config.username is not None or any(each.name not in _SECRETLESS for each in config.mechanisms)
+        return not secret or config.trust_redirects or endpoint.host in [each.host for each in self.address.endpoints]
 
     def _hints(self, texts: tuple[str, ...]) -> list[Endpoint]:
         found: list[Endpoint] = []
@@ -135,5 +149,19 @@ class Attempts:
         except AddressError as error:
             self.error = ConnectFailed(str(self._at), f"redirected to what cannot be understood: {error}")
             return None
-        first, *self._waiting = dict.fromkeys([*hosts, *self._hints(redirected.known_hosts)])
+        named = [each for each in dict.fromkeys([*hosts, *self._hints(redirected.known_hosts)]) if self._may(each)]
+        if not named:
+            self.error = ConnectFailed(
+                str(self._at),
+                f"redirected to {redirected.host!r}, which the address does not name: the password goes there only with"
+                " ?trust_redirects=1 in the URL or ClientConfig(trust_redirects=True)",
+            )
+            return None
+        most = self.client.config.limits.named_hosts
+        named = named[: most - self._named]
+        if not named:
+            self.error = ConnectFailed(str(self._at), f"redirected to more than {most} hosts (limit named_hosts)")
+            return None
+        self._named += len(named)
+        first, *self._waiting = named
         return self._try(first, 0.0)

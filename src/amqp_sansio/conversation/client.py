@@ -62,6 +62,8 @@ class Client:
         self.opened: Ticket[ConnectionOpened] = Ticket()
         self.ended: Final[Ticket[None]] = Ticket()
         self.closing = False
+        self.confidential = True
+        """Whether nobody else can read what the next connection says: `Attempts` knows."""
         self.closed: ConnectionClosed | None = None
         """How the last connection ended."""
         self.redirected: ConnectionRedirected | None = None
@@ -102,7 +104,7 @@ class Client:
 
     def begin(self) -> ClientConnection:
         """A new connection: its machine, to be fed and emptied through this object."""
-        self._machine = machine = ClientConnection(self.config)
+        self._machine = machine = ClientConnection(self.config, confidential=self.confidential)
         self.closed = None
         self.redirected = None
         self._looked = self._due = self._since = None

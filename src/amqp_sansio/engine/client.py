@@ -7,7 +7,7 @@ from typing import Final, NoReturn
 from amqp_sansio.config import ClientConfig, ClientExchange, SaslError
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.heartbeat import Heartbeat
-from amqp_sansio.engine.sasl import client_mechanisms
+from amqp_sansio.engine.sasl import IN_CLEAR, client_mechanisms
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.events import ConnectionOpened, ConnectionRedirected, Origin, StartReceived, Violation
 from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
@@ -23,13 +23,17 @@ from amqp_sansio.wire.segments import Assembly
 class ClientConnection(Connection):
     """A connection as its client: it says the protocol header at once.
 
+    `confidential` tells whether nobody else can read what it says, because of TLS or because it stays on this machine.  Where
+    it is False, PLAIN is not used unless the config asks for that (`insecure_plain`).
+
     Raises what `ClientMechanism.start` raises, and EncodeError for settings that no frame can carry.
     """
 
-    def __init__(self, config: ClientConfig | None = None) -> None:
+    def __init__(self, config: ClientConfig | None = None, *, confidential: bool = True) -> None:
         config = ClientConfig() if config is None else config
         super().__init__("client", config)
         self._settings: Final = config
+        self._barred: Final = frozenset() if confidential or config.insecure_plain else IN_CLEAR
         # All begin now, so that a missing library is told to the caller and not in the middle of a conversation.
         self._exchanges: Final[dict[str, ClientExchange]] = {each.name: each.start() for each in client_mechanisms(config)}
         self._exchange: ClientExchange | None = None
@@ -79,7 +83,14 @@ class ClientConnection(Connection):
     def _hear_start(self, start: Start) -> None:
         offered = start.mechanisms or ()
         self.emit(StartReceived(start.server_properties or Map(), offered, start.locales or ()))
-        chosen = next((name for name in self._exchanges if name in offered), None)
+        common = [name for name in self._exchanges if name in offered]
+        chosen = next((name for name in common if name not in self._barred), None)
+        if chosen is None and common:
+            self._give_up(
+                f"{common[0]} would say the password where others can read it: use TLS (amqps://), or allow it with"
+                " ?insecure_plain=1 in the URL or ClientConfig(insecure_plain=True)"
+            )
+            return
         if chosen is None:
             self._give_up(f"no mechanism in common: the server offers {', '.join(offered) or 'none'}")
             return

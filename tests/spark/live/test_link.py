@@ -32,7 +32,7 @@ def access(url: str, **more: str) -> Access:
 def test_who_we_are(mechanism: str, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("geheim\n")
     with Served(USERS) as served:
-        url = served.url
+        url = served.url.replace("localhost", "127.0.0.1")
         for given in ({"url": url.replace("//", "//me:geheim@")}, {"url": url, "username": "me", "password": "geheim"},
                       {"url": url, "username": "me", "passwordFile": str(tmp_path / "secret")}):  # fmt: skip
             with Link(access(**given, **({"mechanism": mechanism} if mechanism else {}))) as link:
@@ -40,6 +40,12 @@ def test_who_we_are(mechanism: str, tmp_path: Path) -> None:
         with pytest.raises(LiveSetupError, match=r"amqp://me:\*\*\*@") as told, Link(access(url.replace("//", "//me:falsch@"))):
             pass
         assert "falsch" not in str(told.value)
+        if mechanism == "PLAIN":  # "localhost" is a name, not a loopback address
+            with (
+                pytest.raises(LiveSetupError, match=r"insecure_plain=1 .*\(option url\)"),
+                Link(access(served.url, username="me", password="geheim")),
+            ):
+                pass
 
 
 def test_what_waiting_does_not_heal_is_told_with_its_options() -> None:

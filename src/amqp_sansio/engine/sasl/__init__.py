@@ -5,6 +5,8 @@ A mechanism is anything with the shape of `ClientMechanism` or `ServerMechanism`
 
 from __future__ import annotations
 
+from typing import Final
+
 from amqp_sansio.config import (
     Accepted,
     Challenge,
@@ -48,6 +50,10 @@ __all__ = [
     "scram_secret",
     "server_mechanisms",
 ]
+
+
+IN_CLEAR: Final = frozenset(("PLAIN", "LOGIN"))
+"""Mechanisms that say the password as it is."""
 
 
 def client_mechanisms(config: ClientConfig) -> tuple[ClientMechanism, ...]:

@@ -33,6 +33,7 @@ BY_ITSELF: Final = frozenset([XaStatus.XA_HEURRB, XaStatus.XA_HEURCOM, XaStatus.
 
 LASTING: Final = (
     ("no mechanism in common", "options url, username, password, mechanism"),
+    ("would say the password where others can read it", "option url"),
     ("authentication", "options url, username, password, passwordFile"),
     ("the other side closed it (402)", "option url: its virtual host"),
     ("the other side closed it (403)", ""),
