@@ -7,7 +7,7 @@ from tests.builds import wrong_type
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.subscription import Subscriber
-from amqp_sansio.engine.transmit import octets_of
+from amqp_sansio.engine.transmit import octets_of, transfer
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec import message, queue
@@ -79,6 +79,18 @@ def test_a_body_that_changes_later_does_not_change_what_is_kept() -> None:
     session.publish(body=body)  # type: ignore[arg-type]
     body[0] = 0
     assert session.outbound.kept[0][2] == b"abc"
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_body_of_no_octets_is_a_segment_when_asked_for(empty: bool) -> None:
+    carrier, session = attached_session("client", timeout=60)
+    header = carrier.layout.encode_struct32(message.DeliveryProperties(routing_key="q"))
+    carrier.take()
+    transfer(session, "", 1, 0, (), b"", False, header, empty_body=empty)
+    octets = carrier.take()
+    assert octets.endswith(bytes.fromhex("0703000c0001000000000000")) == empty
+    assert octets.endswith(header) != empty
+    assert session.outbound.kept[0][1:] == (header, b"" if empty else None)
 
 
 def test_commands_without_content_are_one_frame() -> None:

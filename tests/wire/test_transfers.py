@@ -98,7 +98,18 @@ def reader(data: bytes) -> SegmentReader:
     return made
 
 
-@given(st.lists(st.none() | st.binary(max_size=40), min_size=1, max_size=8), st.integers(0, 30))
+def test_a_body_segment_of_no_octets_is_left_to_the_slow_way() -> None:
+    """Which tells it from no body segment."""
+    one, many = reader(octets([b"x", b"", None])), reader(octets([b"x", b"", None]))
+    assert one.cut_transfer() is not None
+    assert len(cut_run(many, 0)) == 1
+    for each in (one, many):
+        assert (each.cut_transfer(), cut_run(each, 0)) == (None, [])
+        found = [each.next(), each.next()]
+        assert [getattr(assembly, "body", "?") for assembly in found] == [b"", None]
+
+
+@given(st.lists(st.none() | st.binary(min_size=1, max_size=40), min_size=1, max_size=8), st.integers(0, 30))
 def test_a_run_is_what_is_cut_one_by_one(bodies: list[bytes | None], missing: int) -> None:
     whole = octets(bodies)
     data = whole[: len(whole) - missing]

@@ -136,13 +136,14 @@ class MessageStored(Operation):
     FIELDS: ClassVar[tuple[str, ...]] = ("host", "number", "header", "body", "expires")
     SECRETS: ClassVar[frozenset[str]] = frozenset({"header", "body"})
 
-    def __init__(self, host: str, number: int, header: bytes, body: bytes, expires: float | None = None) -> None:
+    def __init__(self, host: str, number: int, header: bytes, body: bytes | None, expires: float | None = None) -> None:
         super().__init__(host)
         self.number: Final = number
         """Its name in the journal, 1 and up, never used again."""
         self.header: Final = header
         """The header segment as it is delivered, with all that the message says of itself."""
         self.body: Final = body
+        """None: no body segment; b"": one of 0 octets."""
         self.expires: Final = expires
         """When it expires; None: never."""
 

@@ -102,7 +102,7 @@ class Connection(Lifecycle):
                                 return message
                         else:
                             number = known.channel
-                            assembly = Assembly(number, 1, COMMAND, known.payload, header, body, offset, reader.offset)
+                            assembly = Assembly(number, 1, COMMAND, known.payload, header, body or None, offset, reader.offset)
                             channel = self._channels.at(number)
                             channel.receive_command(assembly)
                             self._channels.sweep(channel)

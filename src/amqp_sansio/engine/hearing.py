@@ -54,7 +54,7 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
     if isinstance(command, message.Transfer):
         if header is not None and session.channel is not None:
             carrier.learn(session.channel.number, payload, command, sync)
-        event = hear_transfer(session, command, header or b"", body or b"", sync, offset)
+        event = hear_transfer(session, command, header or b"", body or b"", sync, offset, body == b"")
         if event is not None:
             session.emit_command(event)
         return
@@ -80,9 +80,15 @@ def _take(session: Session, said: str, offset: int) -> int:
 
 
 def hear_transfer(
-    session: Session, transfer: message.Transfer, header: bytes, body: bytes, sync: bool, offset: int
+    session: Session,
+    transfer: message.Transfer,
+    header: bytes,
+    body: bytes,
+    sync: bool,
+    offset: int,
+    empty_body: bool = False,
 ) -> TransferReceived | None:
-    """A message, its header walked: its event, which is not emitted here.
+    """A message, its header walked: its event, which is not emitted here.  `empty_body`: a body segment of 0 octets came.
 
     None when it broke a rule, was received before or does not count any more: what follows from that is done.
     """
@@ -94,7 +100,7 @@ def hear_transfer(
         return None
     accept_mode = transfer.accept_mode
     if COMPILED:
-        event = TransferReceived(session.name, id, transfer, header, body, sync)
+        event = TransferReceived(session.name, id, transfer, header, body, sync, empty_body)
     else:
         made: Any = blank(TransferReceived)  # slot by slot: half the cost of its constructor
         made.session = session.name
@@ -103,6 +109,7 @@ def hear_transfer(
         made.header = header
         made.body = body
         made.sync = sync
+        made.empty_body = empty_body
         made._memo = None
         event = made
     if session.minds_headers and header:

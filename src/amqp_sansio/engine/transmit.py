@@ -118,11 +118,12 @@ def transfer(
     sync: bool,
     header: bytes = b"",
     split_header: bool = False,
+    empty_body: bool = False,
 ) -> CommandId:
     """The one way a message goes out.  Nothing changes before everything was checked and encoded.
 
     Either `headers` or `header`, a header segment that is known to be right.  `split_header` splits one that does not fit
-    into one frame.
+    into one frame.  `empty_body`: a body of 0 octets is a segment of its own, which is otherwise left out.
     """
     channel = session.channel
     if not session.speaks or channel is None or channel.carrier.closed_cause is not None:
@@ -158,7 +159,8 @@ def transfer(
             (frame, put_frame_begin(_HEADER, header_size, place), header, put_frame_begin(_BODY, body_size, place), content)
         )
     else:
-        octets = b"".join(frame_command(number, payload, header or None, content or None, largest, split_header))
+        segment = content if content or empty_body else None
+        octets = b"".join(frame_command(number, payload, header or None, segment, largest, split_header))
     producer = session.producer
     if producer is not None and not producer.allows(1):
         raise NoCredit("", "message", 1, 0)
@@ -174,7 +176,7 @@ def transfer(
         if outbound.position != id:
             write_point(session)
         carrier.write(octets)
-        outbound.say(payload, header or None, content or None)
+        outbound.say(payload, header or None, content if content or empty_body else None)
     else:  # `say`, without the call
         if outbound.position != id:
             write_point(session)

@@ -17,15 +17,15 @@ class TransferReceived(Value):
     `id` is the command's id in the other side's half of the session, the name by which it is accepted, rejected, released
     or completed; `transfer` holds destination and modes.  `header` is the raw header segment (empty when there was none):
     its structs were walked on receipt, so that their number, sizes and codes are right, and are decoded when asked for;
-    forwarding it costs nothing.  `body` is the content.
+    forwarding it costs nothing.  `body` is the content; `empty_body` tells a body segment of 0 octets from none.
 
     Decoding them keeps the limits of the connection (nesting, zero_width_elements, ranges): what goes beyond is a
     `HeaderError`.  A copy, by pickle or by hand, does not know the connection and keeps the default limits.
     """
 
-    __slots__ = ("_memo", "body", "header", "id", "session", "sync", "transfer")
-    FIELDS: ClassVar[tuple[str, ...]] = ("session", "id", "transfer", "header", "body", "sync")
-    __match_args__ = ("session", "id", "transfer", "header", "body", "sync")
+    __slots__ = ("_memo", "body", "empty_body", "header", "id", "session", "sync", "transfer")
+    FIELDS: ClassVar[tuple[str, ...]] = ("session", "id", "transfer", "header", "body", "sync", "empty_body")
+    __match_args__ = ("session", "id", "transfer", "header", "body", "sync", "empty_body")
 
     def __init__(
         self,
@@ -35,6 +35,7 @@ class TransferReceived(Value):
         header: bytes = b"",
         body: bytes = b"",
         sync: bool = False,
+        empty_body: bool = False,
     ) -> None:
         self.session: Final = session
         self.id: Final = id
@@ -42,6 +43,7 @@ class TransferReceived(Value):
         self.header: Final = header
         self.body: Final = body
         self.sync: Final = sync
+        self.empty_body: Final = empty_body
         self._memo: tuple[Struct, ...] | Reading | None = None  # the structs, once read; before, how to read them
 
     @property

@@ -267,7 +267,7 @@ class SegmentReader:
         self._needed = needed
 
     def cut_transfer(self) -> tuple[KnownTransfer, bytes, bytes, int] | None:
-        """The fast path for content: a command frame that is known, one header frame and at most one body frame.
+        """The fast path for content: a command frame that is known, one header frame and at most one body frame, not empty.
 
         Answers what is known of the command, the header segment, walked, the body segment and the offset of the command.
         None where more octets are needed, and where anything is not as plain as that: then `next` reads the same octets with
@@ -304,7 +304,7 @@ class SegmentReader:
                 self._needed = body_at - at
                 return None
             begins, size, place = frame_begin(buffer, header_end)
-            if begins != _LAST_BODY or place != found.place or size < FRAME_HEADER_SIZE or size > self.max_frame_size:
+            if begins != _LAST_BODY or place != found.place or size <= FRAME_HEADER_SIZE or size > self.max_frame_size:
                 return None
             end += size
             if have < end:

@@ -73,7 +73,7 @@ def cut_run(reader: SegmentReader, head: int) -> list[Cut]:
                 needed = body_at - at
                 break
             begins, size, where = frame_begin(buffer, header_end)
-            if begins != _LAST_BODY or where != place or size < FRAME_HEADER_SIZE or size > most:
+            if begins != _LAST_BODY or where != place or size <= FRAME_HEADER_SIZE or size > most:
                 break
             end += size
             body = size - FRAME_HEADER_SIZE

@@ -66,7 +66,7 @@ class Store:
                 self.bindings.remove((operation.exchange, operation.queue, operation.key))
             case MessageStored():
                 assert operation.number not in self.messages
-                self.messages[operation.number] = operation.body
+                self.messages[operation.number] = operation.body or b""
             case Enqueued():
                 assert operation.queue in self.queues
                 assert operation.number in self.messages

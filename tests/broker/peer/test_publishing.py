@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from tests.broker.harness import Client, World, blurt, bodies, done
+from tests.broker.restarts import stored
 
 from amqp_sansio import ClientConfig, ServerConfig, Session
+from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.config import STRICT_PROFILE
 from amqp_sansio.events import CommandReceived, CommandsCompleted, ExceptionReceived, TransferReceived
@@ -257,3 +259,28 @@ def test_a_publish_that_says_not_acquired_is_accepted(world: World) -> None:
     accepted = [event.command for event in client.all(CommandReceived) if isinstance(event.command, message.Accept)]
     assert [each.transfers for each in accepted] == [RangeSet.of(id)]
     assert world.broker.host().queues["q"].messages == 1
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("body", [None, b"", b"1"])
+def test_a_message_is_delivered_with_a_body_segment_when_it_came_with_one(
+    world: World, body: bytes | None, persistent: bool
+) -> None:
+    """Also from the journal."""
+    world = World(BrokerConfig(journal=True), world.chunk)
+    client, session = world.session()
+    blurt(session, queue.Declare("q", durable=True))
+    header = client.connection.layout.encode_struct32(DeliveryProperties(routing_key="q", delivery_mode=2 if persistent else 1))
+    for _ in range(3):  # the first one teaches the reader the fast path
+        blurt(session, message.Transfer("", 1), header=header, body=body)
+    world.run()
+    entries = stored(world)
+    assert {event.empty_body for _, event in world.heard if isinstance(event, TransferReceived)} == {body == b""}
+    session.subscribe("q", "d").grant(9)
+    world.run()
+    sent = client.take(TransferReceived)
+    assert [(event.body, event.empty_body) for event in sent] == [(body or b"", body == b"")] * 3
+    if persistent:
+        broker = Broker.restore(None, entries)
+        kept = [entry.message for entry in broker.host().queues["q"].all()]
+        assert [(each.body, each.envelope.empty_body) for each in kept] == [(body or b"", body == b"")] * 3

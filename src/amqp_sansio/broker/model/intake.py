@@ -49,16 +49,18 @@ class Intake:
         identity: str | None = None,
         structs: Sequence[Struct] | None = None,
         reading: Reading = DEFAULT_READING,
+        empty_body: bool = False,
     ) -> Message:
-        """The message of a transfer.  `structs` are those of the header when they have been read already.
+        """The message of a transfer.  `structs` are those of the header when they have been read already; `empty_body`: there
+        is a body segment of 0 octets.
 
         Refused: 403 when message-properties name a user who is not `identity` (None: nobody looks; of a name with a realm the
         part before "@" is enough); 503 for a header that cannot be read; 540 for a fragment.
         """
         exchange = transfer.destination or ""
-        envelope = self._cache.get((exchange, header))
+        envelope = None if empty_body else self._cache.get((exchange, header))
         if envelope is None:
-            envelope = self._envelope(exchange, header, structs, reading, now)
+            envelope = self._envelope(exchange, header, structs, reading, now, empty_body)
         if envelope.user_id and identity is not None:
             users = identity.encode("utf-8", "surrogateescape"), identity.partition("@")[0].encode("utf-8", "surrogateescape")
             if envelope.user_id not in users:
@@ -78,18 +80,21 @@ class Intake:
         self,
         number: int,
         header: bytes,
-        body: bytes,
+        body: bytes | None,
         expires: float | None = None,
     ) -> Message:
-        """A message as it was stored: `header` is the one that is delivered.  The numbers go on behind the highest."""
+        """A message as it was stored: `header` is the one that is delivered; None: it has no body segment.  The numbers go on
+        behind the highest.
+        """
         self.last = max(self.last, number)
         structs = decode_headers(header, 0, len(header))
         first = structs[0] if structs else None
         delivery = first if type(first) is DeliveryProperties else EMPTY
-        return Message(number, _envelope(header, delivery.exchange or "", delivery, _user_id(structs)), body, expires)
+        envelope = _envelope(header, delivery.exchange or "", delivery, _user_id(structs), body == b"")
+        return Message(number, envelope, body or b"", expires)
 
     def _envelope(
-        self, exchange: str, header: bytes, structs: Sequence[Struct] | None, reading: Reading, now: float
+        self, exchange: str, header: bytes, structs: Sequence[Struct] | None, reading: Reading, now: float, empty_body: bool
     ) -> Envelope:
         try:
             if structs is None:
@@ -103,8 +108,8 @@ class Intake:
             made = encode_headers([rebuilt(delivery, exchange=exchange, expiration=expiration)]) + rest
         except (DecodeError, EncodeError) as why:
             raise Refused(conditions.TRANSFER_HEADER, str(why)) from None
-        envelope = _envelope(made, exchange, delivery, _user_id(structs))
-        if expiration is None and len(header) <= CACHED_OCTETS:
+        envelope = _envelope(made, exchange, delivery, _user_id(structs), empty_body)
+        if expiration is None and len(header) <= CACHED_OCTETS and not empty_body:
             if len(self._cache) >= CACHED:
                 self._cache.clear()
             self._cache[exchange, header] = envelope
@@ -128,7 +133,7 @@ def _parted(header: bytes, structs: Sequence[Struct]) -> tuple[DeliveryPropertie
     return delivery or EMPTY, b"".join(rest)
 
 
-def _envelope(header: bytes, exchange: str, delivery: DeliveryProperties, user_id: bytes) -> Envelope:
+def _envelope(header: bytes, exchange: str, delivery: DeliveryProperties, user_id: bytes, empty_body: bool) -> Envelope:
     priority = 4 if delivery.priority is None else min(delivery.priority, 9)
     return Envelope(
         header,
@@ -141,6 +146,7 @@ def _envelope(header: bytes, exchange: str, delivery: DeliveryProperties, user_i
         delivery.ttl,
         delivery.discard_unroutable,
         delivery.immediate,
+        empty_body,
     )
 
 

@@ -48,12 +48,12 @@ class Envelope(Fields):
     """What the header of a message says, read once: messages with the same header to the same exchange share it."""
 
     __slots__ = (
-        "_redelivered_header", "discard_unroutable", "exchange", "header", "immediate", "persistent", "priority", "redelivered",
-        "routing_key", "size", "ttl", "user_id",
+        "_redelivered_header", "discard_unroutable", "empty_body", "exchange", "header", "immediate", "persistent", "priority",
+        "redelivered", "routing_key", "size", "ttl", "user_id",
     )  # fmt: skip
     FIELDS: ClassVar[tuple[str, ...]] = (
         "header", "exchange", "routing_key", "priority", "persistent", "redelivered", "user_id", "ttl", "discard_unroutable",
-        "immediate",
+        "immediate", "empty_body",
     )  # fmt: skip
     SECRETS: ClassVar[frozenset[str]] = frozenset({"header"})
 
@@ -69,6 +69,7 @@ class Envelope(Fields):
         ttl: int | None = None,
         discard_unroutable: bool = False,
         immediate: bool = False,
+        empty_body: bool = False,
     ) -> None:
         self.header: Final = header
         """The header segment as it is delivered: delivery-properties first, with the exchange, then the other structs raw."""
@@ -86,6 +87,8 @@ class Envelope(Fields):
         """Milliseconds, None for ever."""
         self.discard_unroutable: Final = discard_unroutable
         self.immediate: Final = immediate
+        self.empty_body: Final = empty_body
+        """Whether it came with a body segment of 0 octets, and is delivered with one."""
         self.size: Final = len(header)
         self._redelivered_header = header if redelivered else b""
 

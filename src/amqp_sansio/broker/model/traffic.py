@@ -238,7 +238,7 @@ class Traffic:
             self.name,
             message.number,
             message.redelivered_header if redelivered else message.header,
-            message.body,
+            message.body if message.body or message.envelope.empty_body else None,
             None if expires is None else expires + (self.intake.epoch or 0.0),
         )
 

@@ -85,6 +85,7 @@ class Consumer:
                 False,
                 entry.header,
                 True,
+                entry.message.envelope.empty_body,
             )
         except AmqpError:  # no credit for this one, or too much is kept for replay; or the connection closes
             return False

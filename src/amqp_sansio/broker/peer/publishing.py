@@ -26,7 +26,14 @@ def publish(holder: Holder, event: TransferReceived) -> None:
     try:
         exchange = host.destination(transfer.destination)
         message = host.intake.read(
-            transfer, event.header, event.body, 0.0 if now is None else now, holder.key[1], None, holder.reading
+            transfer,
+            event.header,
+            event.body,
+            0.0 if now is None else now,
+            holder.key[1],
+            None,
+            holder.reading,
+            event.empty_body,
         )
         if host.stirred and message.envelope.immediate:
             site.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
