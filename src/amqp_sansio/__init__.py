@@ -2,9 +2,10 @@
 
 conn = ClientConnection(ClientConfig(username="guest", password="guest"))
 conn.receive_data(octets)
+conn.tick(now)
 for event in conn.events(): ...
-moment = conn.tick(now)
 octets = conn.data_to_send()
+moment = conn.due
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def test_what_a_connection_says_before_anything_was_agreed(make: type[ClientConn
     found: Carrier = make()
     assert found.role == role
     assert found.max_frame_size == MIN_MAX_FRAME_SIZE
-    assert (found.now, found.closed_cause, found.session_named(b"s")) == (None, None, None)
+    assert (found.closed_cause, found.session_named(b"s")) == (None, None)
     assert found.eager_headers is (role == "server")
 
 

@@ -104,7 +104,7 @@ def test_none_are_sent_after_close(peer: ScriptedPeer) -> None:
     peer.connection.close()
     assert peer.hear() == [Close(200, "")]
     for moment in range(1, 100):
-        assert peer.connection.tick(float(moment)) == 100.0
+        assert peer.connection.tick(float(moment)) == 101.0
     assert peer.hear() == []
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
@@ -44,6 +47,11 @@ def opened(role: str, heartbeat: int = 0, limits: Limits = LIMITS) -> ScriptedPe
     peer.hear()
     assert peer.connection.is_open
     return peer
+
+
+def due(connection: Connection) -> float | None:
+    """When the connection is to be ticked: asked anew each time, which the type checker does not know."""
+    return connection.due
 
 
 def finished(connection: Connection) -> bool:
@@ -95,10 +103,11 @@ def test_a_close_without_answer_is_given_up(peer: ScriptedPeer) -> None:
     conn.tick(100.0)
     conn.close(200, "")
     peer.hear()
-    assert conn.tick(101.0) == 110.0
-    assert conn.tick(109.9) == 110.0
+    assert due(conn) == 100.0  # at once: its time begins at the next tick
+    assert conn.tick(101.0) == due(conn) == 111.0
+    assert conn.tick(110.9) == 111.0
     assert conn.next_event() is None
-    assert conn.tick(110.0) is None
+    assert conn.tick(111.0) is due(conn) is None
     assert conn.next_event() == ConnectionClosed(Origin.TIMEOUT, 200, "")
     assert finished(conn)
 
@@ -228,8 +237,8 @@ def test_a_violation_without_answer_lingers_no_longer_than_a_close(peer: Scripte
     conn.tick(0.0)
     peer.say(b"\x0f\x00\x00\x10" + bytes(8) + b"\x01\x63\x00\x00")
     peer.hear()
-    assert conn.tick(1.0) == 10.0
-    assert conn.tick(10.0) is None
+    assert conn.tick(1.0) == 11.0
+    assert conn.tick(11.0) is None
     assert finished(conn)
     assert conn.next_event() is None
 
@@ -354,6 +363,101 @@ def test_nobody_is_given_up_while_octets_wait_undecoded(role: str) -> None:
     conn.tick(1000.0)
     list(conn.events())
     assert conn.is_open
+
+
+def test_who_was_never_told_the_time_wants_to_be(peer: ScriptedPeer) -> None:
+    assert peer_of(peer.connection.role).connection.due == -math.inf
+
+
+def test_the_time_of_the_handshake_is_due_once_nothing_waits_undecoded() -> None:
+    peer = peer_of("server")
+    conn = peer.connection
+    assert conn.tick(100.0) == due(conn) == 130.0
+    conn.receive_data(peer.octets_of(HEADER))
+    assert conn.tick(200.0) is due(conn) is None  # it came in time for all we know
+    assert list(conn.events()) == []
+    conn.data_to_send()
+    assert due(conn) == 130.0  # and nothing more did
+    conn.tick(200.0)
+    assert isinstance(conn.next_event(), ConnectionClosed)
+
+
+def test_a_close_is_not_given_up_before_what_came_in_time_is_decoded(peer: ScriptedPeer) -> None:
+    conn = peer.connection
+    conn.tick(0.0)
+    conn.close()
+    conn.tick(0.0)
+    conn.receive_data(peer.octets_of(CloseOk()))
+    assert conn.tick(1000.0) is conn.due is None
+    assert conn.next_event() == ConnectionClosed(Origin.LOCAL, 200, "")
+    assert conn.due is None
+
+
+# Nothing is ever judged by a clock older than its arrival: whoever speaks within two intervals is not given up, however long
+# nobody ticked before, and a close has its whole time from the first tick after it was said.
+@given(silence=st.floats(0.0, 1e6), late=st.floats(0.0, 9.9))
+def test_silence_before_is_not_counted(silence: float, late: float) -> None:
+    peer = opened("server", heartbeat=5)
+    conn = peer.connection
+    conn.tick(0.0)
+    peer.hear()
+    conn.receive_data(peer.octets_of(Heartbeat()))
+    conn.tick(silence)
+    assert list(conn.events()) == []
+    conn.data_to_send()
+    conn.close()
+    conn.data_to_send()
+    assert conn.due is not None
+    assert conn.due <= silence
+    conn.tick(silence + 1.0)
+    conn.tick(silence + 1.0 + late)
+    assert list(conn.events()) == []
+
+
+# In the order of a loop, `due` is later than now but for the one round more that begins a time; before that moment a tick does
+# nothing, at it a tick does something.
+@given(
+    role=st.sampled_from(ROLES),
+    rounds=st.lists(
+        st.tuples(st.floats(0.01, 40.0), st.sampled_from(["word", "half a word", "nothing", "close"])), max_size=20
+    ),
+)
+def test_due_is_worth_waiting_for(role: str, rounds: list[tuple[float, str]]) -> None:
+    peer = peer_of(role, heartbeat=5)
+    conn = peer.connection
+    words = iter([*opening(role, 5), *[Heartbeat()] * 20])
+    now = 0.0
+    for seconds, does in rounds:
+        now += seconds
+        if conn.closed_cause is None:
+            if does == "close":
+                conn.close()
+            elif does != "nothing":
+                octets = peer.octets_of(next(words))
+                half = len(octets) // 2
+                conn.receive_data(octets[:half])
+                if does == "half a word":
+                    conn.tick(now)
+                    list(conn.events())
+                conn.receive_data(octets[half:])
+        turns = 0
+        while turns == 0 or (conn.due is not None and conn.due <= now):
+            turns += 1
+            conn.tick(now)
+            list(conn.events())
+            conn.data_to_send()
+        assert turns <= 2
+        due = conn.due
+        if due is None:
+            continue
+        assert conn.tick((now + due) / 2) == due
+        assert not conn.bytes_to_send
+        assert conn.next_event() is None
+        conn.tick(due)
+        assert conn.data_to_send() or conn.eventful or conn.finished
+        list(conn.events())
+        conn.data_to_send()
+        now = due
 
 
 @pytest.mark.parametrize("extra", [-1, 0, 1])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from amqp_sansio.engine import outcomes
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import Origin, SessionAttached, SessionDetached, Violation
+from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.spec import session as controls
 from amqp_sansio.wire.reading import DEFAULT_READING
 
@@ -64,17 +65,25 @@ def detach(session: Session) -> None:
 
 
 def tick(session: Session, now: float) -> float | None:
-    """For a detached session: ends it when its time is over; the moment at which to ask again, None when never."""
-    if session.state != "detached" or session.channel is not None or session.timeout is None or not session.established:
+    """For a detached session: begins its time, ends it when that is over; `due`."""
+    moment = due(session)
+    if moment is None:
         return None
     if session.detached_at is None:
         session.detached_at = now
-    due = session.detached_at + session.timeout
-    if now < due:
-        return due
-    session.state = "ended"
-    session.cause = f"detached for {session.timeout} s"
-    return None
+        moment = due(session)
+    if moment is not None and now >= moment:
+        session.state = "ended"
+        session.cause = f"detached for {session.timeout} s"
+        return None
+    return moment
+
+
+def due(session: Session) -> float | None:
+    """When a detached session ends; at once when its time is to begin, None when it has no end or is not detached."""
+    if session.state != "detached" or session.channel is not None or session.timeout is None or not session.established:
+        return None
+    return AT_ONCE if session.detached_at is None else session.detached_at + session.timeout
 
 
 def attached(session: Session) -> None:
@@ -154,7 +163,7 @@ def leave(
     session.emit(
         SessionDetached(session.name, channel.number, origin, code, text, violation, session.in_doubt, ended)
     )  # fmt: skip
-    session.detached_at = channel.carrier.now
+    session.detached_at = None  # its time begins at its next tick: the last one of the connection may be long ago
     session.untouch()
     session.channel = None
     channel.session = None

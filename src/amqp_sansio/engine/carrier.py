@@ -82,11 +82,6 @@ class Carrier(Protocol):
         ...
 
     @property
-    def now(self) -> float | None:
-        """The moment of the last tick; None before the first."""
-        ...
-
-    @property
     def closed_cause(self) -> str | None:
         """Why nothing may be said any more on the connection; None while it is open."""
         ...

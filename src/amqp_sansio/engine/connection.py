@@ -37,8 +37,8 @@ from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReade
 class Connection(Lifecycle):
     """The machine behind `ClientConnection` and `ServerConnection`.
 
-    Octets and calls go in; octets, events and one deadline come out.  The order in a loop: `receive_data`, `events`, `tick`,
-    `data_to_send`.
+    Octets and calls go in; octets, events and one deadline come out.  The order in a loop: `receive_data`, `tick`, `events`,
+    `data_to_send`, and last `due`, the moment of the next round.
     """
 
     def __init__(self, role: Role, config: ClientConfig | ServerConfig) -> None:

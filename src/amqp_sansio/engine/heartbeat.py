@@ -29,6 +29,11 @@ class Heartbeat:
         """Octets went out at `now` or later."""
         self._wrote_at = now
 
+    @property
+    def running(self) -> bool:
+        """False when the timers must begin yet, at the next tick; True also where no time is kept."""
+        return not self.interval or self._heard_at is not None
+
     def start(self, now: float) -> None:
         """The first tick: both timers begin."""
         if self._heard_at is None:

@@ -10,7 +10,7 @@ from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.heartbeat import Heartbeat
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Event, Origin, Violation
-from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
 from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
@@ -200,9 +200,7 @@ class Lifecycle:
         self._end(Origin.VIOLATION, None, text, violation)
 
     def _begin_close(self, close: Close) -> None:
-        self._closing = close
-        if self.now is not None:
-            self._close_until = self.now + self.limits.close_seconds
+        self._closing = close  # its time begins at the next tick: the last one may be long ago
 
     def _end(self, origin: Origin, code: int | None, text: str, violation: Violation | None = None) -> None:
         if self._ended:
@@ -247,9 +245,11 @@ class Lifecycle:
     # --- time ----------------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> float | None:
-        """Does what is due at `now` (monotonic seconds): a heartbeat, giving the other side up.
+        """Says what time it is, and does what is due: a heartbeat, giving the other side up.
 
-        Answers when to call again, None when no time matters.  Nobody is given up while octets wait to be decoded.
+        `now` is monotonic seconds.  Call it behind `receive_data` and before `next_event`: octets that were stored since the
+        last tick count as heard at this one, and nobody is given up while octets wait to be decoded.  Answers what `due` would
+        at this point, before the events: programs that tick behind their events need nothing else.
         """
         self.now = now = now + 0.0  # what is no number is refused before anything has changed
         heard = self._stored or self._undecoded
@@ -257,7 +257,8 @@ class Lifecycle:
         if self._ended and not self._lingering:
             return None
         if self._closing is not None:
-            return self._tick_close(now)
+            self._tick_close(now)
+            return self.due
         beat = self.heartbeat
         beat.start(now)
         if heard:
@@ -277,12 +278,37 @@ class Lifecycle:
             elif beat.due(now):
                 self._say(HeartbeatControl())
                 beat.wrote(now)
-        return earliest(None if self._open else self._handshake_until, beat.deadline(self._open))
+        return self.due
 
-    def _tick_close(self, now: float) -> float | None:
+    @property
+    def due(self) -> float | None:
+        """The next moment at which `tick` has something to do (monotonic seconds), None when no time matters.
+
+        To be asked last, behind `data_to_send`.  At most the moment of the last tick when something waits for the next one:
+        a time that begins with it, as that of the handshake, of heartbeats, and of our close.  What `tick` does not do while
+        octets wait undecoded is not due before they are decoded.
+        """
+        if self._ended and not self._lingering:
+            return None
+        now = self.now
+        if now is None:
+            return AT_ONCE
+        if self._closing is not None:
+            if self._close_until is None:
+                return now
+            return None if self._undecoded else self._close_until
+        if not self.heartbeat.running:
+            return now
+        handshake = None if self._open or self._undecoded else self._handshake_until
+        return earliest(handshake, self.heartbeat.deadline(self._open))
+
+    @property
+    def untimed(self) -> bool:
+        """True when octets were stored since the last tick: nobody has said yet when they came."""
+        return self._stored or self.now is None
+
+    def _tick_close(self, now: float) -> None:
         if self._close_until is None:
             self._close_until = now + self.limits.close_seconds
-        if now < self._close_until or self._undecoded:
-            return self._close_until
-        self._closed(Origin.TIMEOUT)
-        return None
+        elif now >= self._close_until and not self._undecoded:
+            self._closed(Origin.TIMEOUT)

@@ -71,8 +71,19 @@ class Session(Standing):
         attachment.detach(self)
 
     def tick(self, now: float) -> float | None:
-        """For a detached session: ends it when its time is over; the moment at which to ask again, None when never."""
+        """For a detached session: says what time it is (monotonic seconds), and ends it when its time is over.
+
+        Its time begins with the first tick after it was detached.  Answers `due`.
+        """
         return attachment.tick(self, now)
+
+    @property
+    def due(self) -> float | None:
+        """The moment at which a detached session ends unless it is resumed (monotonic seconds).
+
+        At most any clock's moment when its time begins with the next tick; None when it is not detached or has no end.
+        """
+        return attachment.due(self)
 
     def request_timeout(self, seconds: int | None) -> None:
         """Asks the other side to keep the session so long while detached; `TimeoutGranted` tells what it grants.

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from typing import Final
+
+AT_ONCE: Final = -math.inf
+"""The moment of what should be done now, where nobody has said yet what time it is: no clock shows less."""
+
 
 def earliest(*moments: float | None) -> float | None:
     """The first of `moments`; None when none of them ever comes."""

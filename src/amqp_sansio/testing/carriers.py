@@ -42,7 +42,6 @@ class BareCarrier:
         self.eager_headers: Final = eager_headers
         self.reading: Final = Reading.of(limits, distinct_keys=profile.strict)
         self.max_frame_size: Final = max_frame_size
-        self.now: float | None = None
         self.closed_cause: str | None = None
         self.out = bytearray()
         self.events: list[Event] = []

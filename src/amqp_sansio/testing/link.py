@@ -148,10 +148,13 @@ class Link:
         )
 
     def step(self) -> list[Heard]:
-        """One step: what is due arrives, events are handed out, time is told, what is to be said begins to fly."""
+        """One step: what is due arrives, both machines tick, events are handed out, what is to be said begins to fly."""
         self.moment += 1
         for speaker in SPEAKERS:
             self._deliver(speaker)
+        if self.seconds is not None:
+            self.client.tick(self.moment * self.seconds)
+            self.server.tick(self.moment * self.seconds)
         heard: list[Heard] = []
         while (event := self.client.next_event()) is not None:
             heard.append(("client", event))
@@ -161,9 +164,6 @@ class Link:
             heard.append(("server", event))
             if self.on_server is not None:
                 self.on_server(self.server, event)
-        if self.seconds is not None:
-            self.client.tick(self.moment * self.seconds)
-            self.server.tick(self.moment * self.seconds)
         self._take("client", self.client.data_to_send())
         self._take("server", self.server.data_to_send())
         return heard
