@@ -131,11 +131,28 @@ def test_time_goes_on_by_the_epochs() -> None:
     say(client, session, queue.Declare("q", durable=True))
     properties = DeliveryProperties(routing_key="q", delivery_mode=2, ttl=60_000)
     session.send(message.Transfer("", 1, 0), properties, body=b"one")
-    world.run()
+    client.peer.receive_data(client.connection.data_to_send())
+    world.tick(0.0)
     then = again(world, config=BrokerConfig(journal=True, epoch=1050.0))  # its clock began 50 seconds later
     assert then.broker.tick(14.0) == 15.0
     assert then.broker.host().queues["q"].messages == 1
     then.broker.tick(15.0)
+    assert then.broker.host().queues["q"].messages == 0
+
+
+def test_a_time_that_had_not_begun_begins_when_the_message_is_restored() -> None:
+    world = World(BrokerConfig(journal=True, epoch=1000.0))
+    client = world.connect()
+    session = client.session()
+    world.tick(5.0)
+    say(client, session, queue.Declare("q", durable=True))
+    properties = DeliveryProperties(routing_key="q", delivery_mode=2, ttl=60_000)
+    session.send(message.Transfer("", 1, 0), properties, body=b"one")
+    world.run()  # and no tick after it
+    then = again(world, config=BrokerConfig(journal=True, epoch=1050.0))
+    assert then.broker.tick(14.0) == 74.0
+    assert then.broker.host().queues["q"].messages == 1
+    then.broker.tick(74.0)
     assert then.broker.host().queues["q"].messages == 0
 
 

@@ -191,6 +191,7 @@ def test_a_session_that_the_other_side_did_not_keep_is_made_again() -> None:
     ticket = talk.publish("", "q", b"x")
     stage.cut()
     assert not ticket.done
+    stage.broker.tick(stage.now)
     stage.now = 10.0
     stage.broker.tick(stage.now)
     stage.connect()

@@ -1,4 +1,4 @@
-"""The broker: many connections on virtual hosts in memory.  Octets in, octets out, no I/O, time by `tick`."""
+"""The broker: many connections on virtual hosts in memory.  Octets in, octets out, no I/O, time by `tick` and `due`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.config import Profile, ServerConfig
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import Event
-from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
 from amqp_sansio.limits import BrokerLimits
 
 TURN: Final = 64
@@ -34,8 +34,9 @@ TURN: Final = 64
 class Broker:
     """A broker in memory.
 
-    Connections come from `connect`; their sockets are yours.  The order in a loop: `Peer.receive_data`, `events`, `tick`, and
-    for each of `ready`, `Peer.data_to_send`.  What a client says never makes it raise.
+    Connections come from `connect`; their sockets are yours.  The order in a loop: `Peer.receive_data`, `tick`, `events`, for
+    each of `ready` `Peer.data_to_send`, and last `due`, the moment of the next round.  As long as anything can be done at
+    once, `ready` is not empty or `due` has come.  What a client says never makes it raise.
 
     Sessions are known by virtual host, identity and name, and outlive their connection for as long as they were granted.
     """
@@ -67,8 +68,8 @@ class Broker:
         self._peers: Final[dict[Peer, None]] = {}
         self._turns: Final[deque[Peer]] = deque()
         self._blocked: Final[dict[Peer, None]] = {}  # not read before their octets are taken
-        self._ready: Final[dict[Peer, None]] = {}
-        self._untold: Final[dict[Peer | Holder, None]] = {}  # who does not know yet what time it is
+        self._ready: dict[Peer, None] = {}
+        self._untold: Final[dict[Peer | Holder, None]] = {}  # who must hear what time it is: octets came, or a time is to begin
         self._kept: Final[dict[tuple[str, str], int]] = {}
         if config.virtual_hosts is not None:
             for name in config.virtual_hosts:
@@ -108,9 +109,11 @@ class Broker:
 
     def ready(self) -> tuple[Peer, ...]:
         """Who has octets to send now, or has ended.  Costs nothing for the others."""
-        ready = tuple(self._ready)
+        ready = tuple([peer for peer in self._ready if peer.bytes_to_send or peer.ended])
+        if len(ready) < len(self._ready):
+            self._ready = dict.fromkeys(ready)
         for peer in ready:
-            if peer.ended and (peer.eof or not peer.bytes_to_send):
+            if peer.ended and (peer.eof or not peer.bytes_to_send):  # nobody may be there to take anything: said once
                 del self._ready[peer]
         return ready
 
@@ -123,20 +126,13 @@ class Broker:
         between, so that nobody waits for another's flood.
         """
         turns = self._turns
-        while turns:
+        while self._readable():
             peer = turns.popleft()
-            if peer.full and not peer.eof:
-                peer.in_turn = False
-                self._blocked[peer] = None
-                continue
-            if peer.waits:
-                peer.in_turn = False
-                continue
             connection = peer.connection
-            connection.now = self.now
             event = connection.next_event()
             if event is None:
                 peer.in_turn = False
+                self.agenda.note(peer, connection.due)
                 if connection.bytes_to_send or peer.lingered:
                     self._ready[peer] = None
                 continue
@@ -157,6 +153,24 @@ class Broker:
         """All that happened, until there is nothing for now."""
         while (happened := self.next_event()) is not None:
             yield happened
+
+    def _readable(self) -> bool:
+        """Whether the first of those in turn can be read; who cannot is in turn no more.
+
+        Who has too many octets to be taken goes on when they were, who waits for the journal when that was written.
+        """
+        turns = self._turns
+        while turns:
+            peer = turns[0]
+            full = peer.full and not peer.eof
+            if not full and not peer.waits:
+                return True
+            turns.popleft()
+            peer.in_turn = False
+            self.agenda.note(peer, peer.connection.due)
+            if full:
+                self._blocked[peer] = None
+        return False
 
     def _work(self) -> None:
         """Does what is left to do where nothing is to be read."""
@@ -188,24 +202,29 @@ class Broker:
     def stored(self, peer: Peer) -> None:
         """The connection has octets to read, or their end."""
         self._untold[peer] = None
+        self._in_turn(peer)
+
+    def _in_turn(self, peer: Peer) -> None:
+        """The connection has something to hand out."""
         if not peer.in_turn:
             peer.in_turn = True
             self._turns.append(peer)
 
     def taken(self, peer: Peer) -> None:
         """The octets of the connection were taken: who waited for room goes on."""
-        self._untold[peer] = None
         self._ready.pop(peer, None)
+        self.agenda.note(peer, peer.connection.due)
         if peer in self._blocked:
             del self._blocked[peer]
-            self.stored(peer)
+            self._in_turn(peer)
         if peer.stalled:
             stalled = list(peer.stalled)
             peer.stalled.clear()
             for consumer in stalled:
                 consumer.wake()
-            if peer.site is not None:
-                peer.site.dispatch(TURN)
+        site = peer.site
+        if site is not None and site.host.stirred:
+            site.dispatch(TURN)  # what is left then is due
         if peer.connection.bytes_to_send:
             self._ready[peer] = None
 
@@ -240,10 +259,7 @@ class Broker:
 
     def keep(self, holder: Holder) -> None:
         """The session is detached and lives on: its time begins."""
-        if self.now is not None:
-            self._tick_holder(holder, self.now)
-        else:
-            self._untold[holder] = None
+        self._untold[holder] = None
 
     # --- virtual hosts ----------------------------------------------------------------------------------------------------
 
@@ -282,10 +298,13 @@ class Broker:
     # --- time -------------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> float | None:
-        """Does what is due at `now` (monotonic seconds) and answers when to call again, None when no time matters.
+        """Says what time it is (monotonic seconds), and does what is due; answers what `due` would at this point.
 
         Heartbeats, handshakes and connections that are silent, sessions that were kept long enough, messages that expire,
-        branches that time out.
+        branches that time out.  To be called behind `receive_data` and before `events`, in every round in which octets came: a
+        message with a ttl expires that long after the last tick.  When its octets were stored after that, its time begins at
+        the next tick, so that nothing is lost to a program that ticks behind the events; only the expiration in its header
+        (BrokerConfig.epoch) counts from the last tick then, and may be early.
         """
         self.now = now = now + 0.0  # what is no number is refused before anything has changed
         due = dict.fromkeys(self._untold)
@@ -297,22 +316,40 @@ class Broker:
                 self._tick_peer(each, now)
             else:
                 self._tick_holder(each, now)
+        for site in self.sites.values():
+            site.tick(now)
+        self._work()
+        return self.due
+
+    @property
+    def due(self) -> float | None:
+        """The next moment at which there is something to do (monotonic seconds), None when no time matters.
+
+        To be asked last, behind `ready` and `Peer.data_to_send`.  At most the moment of the last tick as long as anything can
+        be done at once, what `ready` tells apart: octets to read, deliveries that go on because others were taken, a time
+        that begins with the next tick.  Then go round once more without waiting.
+        """
+        if self._untold or self.settling or self.bereaved or self._readable() or self.throttle.relievable:
+            return self._at_once
         moment = self.agenda.next
         for site in self.sites.values():
-            moment = earliest(moment, site.tick(now))
-        self._work()
-        return now if self._turns else moment
+            if site.host.stirred:
+                return self._at_once
+            moment = earliest(moment, site.due)
+        return moment
+
+    @property
+    def _at_once(self) -> float:
+        return AT_ONCE if self.now is None else self.now
 
     def _tick_peer(self, peer: Peer, now: float) -> None:
-        moment = peer.connection.tick(now)
-        if peer.lingered:
+        connection = peer.connection
+        moment = connection.tick(now)
+        if connection.bytes_to_send or peer.lingered:
             self._ready[peer] = None
         self.agenda.note(peer, moment)
-        if peer.connection.bytes_to_send:
-            self._ready[peer] = None
-        if peer.connection.eventful:
-            self.stored(peer)
-            self._untold.pop(peer, None)
+        if connection.eventful:
+            self._in_turn(peer)
 
     def _tick_holder(self, holder: Holder, now: float) -> None:
         moment = holder.session.tick(now)

@@ -155,7 +155,10 @@ class Rebuilding:
     def restore(self, stored: MessageStored) -> None:
         """A message is known; it stands on no queue yet."""
         expires = None if stored.expires is None else stored.expires - self._epoch
-        self.messages[stored.number] = self.host.intake.restored(stored.number, stored.header, stored.body, expires)
+        message = self.host.intake.restored(stored.number, stored.header, stored.body, expires)
+        if expires is None and message.envelope.ttl is not None:
+            self.host.begin_ttl(message)
+        self.messages[stored.number] = message
 
     def stand(self, queue: str, number: int, redelivered: bool) -> None:
         """A message that is known stands on a queue."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
+from amqp_sansio.broker.peer.agenda import Agenda
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
-from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.spec.codes import CloseCode
 
 UNSENT: Final = 1024 * 1024
@@ -69,7 +70,12 @@ class Host(Protocol[Some]):
         raise NotImplementedError
 
     def tick(self, now: float) -> float | None:
-        """Does what is due; the moment at which to call again."""
+        """Says what time it is, and does what is due.  Called before the events, in every turn."""
+        raise NotImplementedError
+
+    @property
+    def due(self) -> float | None:
+        """The moment of the next turn, asked last: at most that of the last tick when there is something to do at once."""
         raise NotImplementedError
 
 
@@ -90,13 +96,32 @@ class OwnServer:
         self._failed: Final = failed
         self._connections: Final[dict[OwnGuest, None]] = {}
         self._turns: Final[dict[OwnGuest, None]] = {}
-        self._said: Final[dict[OwnGuest, None]] = {}
+        self._said: dict[OwnGuest, None] = {}  # who may have octets to send, or has ended
+        self._handled = False  # an event was handled, so that something may have been said on any connection
+        self._agenda: Final[Agenda[OwnGuest]] = Agenda()
+        self._untold: Final[dict[OwnGuest, None]] = {}  # whose octets came since the last tick
+        self._now = AT_ONCE
 
     def connect(self) -> OwnGuest:
         """A new connection."""
-        guest = OwnGuest(self.config, self._turns)
+        guest = OwnGuest(self)
         self._connections[guest] = None
+        self._untold[guest] = None
         return guest
+
+    def stored(self, guest: OwnGuest) -> None:
+        """The connection has octets to read, or their end."""
+        self._turns[guest] = None
+        self._untold[guest] = None
+
+    def taken(self, guest: OwnGuest) -> None:
+        """The octets of the connection were taken."""
+        self._said[guest] = None
+        self._note(guest)
+
+    def _note(self, guest: OwnGuest) -> None:
+        if guest in self._connections:
+            self._agenda.note(guest, guest.connection.due)
 
     def next_event(self) -> tuple[OwnGuest, Event] | None:
         """The next thing that happened; it was handled.  Connections take turns."""
@@ -107,8 +132,10 @@ class OwnServer:
             self._said[guest] = None
             if event is not None:
                 self._turns[guest] = None
+                self._handled = True
                 self._handle_one(guest.connection, event)
                 return guest, event
+            self._note(guest)
         return None
 
     def _handle_one(self, connection: ServerConnection, event: Event) -> None:
@@ -122,12 +149,16 @@ class OwnServer:
             self._failed(connection, error)
 
     def ready(self) -> tuple[OwnGuest, ...]:
-        """Who may have octets to send now, or has ended."""
-        ready = tuple([each for each in self._said if each.connection.bytes_to_send or each.finished])
-        self._said.clear()
+        """Who has octets to send now, or has ended."""
+        candidates = self._connections if self._handled else self._said
+        self._handled = False
+        ready = tuple([each for each in candidates if each.connection.bytes_to_send or each.finished])
+        self._said = dict.fromkeys([each for each in ready if not each.finished])
         for guest in ready:
             if guest.finished:
                 self._connections.pop(guest, None)
+                self._untold.pop(guest, None)
+                self._agenda.forget(guest)
         return ready
 
     def spoke(self, guest: OwnGuest) -> None:
@@ -135,36 +166,46 @@ class OwnServer:
         self._turns[guest] = None
 
     def tick(self, now: float) -> float | None:
-        """Tells all of them the time."""
-        moment: float | None = None
-        for guest in list(self._connections):
-            moment = earliest(moment, guest.connection.tick(now))
-            if guest.connection.bytes_to_send or guest.connection.eventful:
+        """Says what time it is to those whose octets came, or for whom something is due; answers `due`."""
+        self._now = now
+        due = dict.fromkeys([*self._untold, *self._agenda.due(now)])
+        self._untold.clear()
+        for guest in due:
+            guest.connection.tick(now)
+            if guest.connection.eventful:
                 self._turns[guest] = None
-                self._said[guest] = None
-        return now if self._turns else moment
+            self._said[guest] = None
+            self._note(guest)
+        return self.due
+
+    @property
+    def due(self) -> float | None:
+        """The moment of the next turn: at most that of the last tick when there is something to read."""
+        return self._now if self._turns or self._untold else self._agenda.next
 
 
 class OwnGuest(Guest):
     """One connection of an `OwnServer`; `connection` is its machine."""
 
-    def __init__(self, config: ServerConfig, turns: dict[OwnGuest, None]) -> None:
-        self.connection: Final = ServerConnection(config)
-        self._turns: Final = turns
+    def __init__(self, server: OwnServer) -> None:
+        self.connection: Final = ServerConnection(server.config)
+        self._server: Final = server
 
     def receive_data(self, data: bytes) -> None:
         """Stores octets of the client."""
         self.connection.receive_data(data)
-        self._turns[self] = None
+        self._server.stored(self)
 
     def receive_eof(self) -> None:
         """The client sends nothing more."""
         self.connection.receive_eof()
-        self._turns[self] = None
+        self._server.stored(self)
 
     def data_to_send(self) -> bytes:
         """Takes everything that is to be written now."""
-        return self.connection.data_to_send()
+        octets = self.connection.data_to_send()
+        self._server.taken(self)
+        return octets
 
     @property
     def wants_data(self) -> bool:
@@ -188,4 +229,4 @@ class OwnGuest(Guest):
     def decided(self, verdict: Accepted | Rejected) -> None:
         """See `Guest`."""
         self.connection.decided(verdict)
-        self._turns[self] = None
+        self._server.spoke(self)

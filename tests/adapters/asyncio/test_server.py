@@ -10,11 +10,11 @@ import trustme
 from tests.adapters.hosts import Collector, flood, subscribe_and_read_nothing
 
 from amqp_sansio.adapters.asyncio import connect
-from amqp_sansio.adapters.asyncio.server import GRAIN, Server, serve
+from amqp_sansio.adapters.asyncio.server import Server, serve
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
-from amqp_sansio.conversation.hosting import OwnServer
+from amqp_sansio.conversation.hosting import OwnGuest, OwnServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import ConnectionOpened, Event
 from amqp_sansio.spec import queue
@@ -145,39 +145,46 @@ def test_a_handler_that_raises_loses_its_connection_and_the_loop_is_told() -> No
 
 
 class Timed(OwnServer):
-    """Nobody's host: it remembers what time it was told, and wants what it was given."""
+    """Nobody's host: it writes down what it is asked, and is due when it was given."""
 
     def __init__(self, *wanted: float | None) -> None:
         super().__init__(ServerConfig(), lambda connection, event: None)
-        self.told: list[float] = []
+        self.asked: list[object] = []
         self.wanted = list(wanted)
 
     def tick(self, now: float) -> float | None:
-        self.told.append(now)
+        self.asked.append(now)
+        return 0.0  # nobody looks at that
+
+    def next_event(self) -> tuple[OwnGuest, Event] | None:
+        self.asked.append("event")
+        return None
+
+    @property
+    def due(self) -> float | None:
+        self.asked.append("due")
         return self.wanted.pop(0)
 
 
-def test_the_host_is_told_the_time_in_grains_and_when_it_wants_that() -> None:
+def test_the_host_ticks_before_the_events_of_each_turn_and_is_asked_last_when_it_is_due() -> None:
     async def main() -> None:
-        host = Timed(None, 300.0, 100.025, 400.0)
+        host = Timed(None, 300.0, 100.025, 400.0, 100.03)
         server = Server(host, host.connect, ("", 0), None)
         server._loop = asyncio.get_running_loop()
 
-        def turn(now: float) -> float | None:
-            """When the next one is, after a turn at that time."""
+        def turn(now: float) -> tuple[float | None, bool]:
+            """When the timer goes off after a turn at that time, and whether there is another turn at once."""
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(server._loop, "time", lambda: now)
                 server._turn()
-            return None if server._timer is None else server._timer.when()
+            return None if server._timer is None else server._timer.when(), server._scheduled
 
-        assert turn(100.0) is None
-        assert turn(100.004) == 100.0 + GRAIN  # what happened since it was told may want something
-        assert turn(100.005) == 100.0 + GRAIN
-        assert host.told == [100.0]
-        server._timed()
-        assert turn(100.012) == 300.0
-        assert turn(100.023) == 100.025
-        assert turn(100.025) == 100.025  # the timer is about to go off
-        assert host.told == [100.0, 100.012, 100.023, 100.025]
+        assert turn(100.0) == (None, False)
+        assert turn(100.012) == (300.0, False)
+        assert turn(100.023) == (100.025, False)
+        assert turn(100.024) == (100.025, False)  # the timer goes off earlier than it must
+        assert turn(100.03) == (100.025, True)
+        moments = (100.0, 100.012, 100.023, 100.024, 100.03)
+        assert host.asked == [each for moment in moments for each in (moment, "event", "due")]
 
     asyncio.run(main())

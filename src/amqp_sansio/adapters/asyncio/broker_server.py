@@ -18,6 +18,7 @@ from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import Guest
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import Event
+from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 from amqp_sansio.spec.codes import CloseCode
 
@@ -40,6 +41,7 @@ class Front:
         self._held: Final = held
         self._listen: Final = listen
         self._tapped: Final[dict[Peer, Tapped]] = {}
+        self._now = AT_ONCE
 
     def connect(self) -> Guest:
         """A new connection."""
@@ -64,9 +66,16 @@ class Front:
         return ready if self._listen is None else tuple([self._tapped[each] for each in ready if each in self._tapped])
 
     def tick(self, now: float) -> float | None:
-        """Tells the time; when to call again."""
-        due = self.broker.tick(now)
-        return now + LOOK if due is not None and due <= now and self._held() else due
+        """Says what time it is; `due`."""
+        self._now = now
+        self.broker.tick(now)
+        return self.due
+
+    @property
+    def due(self) -> float | None:
+        """The moment of the next turn; while nothing is read, what is to be read does not count."""
+        due = self.broker.due
+        return self._now + LOOK if due is not None and due <= self._now and self._held() else due
 
 
 class BrokerServer(Server[Guest]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import ssl
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,8 +19,6 @@ G = TypeVar("G", bound=Guest)
 
 TURN: Final = 500
 """Events at most before the loop has its turn."""
-GRAIN: Final = 0.01
-"""Seconds by which the host may be told late what time it is, while there is much to do: telling it costs a turn of its own."""
 CLOSE_SECONDS: Final = 5.0
 """How long the octets that are left may take to go out, at the end."""
 
@@ -49,8 +46,6 @@ class Server(Generic[G]):
         self._checks: ThreadPoolExecutor | None = None
         self._loop: asyncio.AbstractEventLoop  # from the begin on
         self._timer: asyncio.TimerHandle | None = None
-        self._told = -math.inf  # when the host was told the time, and what it wanted then
-        self._due: float | None = None
         self._scheduled = False
         self._paused: Final[dict[_Socket[G], None]] = {}
 
@@ -98,32 +93,32 @@ class Server(Generic[G]):
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
+        """The host ticks, what came happens, octets go out; then the next turn is set up."""
         self._scheduled = False
+        now = self._loop.time()
+        self.host.tick(now)
         try:
             for _ in range(TURN):
                 if self.host.next_event() is None:
                     break
-            else:
-                self.wake()
         except BaseException:  # of a server of one's own: told to the loop, and the others go on
             self.wake()
             raise
-        self._look()
         self._check()
         self.settle()
         self.transmit()
         for socket in list(self._paused):
             socket.resume()
+        self._wait(now)
 
-    def _look(self) -> None:
-        """Tells the host the time, in grains, and sees to it that it is told again when it wants that."""
-        now, due = self._loop.time(), self._due
-        if now - self._told >= GRAIN or (due is not None and due <= now):
-            self._told = now
-            self._due = due = self.host.tick(now)
-        else:
-            due = self._told + GRAIN  # what happened in this turn may want it sooner than what was before
-        if due is not None and (self._timer is None or due < self._timer.when()):
+    def _wait(self, now: float) -> None:
+        """Sees to it that the next turn comes when the host wants it: at once, or by a timer."""
+        due = self.host.due
+        if due is None or self._scheduled:
+            return
+        if due <= now:
+            self.wake()
+        elif self._timer is None or due < self._timer.when():
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = self._loop.call_at(due, self._timed)
@@ -147,11 +142,21 @@ class Server(Generic[G]):
         """What is to be done between events and octets: nothing here."""
 
     def transmit(self) -> None:
-        """Octets go out to whoever has some, and whose socket takes them."""
+        """Octets go out to whoever has some, and whose socket takes them.
+
+        That they were taken may give octets to others: as long as there are such, there is another turn.
+        """
+        if self._transmit_ready() and self._transmit_ready():
+            self.wake()
+
+    def _transmit_ready(self) -> bool:
+        """Whether any socket took octets."""
+        moved = False
         for guest in self.host.ready():
             socket = self._sockets.get(guest)
-            if socket is not None:
-                socket.transmit()
+            if socket is not None and socket.transmit():
+                moved = True
+        return moved
 
     def entered(self, guest: G, socket: _Socket[G]) -> None:
         """A client came."""
@@ -265,13 +270,18 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self.transmit()
         self._server.wake()
 
-    def transmit(self) -> None:
-        """Writes what there is, if the socket takes it: else the octets stay, and the host makes no more of them."""
+    def transmit(self) -> bool:
+        """Writes what there is, if the socket takes it: else the octets stay, and the host makes no more of them.
+
+        Whether there was anything.
+        """
         transport = self._transport
         if transport is None or transport.is_closing():
-            return
+            return False
+        moved = False
         while self._writable and (octets := self.guest.data_to_send()):
             transport.write(octets)
+            moved = True
         if not self._open and self.guest.is_open:
             self._open = True
             self._server.opened(self)
@@ -280,6 +290,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
             transport.close()
         else:
             self.resume()
+        return moved
 
     def resume(self) -> None:
         """Reads on, if the guest wants it again."""

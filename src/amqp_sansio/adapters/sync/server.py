@@ -18,7 +18,7 @@ from typing import Final, Generic, Self, TypeVar
 from amqp_sansio.adapters.admission import NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, checked
 from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.conversation.hosting import Guest, Host
-from amqp_sansio.kernel.deadlines import earliest
+from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 
 G = TypeVar("G", bound=Guest)
@@ -106,7 +106,7 @@ class Server(Generic[G]):
 
     def _run(self) -> None:
         try:
-            due: float | None = 0.0
+            due: float | None = AT_ONCE
             while not self._stopped:
                 due = earliest(due, self._deaf_until)
                 wait = None if due is None else max(due - time.monotonic(), 0.0)
@@ -176,27 +176,32 @@ class Server(Generic[G]):
             self.wake()
 
     def _turn(self) -> float | None:
-        more = True
+        """The host ticks, what came happens, octets go out; the moment of the next turn."""
+        self.host.tick(time.monotonic())
         for _ in range(TURN):
             if self.host.next_event() is None:
-                more = False
                 break
-        due = self.host.tick(time.monotonic())
         if self._deaf_until is not None and time.monotonic() >= self._deaf_until:
             self._deaf_until = None
             self._selector.register(self._listener, selectors.EVENT_READ)
         self._check()
-        for guest in self.host.ready():
-            if guest in self._sockets:
-                self._sockets[guest].write()
+        # That octets were taken may give octets to others: as long as there are such, there is another turn.
+        more = self._write_ready() and self._write_ready()
         for each in list(self._paused):
             each.watch()
         for guest in [guest for guest, each in self._sockets.items() if each.over]:
             gone = self._sockets.pop(guest)
             self._opening.pop(gone, None)
             self.admission.left(gone.opened)
-            more = True
-        return 0.0 if more else due
+        return AT_ONCE if more else self.host.due
+
+    def _write_ready(self) -> bool:
+        """Whether any socket took octets."""
+        moved = False
+        for guest in self.host.ready():
+            if guest in self._sockets and self._sockets[guest].write():
+                moved = True
+        return moved
 
     def _end(self) -> None:
         self._listener.close()
@@ -248,21 +253,27 @@ class _Socket(Generic[G]):
                 break  # else there may be more that was deciphered already
         self.watch()
 
-    def write(self) -> None:
-        """Writes what there is, as far as the socket takes it: the rest stays, and the host makes no more of it."""
+    def write(self) -> bool:
+        """Writes what there is, as far as the socket takes it: the rest stays, and the host makes no more of it.
+
+        Whether anything was written.
+        """
+        moved = False
         try:
             while not self.over and (self._unsent or self._take()):
                 self._unsent = self._unsent[self._socket.send(self._unsent) :]
+                moved = True
         except _BLOCKED:
             pass
         except OSError:
             self._unsent = b""
             self._lose()
-            return
+            return moved
         if self.guest.finished and not self._unsent:
             self._lose()
         else:
             self.watch()
+        return moved
 
     def finish(self, until: float) -> None:
         """The end: what was taken is written, as far as that goes until then."""

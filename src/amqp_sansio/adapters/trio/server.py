@@ -55,12 +55,10 @@ class Server(Generic[G]):
         """Lets the host do what there is to do, for ever."""
         while True:
             self._woken = trio.Event()
+            self.host.tick(trio.current_time())
             for _ in range(TURN):
                 if self.host.next_event() is None:
                     break
-            else:
-                self.wake()
-            due = self.host.tick(trio.current_time())
             for opening in self.opening:
                 if (decide := opening.guest.take_deferred()) is not None:
                     nursery.start_soon(self._check, opening.guest, decide)
@@ -70,7 +68,8 @@ class Server(Generic[G]):
                     socket.wake()
             for socket in list(self.paused):
                 socket.resume()
-            await trio.lowlevel.checkpoint()
+            await trio.lowlevel.checkpoint()  # those with octets take them; what follows from that is due
+            due = self.host.due
             with trio.move_on_at(math.inf if due is None else due):
                 await self._woken.wait()
 
@@ -186,11 +185,11 @@ class _Socket(Generic[G]):
                 del self._server.opening[self]
                 self._server.admission.opened()
             if octets:
+                self._server.wake()  # that they were taken may set others going, however long it takes to send them
                 try:
                     await self._stream.send_all(octets)
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
                     return  # a reset, or a client that cannot do TLS
-                self._server.wake()
             elif self.guest.finished or self._over:
                 return
             else:

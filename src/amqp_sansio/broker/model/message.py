@@ -105,8 +105,8 @@ class Message:
         self.number: Final = number
         self.envelope: Final = envelope
         self.body: Final = body
-        self.expires: Final = expires
-        """When it is of no more use; None: never."""
+        self.expires = expires
+        """When it is of no more use; None: never, or its time has not begun (`Traffic.begin_ttl`)."""
         self.stored = 0
         """In how many places the journal knows it: durable queues and prepared branches.  At 0 it must be stored first."""
 

@@ -15,12 +15,15 @@ from amqp_sansio.broker.model.expiry import Expiry
 from amqp_sansio.broker.model.intake import Intake
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.operations import Dequeued, Enqueued, MessageStored, Operation
+from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.queue import Queue
 
 _position: Final = attrgetter("position")
+UNDATED: Final = 1024
+"""Messages that may wait for the next tick before those that have gone meanwhile are forgotten."""
 
 Publish: TypeAlias = "tuple[Message, Sequence[Queue]]"
 """A message and the queues that are to get it."""
@@ -54,6 +57,8 @@ class Traffic:
         self.stirred: Final[dict[Queue, None]] = {}
         """Queues that may have something for somebody."""
         self._expiry: Final = Expiry()
+        self._undated: dict[Message, list[Entry]] = {}  # messages whose time begins with the next tick, and where they are
+        self._most_undated = UNDATED
 
     # --- in ---------------------------------------------------------------------------------------------------------------
 
@@ -174,8 +179,39 @@ class Traffic:
             entry.redelivered = True
         return self._move(rejected, [])
 
+    def begin_ttl(self, message: Message) -> None:
+        """The time of a message that is on no queue yet begins with the next `expire`: nobody knows how long ago the last was.
+
+        What is journalled before that says no moment: then its time begins once more when it is restored.
+        """
+        message.expires = None
+        self._undated[message] = []
+        if len(self._undated) > self._most_undated:  # nobody tells the time: what has gone is not kept until somebody does
+            self._undated = {
+                each: entries
+                for each, entries in self._undated.items()
+                if not entries or [entry for entry in entries if entry.state != GONE]
+            }
+            self._most_undated = max(UNDATED, 2 * len(self._undated))
+
+    def _date(self, now: float) -> None:
+        """The time of messages begins that waited for the moment."""
+        for message, entries in self._undated.items():
+            message.expires = now + (message.envelope.ttl or 0) / 1000
+            for entry in entries:
+                if entry.state != GONE:
+                    self._expiry.add(entry)
+        self._undated.clear()
+
+    @property
+    def due(self) -> float | None:
+        """When to call `expire`: at once when it is to begin the time of messages, None when nothing will expire."""
+        return AT_ONCE if self._undated else self._expiry.next
+
     def expire(self, now: float) -> float | None:
         """Takes off what expired up to now; the next moment at which something does, None when nothing will."""
+        if self._undated:
+            self._date(now)
         operations: list[Operation] = []
         for entry in self._expiry.due(now):
             if entry.state == AVAILABLE:  # somebody has the others, or they are not there yet: `release`, `_unhold`
@@ -204,6 +240,8 @@ class Traffic:
         if message.expires is not None:
             for entry in entries:
                 self._expiry.add(entry)
+        elif self._undated and message in self._undated:
+            self._undated[message] += entries
         return entries
 
     def _off(self, entry: Entry, operations: list[Operation]) -> None:
@@ -281,6 +319,8 @@ class Traffic:
             queues = self._alternates(entry)
             self._off(entry, operations)
             message = self.intake.copy(entry.message)
+            if entry.message in self._undated:
+                self.begin_ttl(message)
             chosen = [queue for queue in queues if self._has_room(message, queue)]
             if not chosen and message.persistent:
                 chosen = list(queues[:1])

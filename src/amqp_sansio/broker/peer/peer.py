@@ -135,6 +135,7 @@ class Peer:
         """Says connection.close, as `ServerConnection.close` does and with the same errors."""
         self.connection.close(code, text)
         self._broker.wrote(self)
+        self._broker.agenda.note(self, self.connection.due)
         if self.connection.eventful:  # before the headers agree it is over at once
             self._broker.stored(self)
 

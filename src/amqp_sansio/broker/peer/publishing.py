@@ -37,6 +37,8 @@ def publish(holder: Holder, event: TransferReceived) -> None:
         )
         if host.stirred and message.envelope.immediate:
             site.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
+        if message.expires is not None and (holder.peer is None or holder.peer.connection.untimed):
+            host.begin_ttl(message)
         routed = host.route(exchange, message, explicit)
         queues = routed.queues
         if host.no_local:

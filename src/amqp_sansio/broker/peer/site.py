@@ -53,9 +53,15 @@ class Site:
         self._flushing.setdefault(consumer.queue, {})[consumer] = None
         self.host.stirred[consumer.queue] = None
 
-    def tick(self, now: float) -> float | None:
-        """What is due in the model; the moment at which to ask again."""
-        return earliest(self.host.expire(now), self.coordinator.tick(now))
+    def tick(self, now: float) -> None:
+        """Does what is due in the model."""
+        self.host.expire(now)
+        self.coordinator.tick(now)
+
+    @property
+    def due(self) -> float | None:
+        """When something is due in the model: at once when a time is to begin."""
+        return earliest(self.host.due, self.coordinator.due)
 
     def end(self, holder: Holder) -> None:
         """A session is over: what it has acquired is available again, its queues are free or gone."""

@@ -57,6 +57,11 @@ class Throttle:
         if self._told.get(holder) and holder.say(Flow("", MESSAGE, INFINITE)):
             self._told[holder] = False
 
+    @property
+    def relievable(self) -> bool:
+        """Whether a queue that was too long is not any more, so that `relieve` has something to do."""
+        return any(queue.messages <= self._most // 2 or queue.deleted for queue in self._queues)
+
     def attached(self, holder: Holder) -> None:
         """The session may be spoken to again: says what could not be said."""
         if holder not in self._waiting:

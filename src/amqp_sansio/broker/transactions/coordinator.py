@@ -13,6 +13,7 @@ from amqp_sansio.broker.transactions.timeouts import Timeouts
 from amqp_sansio.broker.transactions.work import Host, Work
 from amqp_sansio.engine.xid import XidKey, key_of, show
 from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.codes import ErrorCode, XaStatus
 from amqp_sansio.spec.dtx import Xid
@@ -164,8 +165,13 @@ class Coordinator:
         if branch.phase in (Phase.OPEN, Phase.ROLLBACK_ONLY):
             self._timeouts.begin(branch)
 
+    @property
+    def due(self) -> float | None:
+        """When to `tick`: at once when the time of a branch is to begin, None when no branch can time out."""
+        return AT_ONCE if self._timeouts.fresh else self._timeouts.next
+
     def tick(self, now: float) -> float | None:
-        """Rolls back what took too long; when to look again, on the same clock.  None: no branch can time out."""
+        """Rolls back what took too long; `due`, on the same clock."""
         for branch in self._timeouts.due(now):
             branch.phase = Phase.TIMED_OUT
             branch.work.close()

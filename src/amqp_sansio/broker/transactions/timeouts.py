@@ -23,6 +23,11 @@ class Timeouts:
         self._running.pop(branch, None)
         self._fresh[branch] = None
 
+    @property
+    def fresh(self) -> bool:
+        """Whether the time of a branch begins at the next tick."""
+        return bool(self._fresh)
+
     def stop(self, branch: Branch) -> None:
         """The branch has all the time that there is."""
         self._running.pop(branch, None)
