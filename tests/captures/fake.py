@@ -41,6 +41,9 @@ class FakeWitness:
         self.receive_eof("C")
         self.receive_eof("S")
 
+    def unread(self, speaker: Speaker) -> int:
+        return self.readers[speaker].skipped
+
     def receive_eof(self, speaker: Speaker) -> None:
         self.readers[speaker].finish()
         self._read(speaker)

@@ -17,9 +17,10 @@ from tests.captures import build
 from tests.captures.build import Record, Segment
 
 from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.findings import VIOLATION
 from amqp_sansio.captures.rows import Row
 from amqp_sansio.captures.transcript import transcript
-from amqp_sansio.captures.verdicts import VIOLATION, Verdict, verdicts
+from amqp_sansio.captures.verdicts import Verdict, verdicts
 from amqp_sansio.captures.witnesses import observers
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
@@ -106,11 +107,10 @@ def test_other_versions_are_opaque_and_nobody_is_accused(tmp_path: Path, other: 
     header = {"0-9-1": b"AMQP\0\0\x09\x01", "0-9": b"AMQP\1\1\0\x09", "0-8": b"AMQP\1\1\x08\0"}[other]
     talk = build.Talk().open().say(True, header).say(False, b"\1\0\0\0\0\0\4\0\x0a\0\x0a\xce").say(True, b"\1" * 20).close()
     path = file(tmp_path, talk.segments)
-    assert [(row["speaker"], row["kind"], row["body_octets"]) for row in rows(path)] == [
-        ("C", "header", 0), ("S", "opaque", 12), ("C", "opaque", 20),
-    ]  # fmt: skip
+    assert [(row["speaker"], row["kind"]) for row in rows(path)] == [("C", "header"), ("S", "opaque"), ("C", "opaque")]
     (verdict,) = judged(path)
-    assert (verdict.verdict, verdict.dialect) == ("clean", other)
+    assert (verdict.verdict, verdict.dialect, verdict.not_judged) == ("not judged", other, f"AMQP {other} is not read here")
+    assert verdict.unread == (20, 12)
 
 
 def test_notes_about_an_end_stand_at_its_packet(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_from_the_middle_nobody_is_accused(tmp_path: Path, start: int) -> None:
     assert verbs == [row["verb"] for row in whole][len(whole) - left :]
 
 
-@pytest.mark.parametrize("name", ["hello", "heartbeat_dead", "badheader"])
+@pytest.mark.parametrize("name", ["hello", "heartbeat_dead", "badheader", "badframes"])
 def test_cut_at_every_octet(tmp_path: Path, name: str) -> None:
     # A capture cut at any octet prints everything that was whole before the cut as the whole one does.
     octets = (DATA / f"{name}.pcap").read_bytes()
@@ -181,8 +181,8 @@ def test_cut_at_every_octet(tmp_path: Path, name: str) -> None:
         path = build.write(tmp_path / "x", octets[:cut])
         good = sum(end <= cut for end in ends)
         found = [{**row, "file": ""} for row in rows(path, [15673])]
-        before = [row for row in whole if int(str(row["packet"])) <= good and row["kind"] != "opaque"]
-        assert [row for row in found if row["kind"] != "opaque"][: len(before)] == before
+        before = [row for row in whole if int(str(row["packet"])) <= good]
+        assert found[: len(before)] == before
 
 
 @given(st.integers(0, 2**32), st.sampled_from(sorted(EXPECTED)), st.integers(1, 40))

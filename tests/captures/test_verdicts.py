@@ -11,7 +11,8 @@ from tests.captures.fake import FakeWitness
 
 from amqp_sansio.captures import verdicts as module
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.verdicts import Finding, Verdict, verdict_row, verdicts
+from amqp_sansio.captures.findings import Finding
+from amqp_sansio.captures.verdicts import Verdict, verdict_row, verdicts
 from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.events.observed import Note, Observation, OpaqueSeen
 from amqp_sansio.events.violation import Violation
@@ -50,12 +51,12 @@ def test_a_clean_connection_is_counted(tmp_path: Path) -> None:
 
 def test_who_is_accused_of_what(tmp_path: Path) -> None:
     violation = Violation("C", "a.rule", "what was said", ("this", "that"), 501, 1, 8, "one sentence")
-    verdict = judged(tmp_path, Note("n", "a note"), violation, OpaqueSeen(5, "why"))
+    verdict = judged(tmp_path, Note("n", "a note"), violation, OpaqueSeen("why"))
     assert verdict.verdict == "violations"
     assert verdict.findings == [
         Finding("note", "C", 4, "n", "a note", (), "a note"),
         Finding("violation", "C", 4, "a.rule", "what was said", ("this", "that"), "one sentence"),
-        Finding("note", "C", 4, "opaque", "5 octets that cannot be read: why", (), "5 octets that cannot be read: why"),
+        Finding("note", "C", 4, "opaque", "cannot be read from here on: why", (), "cannot be read from here on: why"),
     ]
     assert judged(tmp_path, Note("n", "a note")).verdict == "clean"
 

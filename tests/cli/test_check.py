@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import struct
 from pathlib import Path
 
 import pytest
 from tests.captures import build
 
-from amqp_sansio.cli.check import check
+from amqp_sansio.cli.check import NOTHING_JUDGED, check
 from amqp_sansio.cli.output import NO_CONNECTION
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
@@ -22,6 +24,10 @@ def test_nobody_broke_the_protocol(capsys: pytest.CaptureFixture[str]) -> None:
     assert "hello.pcap" in out.splitlines()[0] or out.startswith(HELLO[:40])
     assert "  clean  (" in out
     assert "1 connection in 1 file: 1 clean, 0 with violations (0 violations, " in out
+    assert out.splitlines()[-2:] == [
+        "in doubt at the end: 0",
+        "not judged: 0 octets on 0 connections; every octet was read",
+    ]
 
 
 def test_somebody_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,7 +59,7 @@ def test_what_a_peer_said_cannot_spoil_the_terminal(tmp_path: Path, capsys: pyte
 
 def test_where_nothing_was_found_what_may_be_missing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = build.write(tmp_path / "x", build.pcap(build.records(build.conversation([b"one"]).segments[12:])))
-    assert check([path], as_json=True, ports=(), strict=False) == 0
+    assert check([path], as_json=True, ports=(), strict=False) == NOTHING_JUDGED
     assert capsys.readouterr() == ("", f"amqp-sansio: {NO_CONNECTION}\n")
     assert check([path], as_json=True, ports=(build.SERVER_PORT,), strict=False) == 0
     said = capsys.readouterr()
@@ -92,3 +98,87 @@ def test_a_compressed_capture_gives_the_same_verdict(kind: str, tmp_path: Path, 
     cut = build.write(tmp_path / f"cut.{kind}", packed[:-9])
     assert check([cut], as_json=True, ports=(), strict=False) == 2
     assert "stream is damaged" in capsys.readouterr().err
+
+
+def _layered(octets: bytes) -> bytes:
+    """What a security layer makes of octets when it only protects them: a length, the octets, a code (DIGEST-MD5, auth-int)."""
+    return struct.pack(">I", len(octets) + 16) + octets + bytes(range(200, 210)) + b"\0\1" + bytes(4)
+
+
+def _joined(*said: tuple[bool, bytes]) -> build.Talk:
+    """A conversation of which the beginning was not captured."""
+    talk = build.Talk()
+    talk.at = {True: 1000, False: 2000}
+    for from_client, octets in said:
+        talk.say(from_client, octets)
+    return talk
+
+
+WORK = build.transfer(b"one") + build.transfer(b"two")
+HELLO_TLS = b"\x16\x03\x01\x00\x05hello"
+UNREADABLE = {
+    "AMQP 0-9-1 is not read here": build.Talk().open().say(True, b"AMQP\0\0\x09\x01").say(False, b"\1" * 30).close(),
+    "AMQP 1.2.0.10 is not read here": build.Talk().open().say(True, b"AMQP\1\2\0\x0a").say(False, build.HEADER + build.START),
+    "TLS is not read here": build.Talk()
+    .open()
+    .say(True, HELLO_TLS)
+    .say(False, HELLO_TLS * 9)
+    .say(True, b"\x17\x03\x03\0\1x")
+    .close(),
+    "no frame was found": _joined((True, bytes(range(256)) * 4), (False, bytes(range(255, -1, -1)) * 4)),
+    "nothing was said": build.Talk().open().close(),
+}
+
+
+@pytest.mark.parametrize("reason", UNREADABLE)
+def test_where_nothing_could_be_read_nothing_is_judged(reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = build.write(tmp_path / "x", build.pcap(build.records(UNREADABLE[reason].segments)))
+    assert check([path], as_json=False, ports=(build.SERVER_PORT,), strict=False) == NOTHING_JUDGED
+    out = capsys.readouterr().out
+    octets = sum(len(each.octets) for each in UNREADABLE[reason].segments)
+    assert f"  not judged: {reason}  (" in out
+    assert "clean  (" not in out
+    assert out.splitlines()[-1] == f"not judged: {octets} octets on 1 connection"
+    # Beside something that was judged it is 0 or 1, and the last line still says how much was not.
+    assert check([path, HELLO], as_json=True, ports=(build.SERVER_PORT,), strict=False) == 0
+    first, second = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert (first["verdict"], first["not_judged"], second["verdict"], second["not_judged"]) == (
+        "not judged",
+        reason,
+        "clean",
+        None,
+    )
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_a_security_layer_protects_accuses_nobody_when_joined_in_the_middle(
+    strict: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = [(True, _layered(WORK)), (False, _layered(build.completed(1) + WORK)), (True, _layered(build.completed(9)))] * 4
+    path = build.write(tmp_path / "x", build.pcap(build.records(_joined(*said).segments)))
+    assert check([path], as_json=True, ports=(build.SERVER_PORT,), strict=strict) in (0, NOTHING_JUDGED)
+    row = json.loads(capsys.readouterr().out)
+    assert [each for each in row["findings"] if each["level"] == "violation"] == []
+    assert row["unread_octets"] > row["octets"] // 2
+
+
+def test_what_a_person_may_have_lost_is_one_number_that_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    check([str(DATA / "jms" / "xa.pcap"), str(DATA / "tx.pcap")], as_json=True, ports=(), strict=False)
+    rows = [json.loads(line)["in_doubt"] for line in capsys.readouterr().out.splitlines()]
+    check([str(DATA / "jms" / "xa.pcap"), str(DATA / "tx.pcap")], as_json=False, ports=(), strict=False)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("in doubt at the end: ")]
+    numbers = [int(word) for word in re.findall(r"\d+", line)]
+    assert numbers[0] == sum(numbers[1:])
+    assert sum(row["publishes"] + row["deliveries"] + row["commits"] for row in rows) <= numbers[0]
+
+
+def test_a_terminal_shows_each_verdict_in_its_own_colour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = build.write(tmp_path / "x", build.pcap(build.records(UNREADABLE["TLS is not read here"].segments)))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    for forbidden in ("", "1"):
+        monkeypatch.setenv("NO_COLOR", forbidden)
+        check([path, HELLO], as_json=False, ports=(build.SERVER_PORT,), strict=False)
+        out = capsys.readouterr().out
+        assert ("\x1b[35mnot judged" in out, "\x1b[32mclean\x1b[0m" in out) == (not forbidden, not forbidden)

@@ -90,7 +90,7 @@ def observe(said: list[Said], watch: Observer | None = None, piece: int = 0, end
 
 
 def words(found: list[Observed]) -> list[str]:
-    """One word each: "C header", "S connection.start", "C !rule" for a violation, "C ?rule" for a note, "C opaque 5"."""
+    """One word each: "C header", "S connection.start", "C !rule" for a violation, "C ?rule" for a note, "C opaque"."""
     said = []
     for speaker, _, _, event in found:
         if isinstance(event, HeaderSeen):
@@ -104,6 +104,6 @@ def words(found: list[Observed]) -> list[str]:
         elif isinstance(event, FrameSeen):
             word = f"frame {event.kind} {event.verb}"
         else:
-            word = f"opaque {event.octets}"
+            word = "opaque"
         said.append(f"{speaker} {word}")
     return said

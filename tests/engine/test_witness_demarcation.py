@@ -39,6 +39,17 @@ def test_a_violation_says_who_said_what_and_what_would_have_been_legal() -> None
     assert hear(dtx.Select(), dtx.Start(X), dtx.End(Y), strict=True)[0].code == 409
 
 
+@pytest.mark.parametrize("xid", [None, X])
+def test_without_dtx_select_or_an_xid_nothing_is_said_of_an_xid(xid: dtx.Xid | None) -> None:
+    """A sentence names no xid as another one where none was named, or where no branch can be associated."""
+    (found,) = hear(dtx.Start(xid, resume=True))
+    assert (found.said, found.text) == ("dtx.start", "dtx.start in state no transactions")
+    (found,) = hear(dtx.End(xid))
+    assert (found.said, found.text) == ("dtx.end", "dtx.end in state no transactions")
+    (found,) = hear(dtx.Select(), dtx.Start(xid, resume=True))
+    assert found.said == ("dtx.start" if xid is None else "dtx.start resume of another xid")
+
+
 def test_what_is_heard_goes_on_behind_a_violation() -> None:
     rules = [each.rule for each in hear(tx.Commit(), tx.Select(), tx.Commit(), dtx.Start(X), tx.Rollback())]
     assert rules == ["tx.commit.select-required", "dtx.start.illegal-state"]

@@ -17,7 +17,7 @@ PAIRS: list[tuple[Value, Value]] = [
         CommandSeen(1, b"s", 0, "execution.sync", Sync(), True, b"\x03\x01"),
         CommandSeen(1, None, None, "execution.sync", Sync(), True, b"\x03\x01", b"", b"body", False),
     ),
-    (OpaqueSeen(3, "security layer"), OpaqueSeen(4, "security layer")),
+    (OpaqueSeen("security layer"), OpaqueSeen("a broken frame")),
     (Note("tcp.reset", "reset"), Note("tcp.reset", "reset", 1)),
 ]
 

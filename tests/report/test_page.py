@@ -145,7 +145,7 @@ def test_all_tables_empty_give_a_page(tmp_path: Path) -> None:
     for table in TABLES:
         write_table(tmp_path, table, [])
     made = page(str(tmp_path))
-    assert "Nobody broke the protocol. Nothing was left in doubt." in made
+    assert "Nothing was judged: no AMQP connection was found. Nothing was left in doubt." in made
     assert "No time is known." in made
 
 

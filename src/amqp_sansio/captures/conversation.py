@@ -31,6 +31,7 @@ class Witness(Protocol):
     def finish(self) -> None: ...
     def next_event(self) -> tuple[Speaker, int, int, Observation] | None: ...
     def frames(self, speaker: Speaker) -> int: ...
+    def unread(self, speaker: Speaker) -> int: ...
     def unfinished(self, speaker: Speaker) -> int | None:
         """Where the earliest thing under way ends so far: nothing told later ends before it; None when nothing is."""
 
@@ -121,6 +122,12 @@ class Conversation:
     def frames(self, speaker: Speaker) -> int:
         """Frames of a speaker so far."""
         return 0 if self._witness is None else self._witness.frames(speaker)
+
+    @property
+    def unread(self) -> tuple[int, int]:
+        """Octets of the client and of the server that were captured and cannot be read."""
+        witness = self._witness
+        return (0, 0) if witness is None else (witness.unread(CLIENT), witness.unread(SERVER))
 
     # The sink of a Flow.
 

@@ -46,7 +46,7 @@ class Marks:
             return
         self._near = (0, 0, 0, 0)
         for column in (self.ends, self.packets, self.times):
-            del column[0:MOST_MARKS:2]
+            del column[1:MOST_MARKS:2]  # the first stays: an opaque direction is told where it begins
 
     def at(self, end: int) -> tuple[int, int]:
         """The packet that brought the octet before `end`, and its time."""

@@ -77,8 +77,7 @@ def row_of(file: str, connection: str, heard: Heard, secrets: bool = False) -> R
         row["fields"] = {"octets": said.octets.hex(), "version": said.version}
     elif isinstance(said, OpaqueSeen):
         row["kind"] = "opaque"
-        row["fields"] = {"octets": said.octets, "reason": said.reason}
-        row["body_octets"] = said.octets
+        row["fields"] = {"reason": said.reason}
     else:
         return None
     return row

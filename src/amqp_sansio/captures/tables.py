@@ -80,7 +80,7 @@ CONNECTIONS: Final = Table(
         _count("gaps", "Places at which octets are missing."),
         _count("lost_by_client", "Octets of the client's stream that are missing.", "octets"),
         _count("lost_by_server", "Octets of the server's stream that are missing.", "octets"),
-        _count("opaque_octets", "Octets that could not be read: security layer, damage, another protocol.", "octets"),
+        _count("opaque_octets", "Octets that were captured and could not be read.", "octets"),
         _count("frames_by_client", "Frames that the client sent."),
         _count("frames_by_server", "Frames that the server sent."),
         _count("commands_by_client", "Commands that the client sent."),
@@ -91,13 +91,14 @@ CONNECTIONS: Final = Table(
         Column("verbs_by_server", Type.COUNTS, "How often the server said each control and command.", nullable=False),
         _count("violations", "Violations by either side."),
         _count("notes", "Notes, which accuse nobody."),
+        Column("not_judged", Type.STRING, "Why nothing in it was judged: TLS, another version, no frame; null: it was."),
     ),
 )
 
 SESSIONS: Final = Table(
     "sessions",
     "attachment of a session to a channel",
-    "From attach to detach or to the end of what was heard; with the commands whose fate is in doubt.",
+    "From attach to detach or to the end of what was heard; with the messages whose fate is in doubt.",
     (
         *COMMON,
         _ts("Attach; where none was heard, the first that was heard on the channel."),
@@ -126,10 +127,14 @@ SESSIONS: Final = Table(
         Column(
             "in_doubt_by_client",
             Type.RANGES,
-            "Commands of the client of which nobody heard that they are complete, when the session ended; null unknown.",
+            "Messages that the client published and of which nobody heard that they are complete; null unknown.",
         ),
-        Column("in_doubt_by_server", Type.RANGES, "The same of the server's commands."),
-        _count("in_doubt", "How many commands these are; null unknown.", nullable=True),
+        Column(
+            "in_doubt_by_server",
+            Type.RANGES,
+            "Messages that the client acquired and of which nobody heard that they are settled; null unknown.",
+        ),
+        _count("in_doubt", "How many messages these are; null unknown.", nullable=True),
     ),
 )
 

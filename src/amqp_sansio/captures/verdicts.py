@@ -5,51 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, TypedDict
 
-from amqp_sansio.captures.conversation import Heard, MakeWitness
+from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, Witness
 from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.findings import NOTE, VIOLATION, Finding, finding_of
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.packet import Warn
 from amqp_sansio.captures.reader import read_packets
-from amqp_sansio.events.observed import CommandSeen, ControlSeen, Note, OpaqueSeen
-from amqp_sansio.events.violation import Violation
+from amqp_sansio.captures.replay.doubt import Doubt
+from amqp_sansio.captures.replay.headers import properties_of
+from amqp_sansio.captures.replay.message import Properties
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.recorder import Recorder
+from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.engine.observer import Observer
+from amqp_sansio.engine.quick import Answered, Transfers
+from amqp_sansio.events.observed import CommandSeen, ControlSeen
+from amqp_sansio.wire.transfers import Headers
 
 FINDINGS: Final = 1000
 """Findings kept for one connection; one more note counts the rest."""
 
-VIOLATION: Final = "violation"
-NOTE: Final = "note"
+CLEAN: Final = "clean"
+VIOLATIONS: Final = "violations"
+NOT_JUDGED: Final = "not judged"
 
-
-class Finding(NamedTuple):
-    """One thing found.  A "violation" accuses its speaker, a "note" nobody.
-
-    `said` is what was said (for a note: one sentence), `legal` what would have been; `text` is one sentence.
-    """
-
-    level: str
-    speaker: str
-    packet: int
-    rule: str
-    said: str
-    legal: tuple[str, ...]
-    text: str
-
-
-def finding_of(heard: Heard) -> Finding | None:
-    """What is to be said about a thing heard, if anything."""
-    said = heard.said
-    if isinstance(said, Violation):
-        return Finding(VIOLATION, said.speaker, heard.packet, said.rule, said.said, tuple(said.legal), said.text)
-    if isinstance(said, Note):
-        return Finding(NOTE, heard.speaker, heard.packet, said.rule, said.text, (), said.text)
-    if isinstance(said, OpaqueSeen):
-        text = f"{said.octets} octets that cannot be read: {said.reason}"
-        return Finding(NOTE, heard.speaker, heard.packet, "opaque", text, (), text)
-    return None
+_ROWS: Final = 256
+"""Rows of a connection that wait to be dropped."""
 
 
 class Verdict(NamedTuple):
-    """What is to be said about one connection; `verdict` is "clean" or "violations"."""
+    """What is to be said about one connection.
+
+    `not_judged` says why nothing in it was judged, None when something was; `octets` and `unread` are those of the client and
+    of the server that were captured, and that could not be read; `doubt` is what a person may have lost.
+    """
 
     connection: str
     dialect: str | None
@@ -58,10 +47,25 @@ class Verdict(NamedTuple):
     controls: int
     commands: int
     octets: tuple[int, int]
+    not_judged: str | None
+    unread: tuple[int, int]
+    doubt: Doubt
 
     @property
     def verdict(self) -> str:
-        return "violations" if any(each.level == VIOLATION for each in self.findings) else "clean"
+        """ "violations", "not judged" or "clean": nobody broke a rule in what could be read."""
+        if any(each.level == VIOLATION for each in self.findings):
+            return VIOLATIONS
+        return CLEAN if self.not_judged is None else NOT_JUDGED
+
+
+class DoubtRow(TypedDict):
+    """What is in doubt on a connection as JSON shows it."""
+
+    publishes: int
+    deliveries: int
+    branches: list[str]
+    commits: int
 
 
 class VerdictRow(TypedDict):
@@ -71,6 +75,10 @@ class VerdictRow(TypedDict):
     connection: str
     dialect: str | None
     verdict: str
+    not_judged: str | None
+    octets: int
+    unread_octets: int
+    in_doubt: DoubtRow
     findings: list[FindingRow]
 
 
@@ -88,9 +96,12 @@ class FindingRow(TypedDict):
 class _Case:
     """What is gathered about a connection while it lasts."""
 
-    __slots__ = ("commands", "controls", "findings", "more", "violated")
+    __slots__ = ("_doubt", "_recorder", "_rows", "commands", "controls", "findings", "more", "violated")
 
-    def __init__(self) -> None:
+    def __init__(self, talk: Talk, options: ReplayOptions) -> None:
+        self._rows: Final = Rows()
+        self._recorder: Final = Recorder(talk, self._rows, options, "")
+        self._doubt = Doubt()
         self.findings: list[Finding] = []
         self.more = 0
         self.violated = False
@@ -98,6 +109,10 @@ class _Case:
         self.commands = 0
 
     def hear(self, heard: Heard) -> None:
+        self._recorder.hear(heard)
+        if self._rows.full(_ROWS):
+            self._doubt = self._doubt.grown(self._rows, self._recorder.common[1])
+            self._rows.clear()
         said = heard.said
         if isinstance(said, CommandSeen):
             self.commands += 1
@@ -105,6 +120,16 @@ class _Case:
             self.controls += 1
         elif (found := finding_of(heard)) is not None:
             self.add(found)
+
+    def many(self, found: Transfers[Properties] | Answered) -> None:
+        """Transfers that are alike, or what answers them."""
+        if isinstance(found, Answered):
+            self._recorder.answered(found)
+            self.commands += found.accepts
+            self.controls += not found.accepts
+        else:
+            self._recorder.transfers(found)
+            self.commands += len(found.items)
 
     def add(self, finding: Finding) -> None:
         # A violation that comes after FINDINGS notes must still be seen.
@@ -122,28 +147,54 @@ class _Case:
             findings.append(Finding(NOTE, "C", conversation.packet, "limits.findings", text, (), text))
         client = conversation.client
         octets = conversation.octets[client], conversation.octets[1 - client]
-        return Verdict(talk.name, conversation.dialect, findings, conversation.packet, self.controls, self.commands, octets)
+        recorder = self._recorder
+        recorder.finish()
+        doubt = self._doubt.grown(self._rows, recorder.common[1])
+        self._rows.clear()
+        said = self.controls, self.commands, octets, recorder.not_judged, conversation.unread, doubt
+        return Verdict(talk.name, conversation.dialect, findings, conversation.packet, *said)
 
 
-def verdicts(path: str, make: MakeWitness, ports: Iterable[int], warn: Warn) -> Iterator[Verdict]:
+def verdicts(
+    path: str, make: MakeWitness, ports: Iterable[int], warn: Warn, options: ReplayOptions = ReplayOptions()
+) -> Iterator[Verdict]:
     """One verdict for each connection in the file at `path`, as soon as it is over, in the order of their ends.
 
-    `make` makes the observer of a conversation, `ports` are server ports that count in any case.  When the file cannot be read
-    (any further), verdicts on what was good come first and then CaptureError.
+    `make` makes the observer of a conversation, `ports` are server ports that count in any case; `options` says what brokers
+    are called.  When the file cannot be read (any further), verdicts on what was good come first and then CaptureError.
     """
     cases: dict[Talk, _Case] = {}
     done: list[Verdict] = []
 
+    headers: Headers[Properties] | None = None
+
+    def case(talk: Talk) -> _Case:
+        found = cases.get(talk)
+        if found is None:
+            found = cases[talk] = _Case(talk, options)
+        return found
+
     def tell(talk: Talk, heard: Heard) -> None:
-        case = cases.get(talk)
-        if case is None:
-            case = cases[talk] = _Case()
-        case.hear(heard)
+        case(talk).hear(heard)
+
+    def many(_: Conversation, witness: Witness) -> bool:
+        nonlocal headers
+        if not isinstance(witness, Observer):
+            return False
+        if headers is None:
+            headers = witness.read_headers(properties_of)
+        found = witness.next_alike(headers)
+        if found is None:
+            return False
+        case(listener.talking).many(found)
+        return True
 
     def ended(talk: Talk) -> None:
-        done.append(cases.pop(talk, _Case()).verdict(talk))
+        done.append((cases.pop(talk, None) or _Case(talk, options)).verdict(talk))
 
     listener = Listener(make, tell, ended, ports, warn)
+    listener.floors = False
+    listener.many = many
     problem: CaptureError | None = None
     try:
         for packet in read_packets(path, warn):
@@ -161,11 +212,21 @@ def verdicts(path: str, make: MakeWitness, ports: Iterable[int], warn: Warn) -> 
 
 def verdict_row(file: str, verdict: Verdict) -> VerdictRow:
     """A verdict as a line of JSON."""
+    doubt = verdict.doubt
     return {
         "file": file,
         "connection": verdict.connection,
         "dialect": verdict.dialect,
         "verdict": verdict.verdict,
+        "not_judged": verdict.not_judged,
+        "octets": sum(verdict.octets),
+        "unread_octets": sum(verdict.unread),
+        "in_doubt": {
+            "publishes": doubt.publishes,
+            "deliveries": doubt.deliveries,
+            "branches": sorted(each.xid for each in doubt.branches if each.in_doubt),
+            "commits": doubt.commits,
+        },
         "findings": [
             {
                 "level": each.level,

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from amqp_sansio.captures.conversation import MakeWitness
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.verdicts import VIOLATION, Finding, Verdict, verdict_row, verdicts
-from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, short
+from amqp_sansio.captures.findings import VIOLATION, Finding
+from amqp_sansio.captures.replay.doubt import Doubt, branches_in_doubt
+from amqp_sansio.captures.verdicts import CLEAN, NOT_JUDGED, VIOLATIONS, Verdict, verdict_row, verdicts
+from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, short
 
-_WHO = {"C": "client", "S": "server"}
+_WHO: Final = {"C": "client", "S": "server"}
+_COLOURS: Final = {CLEAN: "green", VIOLATIONS: "red", NOT_JUDGED: "magenta"}
+NOTHING_JUDGED: Final = 3
+"""Exit status: no connection was found, or nothing in any of them could be judged."""
 
 
 def _plain(text: str) -> str:
@@ -29,8 +35,14 @@ def _finding(each: Finding) -> str:
 
 def _verdict(verdict: Verdict) -> str:
     broken = sum(each.level == VIOLATION for each in verdict.findings)
-    word = _many(broken, "violation") if broken else "clean"
+    word = _many(broken, "violation") if broken else verdict.verdict
+    if verdict.not_judged is not None and not broken:
+        word += f": {verdict.not_judged}"
     said = f"{verdict.commands} commands, {verdict.controls} controls, {verdict.octets[0]}+{verdict.octets[1]} octets"
+    unread = sum(verdict.unread)
+    if unread and verdict.verdict != NOT_JUDGED:
+        said += f", {unread} of them not judged"
+    word = painted(_plain(word), _COLOURS[verdict.verdict])
     head = f"  {verdict.connection}  {verdict.dialect or 'unknown version'}  {word}  ({said})"
     return "\n".join([head, *map(_finding, verdict.findings)])
 
@@ -39,14 +51,76 @@ def _many(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def check(files: Sequence[str], *, as_json: bool, ports: Sequence[int], strict: bool, make: MakeWitness | None = None) -> int:
-    """Prints a verdict on each connection; 0 nobody broke the protocol, 1 somebody did, 2 a file could not be read."""
+class _Sums:
+    """What the lines at the end say of all files together."""
+
+    def __init__(self) -> None:
+        self.verdicts: Final = {CLEAN: 0, VIOLATIONS: 0, NOT_JUDGED: 0}
+        self.violations = 0
+        self.notes = 0
+        self.unread_connections = 0
+        self.unread_octets = 0
+        self.doubt = Doubt()
+
+    def add(self, verdict: Verdict) -> None:
+        """One more connection."""
+        broken = sum(each.level == VIOLATION for each in verdict.findings)
+        self.verdicts[verdict.verdict] += 1
+        self.violations += broken
+        self.notes += len(verdict.findings) - broken
+        octets = sum(verdict.octets if verdict.verdict == NOT_JUDGED else verdict.unread)
+        self.unread_connections += bool(octets) or verdict.verdict == NOT_JUDGED
+        self.unread_octets += octets
+        self.doubt = self.doubt.with_(verdict.doubt)
+
+    @property
+    def connections(self) -> int:
+        """How many there were."""
+        return sum(self.verdicts.values())
+
+    def lines(self, files: int) -> str:
+        """For people."""
+        doubt = self.doubt
+        numbers = (
+            (doubt.publishes, "message published and not completed", "messages published and not completed"),
+            (doubt.deliveries, "message delivered and not settled", "messages delivered and not settled"),
+            (len(branches_in_doubt(doubt.branches)), "branch prepared and not decided", "branches prepared and not decided"),
+            (doubt.commits, "commit that nobody answered", "commits that nobody answered"),
+        )
+        told = ", ".join([f"{number} {one if number == 1 else more}" for number, one, more in numbers if number])
+        of = f" ({told})" if told else ""
+        found = (
+            f"{_many(self.connections, 'connection')} in {_many(files, 'file')}: {self.verdicts[CLEAN]} clean,"
+            f" {self.verdicts[VIOLATIONS]} with violations"
+            f" ({_many(self.violations, 'violation')}, {_many(self.notes, 'note')}),"
+            f" {self.verdicts[NOT_JUDGED]} not judged\n"
+            f"in doubt at the end: {sum([number for number, _, _ in numbers])}{of}\n"
+        )
+        if self.unread_connections:
+            octets, where = _many(self.unread_octets, "octet"), _many(self.unread_connections, "connection")
+            return f"{found}not judged: {octets} on {where}\n"
+        rest = "every octet was read" if self.connections else "there was nothing to judge"
+        return f"{found}not judged: 0 octets on 0 connections; {rest}\n"
+
+
+def check(
+    files: Sequence[str],
+    *,
+    as_json: bool,
+    ports: Sequence[int],
+    strict: bool,
+    make: MakeWitness | None = None,
+) -> int:
+    """Prints a verdict on each connection.
+
+    1 somebody broke the protocol, 3 nothing was judged or no AMQP was found, 0 otherwise; 2 a file could not be read.
+    """
     if make is None:
         from amqp_sansio.captures.witnesses import observers
 
         make = observers(strict)
     unread = warned = False
-    connections = clean = violations = notes = 0
+    sums = _Sums()
     write = sys.stdout.write
     for file in files:
 
@@ -59,20 +133,17 @@ def check(files: Sequence[str], *, as_json: bool, ports: Sequence[int], strict: 
             write(f"{short(file)}\n")
         try:
             for verdict in verdicts(file, make, ports, warn):
-                broken = sum(each.level == VIOLATION for each in verdict.findings)
-                connections += 1
-                clean += not broken
-                violations += broken
-                notes += len(verdict.findings) - broken
+                sums.add(verdict)
                 write((json_line(verdict_row(file, verdict)) if as_json else _verdict(verdict)) + "\n")
         except CaptureError as error:
             complain(str(error))
             unread = True
     if not as_json:
-        write(
-            f"{_many(connections, 'connection')} in {_many(len(files), 'file')}: {clean} clean, {connections - clean} with"
-            f" violations ({_many(violations, 'violation')}, {_many(notes, 'note')})\n"
-        )
-    if not (connections or unread or warned):
+        write(sums.lines(len(files)))
+    if not (sums.connections or unread or warned):
         complain(NO_CONNECTION)
-    return 2 if unread else int(violations > 0)
+    if unread:
+        return 2
+    if sums.violations:
+        return 1
+    return 0 if sums.verdicts[CLEAN] else NOTHING_JUDGED

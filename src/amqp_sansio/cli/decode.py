@@ -48,7 +48,7 @@ def _said(row: Row) -> str:
         version = fields["version"]
         return f"{'protocol header':<{_VERB}} {short(version) if version else 'not AMQP as we know it'} ({fields['octets']})"
     if row["kind"] == "opaque":
-        return f"{'opaque':<{_VERB}} {fields['octets']} octets: {fields['reason']}"
+        return f"{'opaque':<{_VERB}} from here on: {fields['reason']}"
     verb = row["verb"] or "?"
     number = "" if row["command_id"] is None else f" #{row['command_id']}"
     if verb.startswith("session.") and isinstance(name := fields.get("name"), str):

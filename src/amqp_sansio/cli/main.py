@@ -69,13 +69,13 @@ JSON (--json): one object on each line, ASCII, with
   connection   client>server#n; n counts the use of the same ports
   speaker      "C" or "S"
   channel      null for protocol headers and opaque parts
-  kind         "header", "control", "command" or "opaque" (octets that cannot be read)
+  kind         "header", "control", "command" or "opaque" (from here on nothing can be read)
   verb         "message.transfer"; "119.1" for what has no name; null for headers and opaque parts
   command_id   null for controls and where unknown
   sync, complete
   fields       by name, absent ones left out (a bit that is not set is absent)
   headers      the structs of the header segment, each with its name as "struct"
-  body_octets  an integer (for an opaque part: its octets)
+  body_octets  an integer
 Octets are hex digits; floats that are not finite are "NaN", "Infinity", "-Infinity"; decimals and UUIDs are strings; sets of
 ids are lists of [low, high]. SASL responses and challenges are given as a number of octets unless --secrets.
 
@@ -83,19 +83,27 @@ exit status: 0 all files were read, whatever the peers did; 2 a file cannot be r
 
 _CHECK: Final = (
     """\
-Give one verdict on every AMQP connection: "clean", or "violations" with who broke which rule in which packet, what was said and
-what would have been legal. Notes accuse nobody: a refused command, a failed login, a reset, silence, a gap in the capture, a
-part that cannot be read.
+Give one verdict on every AMQP connection: "violations" with who broke which rule in which packet, what was said and what would
+have been legal; "not judged" with the reason, where nothing could be read (TLS, another version, a security layer); "clean"
+where nobody broke a rule in what could be read. Notes accuse nobody: a refused command, a failed login, a reset, silence, a gap
+in the capture, a part that cannot be read.
+
+The line before the last counts what somebody may have lost: messages published and not completed, messages delivered and not
+settled, branches prepared and not decided on any connection of their broker, commits that nobody answered. The last line says
+how many connections and octets were not judged.
 
 """
     + _FILES
 )
 
 _CHECK_MORE: Final = """\
-JSON (--json): one object on each line, ASCII, with file, connection, dialect, verdict ("clean" or "violations") and findings: a
-list of objects with level ("violation" or "note"), speaker ("C" or "S"), packet, rule, said, legal (a list).
+JSON (--json): one object on each line, ASCII, with file, connection, dialect, verdict ("clean", "violations" or "not judged"),
+not_judged (the reason, or null), octets, unread_octets, in_doubt (publishes, deliveries, commits, and branches: a list of
+xids, as this connection alone tells) and findings: a list of objects with level ("violation" or "note"), speaker ("C" or "S"),
+packet, rule, said, legal (a list).
 
-exit status: 0 nobody broke the protocol; 1 somebody did; 2 a file cannot be read (what was good is judged)"""
+exit status: 1 somebody broke the protocol; 3 nothing was judged, or no AMQP was found; 0 otherwise; 2 a file cannot be read
+(what was good is judged)"""
 
 _ANALYZE: Final = """\
 Turn captures into tables: Parquet files in DIR/TABLE/, by day and broker, with DIR/_MANIFEST.json written last. All or nothing

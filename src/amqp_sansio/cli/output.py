@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from json import JSONEncoder
@@ -15,12 +16,20 @@ NO_CONNECTION: Final = "no AMQP connection was found: --port N counts also those
 """What is said when files were read and nothing was in them."""
 _BARE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./#*@:+$%&~^|;<>")
 _LONGEST: Final = 60
+_COLOURS: Final = {"red": 31, "green": 32, "magenta": 35}
 
 
 def complain(text: str, stream: TextIO | None = None) -> None:
     """One line on stderr, behind everything printed so far."""
     sys.stdout.flush()
     print("amqp-sansio: " + ascii(text)[1:-1].replace("\\'", "'").replace("\\\\", "\\"), file=stream or sys.stderr)
+
+
+def painted(text: str, colour: str) -> str:
+    """Text in a colour where stdout is a terminal and nobody has asked for none (NO_COLOR)."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
 
 
 def short(value: Json) -> str:

@@ -102,6 +102,13 @@ class Demarcation:
             return ("message.cancel", *[word for word in found if word != rows.TX_SELECT])
         return found
 
+    def words(self, verb: str, command: Command) -> str:
+        """A verb of the rows for a sentence: without a word on the xid where none was named, or none can matter."""
+        selected = set(self.machine.states) & {rows.DTX_IDLE, rows.DTX_ACTIVE}
+        if isinstance(command, dtx.Start | dtx.End) and (command.xid is None or not selected):
+            return command.VERB
+        return verb
+
     # What follows from it.
 
     def said(self, verb: str, command: Command, id: int | None, passed: rows.Forbidden | None = None) -> None:
@@ -274,7 +281,8 @@ def hear(session: Standing, id: int, command: Command) -> Wrong | None:
     cell = demarcation.refusal(verb)
     code = None if cell is None or _handed_on(demarcation, cell, command) else _code(session, cell)
     if cell is not None and code is not None:
-        return Wrong(cell.rule, verb, demarcation.legal(verb), code, f"{verb} in state {state_of(demarcation)}")
+        words = demarcation.words(verb, command)
+        return Wrong(cell.rule, words, demarcation.legal(verb), code, f"{words} in state {state_of(demarcation)}")
     demarcation.said(verb, command, id, cell)
     return None
 

@@ -43,12 +43,14 @@ class Ear:
         "ended",
         "found",
         "heard",
+        "joined",
         "late",
         "opaque_start",
         "reader",
         "reason",
         "received",
         "state",
+        "told",
         "trace",
     )
 
@@ -64,10 +66,15 @@ class Ear:
         """`received` without what was lost."""
         self.late = False
         """It was heard from the middle, or something of it was lost."""
+        self.joined = False
+        """The other side was heard from the middle: this one need not begin with a header, whatever its octets look like."""
         self.doubt = ""
         """Why the next octets may not be frames at all ("behind a security layer"); "" when they must be."""
         self.reason = ""
         self.opaque_start = 0
+        """Where what cannot be read begins; while frames are looked for, where the search began."""
+        self.told = False
+        """Whether somebody was told that nothing more can be read."""
         self.ended = False
         self.found = False
         """Something could be read."""
@@ -77,7 +84,7 @@ class Ear:
     @property
     def rest(self) -> int:
         """Octets at the end that belong to a frame which never came whole."""
-        return self.reader.buffered if self.reader is not None and not self.reader.dead else 0
+        return self.reader.buffered if self.reader is not None and self.state == FRAMES and not self.reader.dead else 0
 
     @property
     def opaque(self) -> int:
@@ -85,9 +92,15 @@ class Ear:
         return self.received - self.opaque_start if self.state == OPAQUE else 0
 
     @property
-    def unread(self) -> bool:
+    def frameless(self) -> bool:
         """Whether it was heard from the middle and nothing in it was ever found to be a frame."""
         return self.state == FRAMES and self.late and not self.found
+
+    @property
+    def unread(self) -> int:
+        """Octets that were heard and belong to nothing that could be read."""
+        skipped = 0 if self.reader is None else self.reader.skipped
+        return self.opaque + self.rest + skipped
 
     @property
     def searching(self) -> bool:
@@ -99,17 +112,17 @@ class Ear:
     @property
     def unfinished(self) -> int | None:
         """Where the earliest thing under way ends so far: what is told of it later ends there or behind.  None: nothing is."""
-        if self.unread and self.heard:
-            return self.received
+        if self.frameless and self.heard:
+            return self.opaque_start + 1
         if self.state == FRAMES:
             return None if self.reader is None else self.reader.unfinished
-        return self.received if self.opaque or self._head else None
+        return self.received if self._head else None
 
     @property
     def rests(self) -> bool:
-        """Whether frames are heard, without a doubt, and `next` has nothing to hand out before more octets come."""
+        """Whether frames are heard, and `next` has nothing to hand out before more octets come."""
         reader = self.reader
-        if reader is None or self.state != FRAMES or self.doubt or self.ended or self.trace:
+        if reader is None or self.state != FRAMES or self.ended or self.trace:
             return False
         return not (reader.searching or reader.dead or reader.assembler.queue or reader.ready())
 
@@ -147,9 +160,9 @@ class Ear:
         return Heard(thing.offset, min(thing.offset + 12, self.received), thing)
 
     def cut(self) -> tuple[KnownTransfer, bytes, bytes, int] | None:
-        """See `SegmentReader.cut_transfer`; None where octets are in doubt."""
+        """See `SegmentReader.cut_transfer`.  It reads frames that were heard before: no doubt applies to them."""
         reader = self.reader
-        if reader is None or self.state != FRAMES or self.doubt or not reader.known:
+        if reader is None or self.state != FRAMES or not reader.known:
             return None
         return reader.cut_transfer()
 
@@ -163,7 +176,7 @@ class Ear:
         if len(head) < SIZE and not (self.ended and head):
             return None
         header = ProtocolHeader(head[:SIZE])
-        if self._known and not header.amqp and header.name == "nothing known":
+        if self._known and not header.amqp and (header.name == "nothing known" or (self.joined and not header.tls)):
             self.late = True
             self.read_frames(0)
             return self.next()
@@ -176,6 +189,7 @@ class Ear:
         """What follows is frames.  When heard from the middle, the first one is looked for."""
         reader = SegmentReader(self._limits, MAX_FRAME_SIZE, True, carries=self._carries, offset=start)
         if self.late:
+            self.opaque_start = start
             reader.lost(0)
         if self.trace:
             reader.trace = []

@@ -18,7 +18,7 @@ from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, TuneOk
+from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, StartOk, TuneOk
 from amqp_sansio.spec.message import Accept, Transfer
 from amqp_sansio.spec.session import CommandPoint, Completed, Confirmed, Detach, Detached, Expected, Flush, KnownCompleted
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
@@ -36,6 +36,9 @@ _CONCLUDING: Final = (CommandPoint, Detach, Detached, Close, CloseOk)
 
 _QUIET: Final = frozenset((Completed, Confirmed, Expected, Flush, KnownCompleted))
 """Controls that change no state in which a transfer is legal."""
+
+_UNHEARD_LAYER: Final = "no frame is there; a security layer may have been agreed on before, which nobody heard"
+"""Why what was heard from the middle may not be frames at all, although something in it looked like one."""
 
 _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 _CONNECTION_CLASS: Final = 1
@@ -118,6 +121,11 @@ class Observer:
         """
         return self._ears[speaker].unfinished
 
+    def unread(self, speaker: Speaker) -> int:
+        """Octets of `speaker` that belong to nothing that could be read: see `OpaqueSeen`; those before the first frame of a
+        conversation heard from its middle, and of a frame that did not come whole."""
+        return self._ears[speaker].unread
+
     def frames(self, speaker: Speaker) -> int:
         """Frames of `speaker` that were cut so far."""
         reader = self._ears[speaker].reader
@@ -141,6 +149,8 @@ class Observer:
                 if heard is not None:
                     self._hear(speaker, heard)
                     continue
+                if ear.opaque and not ear.told:
+                    self._opaque(speaker, ear)
                 if ear.ended:
                     self._close(speaker)
                 self._at = None
@@ -201,11 +211,9 @@ class Observer:
         """All that `speaker` said has been handed out."""
         ear = self._ears[speaker]
         end = ear.received
-        if ear.opaque:
-            self._say(speaker, ear.opaque_start, end, OpaqueSeen(ear.opaque, ear.reason))
-        elif ear.unread:
+        if ear.frameless:
             if ear.heard:
-                self._say(speaker, 0, end, OpaqueSeen(ear.heard, "no frame was found"))
+                self._say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen("no frame was found"))
         elif ear.rest:
             text = f"the last {ear.rest} octets belong to a frame that did not come whole"
             self._say(speaker, end - ear.rest, end, Note("stream.cut", text))
@@ -213,6 +221,13 @@ class Observer:
             self._witness.findings.speaker = speaker
             self._witness.ended(speaker)
             self._flush(speaker, end, end)
+
+    def _opaque(self, speaker: Speaker, ear: Ear) -> None:
+        """The first octet is there of what cannot be read: what depends on it is held against nobody."""
+        ear.told = True
+        self._say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen(ear.reason))
+        self._quick.forget()
+        self._witness.lost(speaker)
 
     def _say(self, speaker: Speaker, start: int, end: int, event: Observation) -> None:
         self._events.append(Observed(speaker, start, end, event))
@@ -239,7 +254,8 @@ class Observer:
         if ear.late and speaker not in self._late:
             self._lose(speaker)
         witness = self._witness
-        witness.shaky = speaker in self._resuming or self._ears["C"].searching or self._ears["S"].searching
+        client, server = self._ears["C"], self._ears["S"]
+        witness.shaky = speaker in self._resuming or client.searching or server.searching or client.told or server.told
         if witness.shaky:
             self._quick.forget()
             witness.unsettle()
@@ -265,10 +281,17 @@ class Observer:
         self._resuming.add(speaker)
         self._quick.forget()
         self._witness.lost(speaker)
+        for ear in self._ears.values():
+            ear.joined = ear.joined or not ear.received
+            if not self._witness.handshake.mechanism:
+                ear.doubt = ear.doubt or _UNHEARD_LAYER
 
     def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
         end = len(header.octets)
         client, dialect = self._client_header, self.dialect or AMQP_0_10
+        if header.tls:
+            ear.be_opaque("TLS is not read here", 0)
+            return
         if not header.amqp and client is not None and client.version is not None and client.octets != dialect.header:
             ear.be_opaque(f"{client.name} is not read here", 0)  # before 0-10 the server begins with connection.start
             return
@@ -352,6 +375,9 @@ class Observer:
             return
         if (isinstance(control, TuneOk) and speaker == "C") or (isinstance(control, OpenOk) and speaker == "S"):
             reader.max_frame_size = handshake.max_frame_size
+        if isinstance(control, StartOk) and handshake.mechanism and not handshake.layered:
+            for each in self._ears.values():
+                each.doubt = "" if each.doubt == _UNHEARD_LAYER else each.doubt
         if handshake.layered and isinstance(control, Open if speaker == "C" else OpenOk):
             ear.doubt = f"behind the security layer of {handshake.mechanism[:40]}"
 

@@ -46,7 +46,7 @@ class DemarcationWitness:
             return
         cell = demarcation.refusal(verb)
         if cell is not None:
-            self._blame(verb, cell)
+            self._blame(verb, command, cell)
             if cell.qpid is not None:
                 return
         demarcation.said(verb, command, id, cell)
@@ -54,12 +54,13 @@ class DemarcationWitness:
             self._findings.note("limits.suspended_branches", "more suspended branches than we remember: they are not followed")
             demarcation.lost()
 
-    def _blame(self, verb: str, cell: rows.Forbidden) -> None:
-        legal, text = self._demarcation.legal(verb), f"{verb} in state {state_of(self._demarcation)}"
+    def _blame(self, verb: str, command: Command, cell: rows.Forbidden) -> None:
+        words = self._demarcation.words(verb, command)
+        legal, text = self._demarcation.legal(verb), f"{words} in state {state_of(self._demarcation)}"
         if cell.qpid is None:
-            self._findings.divergence(cell.rule, verb, text, legal, cell.spec, about=verb)
+            self._findings.divergence(cell.rule, words, text, legal, cell.spec, about=words)
         else:
-            self._findings.breach(cell.rule, verb, text, legal, cell.spec if self._findings.strict else cell.qpid)
+            self._findings.breach(cell.rule, words, text, legal, cell.spec if self._findings.strict else cell.qpid)
 
     def answered(self, id: int | None, value: object) -> None:
         """The server says the result of the client's command `id`."""

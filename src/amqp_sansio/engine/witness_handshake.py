@@ -70,14 +70,14 @@ class HandshakeWitness:
         elif self.mechanisms is not None and control.mechanism not in self.mechanisms:
             self._findings.breach(
                 "connection.start-ok.mechanism.validity",
-                f"connection.start-ok with mechanism {_short(control.mechanism)}",
+                f'connection.start-ok with mechanism "{_short(control.mechanism)}"',
                 "the client chose a mechanism that the server did not offer",
                 self.mechanisms,
             )
         if control.locale is None:
             self._required("connection.start-ok", "locale")
         elif self.locales is not None and control.locale not in self.locales:
-            said = f"connection.start-ok with locale {_short(control.locale)}"
+            said = f'connection.start-ok with locale "{_short(control.locale)}"'
             text = "the client chose a locale that the server did not offer"
             self._findings.letter("connection.start-ok.locale", said, text, self.locales)
 

@@ -122,14 +122,16 @@ class CommandSeen(Value):
 
 
 class OpaqueSeen(Value):
-    """`octets` octets that cannot be read, and why: behind a security layer, after a frame that cannot be cut."""
+    """From here on nothing that this speaker says can be read, and why: a security layer, a frame that cannot be cut.
 
-    __slots__ = ("octets", "reason")
-    FIELDS: ClassVar[tuple[str, ...]] = ("octets", "reason")
-    __match_args__ = ("octets", "reason")
+    It comes once for a speaker, where the first such octet is; `Observer.unread` counts them.
+    """
 
-    def __init__(self, octets: int, reason: str) -> None:
-        self.octets: Final = octets
+    __slots__ = ("reason",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("reason",)
+    __match_args__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
         self.reason: Final = reason
 
 

@@ -32,21 +32,19 @@ def verdict(folder: Folder, seen: Overview, commands: Commands | None, stalls: t
                 f"The protocol was broken {many(violations, 'time')}{where} ({whose}); most often: {', '.join(top[:3])}."
             )
         else:
-            said.append("Nobody broke the protocol.")
+            judged = seen.rows.get("connections", 0) - judged_not(seen)
+            if judged or "connections" not in folder:
+                said.append(
+                    "Nobody broke the protocol." if not seen.unread else "Nobody broke the protocol in what was judged."
+                )
+        said += _not_judged(seen, "connections" in folder)
         if damage:
             said.append(f"{many(damage, 'place')} in the captures cannot be read.")
     else:
         said.append("Whether anybody broke the protocol cannot be told: the table violations is not here.")
-    doubt: list[str] = []
-    if commands is not None and commands.outcomes["open"]:
-        doubt.append(many(commands.outcomes["open"], "command"))
-    if seen.branches_in_doubt:
-        doubt.append(many(seen.branches_in_doubt, "distributed branch", "distributed branches"))
-    if seen.transactions["in-doubt"]:
-        doubt.append(many(seen.transactions["in-doubt"], "local transaction"))
-    if doubt:
-        said.append(f"In doubt at the end: {', '.join(doubt)}.")
-    elif commands is not None:
+    if seen.in_doubt:
+        said.append(f"In doubt at the end: {count(seen.in_doubt)} ({', '.join(_doubts(seen))}).")
+    elif "sessions" in folder and (not seen.unread or seen.rows["sessions"]):
         said.append("Nothing was left in doubt.")
     if commands is not None and commands.outcomes["refused"]:
         said.append(f"{many(commands.outcomes['refused'], 'command was', 'commands were')} refused.")
@@ -56,7 +54,36 @@ def verdict(folder: Folder, seen: Overview, commands: Commands | None, stalls: t
     if lost:
         gaps = seen.sums.get("gaps", 0)
         said.append(f"{octets(lost)} are missing from the captures at {many(gaps, 'place')}; what depends on them is unknown.")
-    return tag("div", tag("p", " ".join(said), most=4000), class_=f"card verdict{' bad' if violations or damage else ''}")
+    nothing = bool(len(seen.not_judged)) or not seen.rows.get("connections", 1)
+    colour = " bad" if violations or damage else " unjudged" if nothing else ""
+    return tag("div", tag("p", " ".join(said), most=4000), class_=f"card verdict{colour}")
+
+
+def _not_judged(seen: Overview, known: bool) -> list[str]:
+    """What was not judged, and why."""
+    if known and not seen.rows["connections"]:
+        return ["Nothing was judged: no AMQP connection was found."]
+    reasons = seen.not_judged.top(SHOWN)
+    if not reasons:
+        return [f"Not judged: {octets(seen.unread)} that cannot be read."] if seen.unread else []
+    told = ", ".join([f"{reason} ({count(number)})" for reason, number, _ in reasons])
+    return [f"Not judged: {many(judged_not(seen), 'connection')}, {octets(seen.unread)}: {told}."]
+
+
+def judged_not(seen: Overview) -> int:
+    """Connections in which nothing was judged."""
+    return sum([number for _, number, _ in seen.not_judged.top(len(seen.not_judged))])
+
+
+def _doubts(seen: Overview) -> list[str]:
+    """What the number of what is in doubt consists of, in the order of what it may cost."""
+    numbers = (
+        (seen.publishes_in_doubt, "message published and not completed", "messages published and not completed"),
+        (seen.deliveries_in_doubt, "message delivered and not settled", "messages delivered and not settled"),
+        (seen.branches_in_doubt, "branch prepared and not decided", "branches prepared and not decided"),
+        (seen.transactions["in-doubt"], "commit that nobody answered", "commits that nobody answered"),
+    )
+    return [many(number, one, more) for number, one, more in numbers if number]
 
 
 def violations(seen: Overview, talks: list[Talk], with_frames: bool) -> Markup:
@@ -188,8 +215,10 @@ def _left(total: int, shown: int) -> Markup:
 
 
 def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: dict[int, str]) -> Markup:
-    """Commands, sessions, transactions and branches nobody heard the end of."""
+    """Messages, branches and commits that somebody may have lost; below them every command that was not completed."""
     parts: list[Markup] = []
+    if seen.in_doubt:
+        parts.append(tag("p", f"{count(seen.in_doubt)} in all: {', '.join(_doubts(seen))}.", most=1000))
     if commands is not None:
         total = commands.outcomes["open"]
         rows: list[tuple[Any, ...]] = [
@@ -227,9 +256,13 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
             )
             for row in seen.doubtful
         ]
-        head = ("connection", "session", "end", "of the client: ids", "of the server: ids", "commands")
+        head = ("connection", "session", "end", "published: ids", "delivered: ids", "messages")
         parts += [
-            tag("h3", f"Sessions that ended with commands in doubt: {many(seen.in_doubt, 'command')} in all"),
+            tag(
+                "h3",
+                f"Sessions that ended with messages in doubt: {count(seen.publishes_in_doubt)} published and not completed,"
+                f" {count(seen.deliveries_in_doubt)} delivered and not settled",
+            ),
             table(head, rows, frozenset({5})),
         ]
     if "dtx" in folder:

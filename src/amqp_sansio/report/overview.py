@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from amqp_sansio.captures.replay.doubt import DECIDED, BranchSaid, branches_in_doubt
 from amqp_sansio.report.bins import Tally, first
 from amqp_sansio.report.folder import Folder
 
@@ -49,6 +50,7 @@ _CONNECTION: Final = (
     "transfers_by_server",
     "violations",
     "notes",
+    "not_judged",
     "capture",
 )
 _SESSION: Final = (
@@ -104,13 +106,19 @@ class Overview:
         """Captures: connections, octets."""
         self.broken: int = 0
         """Connections with violations."""
+        self.not_judged: Final[Tally[str]] = Tally()
+        """Connections in which nothing was judged, by the reason; their octets."""
+        self.unread: int = 0
+        """Octets that were captured and not judged."""
         self.rows: Final = {name: folder.count(name) for name in folder.tables}
         self.connections: Final = first(
             self._connections(folder), SHOWN, ("-violations", "-weight", "ts_ns", "connection")
         )  # who broke something, then who said most
         self.session_ends: Final[Tally[str]] = Tally()
-        self.in_doubt: int = 0
-        """Commands in doubt, by sessions."""
+        self.publishes_in_doubt: int = 0
+        """Messages published and not completed."""
+        self.deliveries_in_doubt: int = 0
+        """Messages delivered and not settled."""
         self.sessions: Final[list[dict[str, Any]]] = []
         self.doubtful: Final[list[dict[str, Any]]] = []
         self._sessions(folder)
@@ -128,6 +136,12 @@ class Overview:
         self.branches_in_doubt: int = 0
         self.branch_rows: Final = first(self._branches(folder), SHOWN, ("ts_ns", "xid", "connection"))
 
+    @property
+    def in_doubt(self) -> int:
+        """The one number of what somebody may have lost: see `captures.replay.doubt`."""
+        messages = self.publishes_in_doubt + self.deliveries_in_doubt
+        return messages + self.branches_in_doubt + self.transactions["in-doubt"]
+
     def _connections(self, folder: Folder) -> Iterator[dict[str, Any]]:
         for row in folder.rows("connections", _CONNECTION):
             ended = row["end_ns"] if row["end_ns"] is not None else row["ts_ns"]
@@ -144,6 +158,11 @@ class Overview:
             self.clients.add(str(row["client"]).rpartition(":")[0] or str(row["client"]), octets, messages)
             self.captures.add(str(row["capture"]), 1, octets)
             self.broken += bool(row["violations"])
+            if row["not_judged"] is not None and not row["violations"]:
+                self.not_judged.add(row["not_judged"], 1, octets)
+                self.unread += octets
+            else:
+                self.unread += row["opaque_octets"] or 0
             row["weight"] = octets
             yield row
 
@@ -151,7 +170,8 @@ class Overview:
         def rows() -> Iterator[dict[str, Any]]:
             for row in folder.rows("sessions", _SESSION):
                 self.session_ends.add(row["end"] or "unknown", 1)
-                self.in_doubt += row["in_doubt"] or 0
+                self.publishes_in_doubt += _ids(row["in_doubt_by_client"])
+                self.deliveries_in_doubt += _ids(row["in_doubt_by_server"])
                 row["weight"] = (row["commands_by_client"] or 0) + (row["commands_by_server"] or 0)
                 for name in ("in_doubt_by_client", "in_doubt_by_server"):
                     row[name] = row[name] and row[name][:8]
@@ -198,6 +218,7 @@ class Overview:
     def _branches(self, folder: Folder) -> Iterator[dict[str, Any]]:
         columns = (
             "connection",
+            "broker",
             "ts_ns",
             "xid",
             "outcome",
@@ -205,15 +226,28 @@ class Overview:
             "in_doubt",
             "prepare_ns",
             "decide_ns",
+            "decided_ns",
             "timeout_s",
             "transfers",
             "accepts",
         )
+        said = [_branch_said(row) for row in folder.rows("dtx", columns) if row["in_doubt"] or row["outcome"] in DECIDED]
+        doubtful = branches_in_doubt(said)
+        self.branches_in_doubt = len(doubtful)
         for row in folder.rows("dtx", columns):
             self.branches.add(row["outcome"] or "unknown", 1)
-            if row["in_doubt"]:
-                self.branches_in_doubt += 1
+            if row["in_doubt"] and (str(row["broker"]), str(row["xid"])) in doubtful:
                 yield row
+
+
+def _ids(ranges: list[dict[str, int]] | None) -> int:
+    return sum([each["last"] - each["first"] + 1 for each in ranges or ()])
+
+
+def _branch_said(row: dict[str, Any]) -> BranchSaid:
+    times = [row[name] for name in ("ts_ns", "prepare_ns", "decide_ns", "decided_ns") if row[name] is not None]
+    decided = row["outcome"] in DECIDED
+    return BranchSaid(str(row["broker"]), str(row["xid"]), max(times, default=0), decided, bool(row["in_doubt"]))
 
 
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -105,11 +105,13 @@ def _tiles(
     if "connections" in folder:
         tile(count(seen.rows["connections"]), "connections")
         tile(octets(seen.sums.get("octets_by_client", 0) + seen.sums.get("octets_by_server", 0)), "of AMQP")
+        if seen.unread:
+            tile(octets(seen.unread), "not judged")
     if "sessions" in folder:
         tile(count(seen.rows["sessions"]), "attachments of sessions")
+        tile(count(seen.in_doubt), "in doubt: published, delivered, prepared, committed", seen.in_doubt > 0)
     if commands is not None:
         tile(count(seen.rows["commands"]), "commands")
-        tile(count(commands.outcomes["open"]), "commands in doubt", commands.outcomes["open"] > 0)
         tile(count(commands.outcomes["refused"]), "commands refused", commands.outcomes["refused"] > 0)
     if messages is not None:
         both = [sum([n for (who, _), n, _ in messages.outcomes.top(1000) if who == name]) for name in "CS"]

@@ -35,11 +35,14 @@ _OTHERS: Final[tuple[tuple[bytes, str], ...]] = (
     (b"OPTIONS ", "HTTP"),
     (b"CONNECT ", "HTTP"),
     (b"HTTP/", "HTTP"),
-    (b"\x16\x03", "TLS"),
-    (b"\x15\x03", "TLS"),  # an alert: what a TLS server answers to a header in clear
     (b"SSH-", "SSH"),
     (b"CONNECT\n", "STOMP"),
 )
+
+
+_TLS_RECORDS: Final = (b"\x14", b"\x15", b"\x16", b"\x17")
+_TLS_HEAD: Final = 5
+_TLS_RECORD_OCTETS: Final = (1 << 14) + 2048
 
 
 class ProtocolHeader(Value):
@@ -62,12 +65,23 @@ class ProtocolHeader(Value):
         return self.octets[:4] == b"AMQP"
 
     @property
+    def tls(self) -> bool:
+        """Whether it begins as a TLS record does: a handshake, or the alert with which a TLS server answers a header in clear;
+        data, where the beginning was not captured."""
+        octets = self.octets
+        if octets[:1] not in _TLS_RECORDS or octets[1:2] != b"\x03":
+            return False
+        return len(octets) < _TLS_HEAD or (octets[2] <= 4 and 0 < octets[3] << 8 | octets[4] <= _TLS_RECORD_OCTETS)
+
+    @property
     def name(self) -> str:
         """What the other side seems to speak, for a person: "AMQP 0-9-1", "HTTP", "TLS", "AMQP 1.2.0.10", "nothing known"."""
         if self.version is not None:
             return f"AMQP {self.version}"
         if self.amqp and len(self.octets) == SIZE:
             return "AMQP " + ".".join([str(octet) for octet in self.octets[4:]])
+        if self.tls:
+            return "TLS"
         for start, name in _OTHERS:
             if self.octets.startswith(start):
                 return name

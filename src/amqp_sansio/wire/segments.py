@@ -112,6 +112,8 @@ class SegmentReader:
         """Transfer commands by the octets of their frames (limits.cached_commands), for `cut_transfer`."""
         self.frames = 0
         """Frames cut so far."""
+        self.skipped = 0
+        """Octets passed over: those before a frame was found, and what came of a frame that octets were lost of."""
         self._carries: Final = carries
         self.trace: list[tuple[int, int, int, int, int, int, bytes]] | None = None
         """On request, each frame cut: start, size, flags, segment type, track, channel, first octets of the payload."""
@@ -397,10 +399,12 @@ class SegmentReader:
         Assemblies under way are broken off; reading goes on at the next octets that look like the first frame of a control or
         command with another frame behind it.
         """
-        self.received += octets
         if self.dead:
+            self.received += octets
             return
         self._drain()
+        self.skipped += self.buffered
+        self.received += octets
         self.assembler.break_off_all()
         self._base = self.received
         self.buffer = b""
@@ -440,7 +444,9 @@ class SegmentReader:
                 return False
             self._needed = 0
             self._refill()
-        self.position, needed = find_frame(self.buffer, self.position, self.max_frame_size, self._ended)
+        before = self.position
+        self.position, needed = find_frame(self.buffer, before, self.max_frame_size, self._ended)
+        self.skipped += self.position - before
         self._needed = needed or FRAME_HEADER_SIZE
         self._searching = needed > 0
         return not self._searching

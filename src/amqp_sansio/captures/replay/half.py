@@ -10,7 +10,7 @@ from amqp_sansio.captures.replay.message import COMPLETE, DONE, OPEN, REFUSED, U
 from amqp_sansio.captures.replay.rows import Rows, place
 from amqp_sansio.captures.tables import COMMANDS
 from amqp_sansio.kernel.picking import pick, take
-from amqp_sansio.kernel.serials import TOP, MutableRangeSet, RangeSet
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 
 OPEN_MESSAGES: Final = 32768
 """Messages of one side of a session of which something is awaited; beyond it the oldest goes out as it stands, as unknown."""
@@ -19,7 +19,7 @@ OPEN_COMMANDS: Final = 8192
 GRACE_MESSAGES: Final = 256
 """Complete messages that wait for an accept which need not come: one that comes later is not recorded."""
 RANGES: Final = 8191
-"""Ranges of ids remembered; beyond it nobody can say what is in doubt."""
+"""Ranges of ids of messages that have left so; beyond it nobody can say what is in doubt."""
 
 RESULT_NS: Final = place(COMMANDS, "result_ns")
 RESULT: Final = place(COMMANDS, "result")
@@ -34,7 +34,7 @@ C_TEXT: Final = place(COMMANDS, "error_text")
 class Half:
     """`known` tells whether everything it said, and everything the other side said of it, has been heard."""
 
-    __slots__ = ("awaited", "commands", "complete", "count", "grace", "incomplete", "known", "next", "rows", "sent",
+    __slots__ = ("awaited", "commands", "count", "evicted", "evicted_unsettled", "grace", "incomplete", "known", "rows",
                  "transfers", "unsettled")  # fmt: skip
 
     def __init__(self, rows: Rows, known: bool) -> None:
@@ -42,9 +42,6 @@ class Half:
         self.known = known
         self.count = 0
         self.transfers = 0
-        self.next: int | None = None
-        self.sent: list[tuple[int, int]] = []
-        self.complete: MutableRangeSet | None = MutableRangeSet()
         self.commands: dict[int, list[object]] = {}
         """Rows of commands, transfers apart, that are not complete."""
         self.awaited: dict[int, list[object]] = {}
@@ -52,24 +49,16 @@ class Half:
         self.incomplete: dict[int, Message] = {}
         self.unsettled: dict[int, Message] = {}
         self.grace: deque[int] = deque()
-
-    def take(self, id: int) -> None:
-        """A command with this id was said."""
-        next_ = self.next
-        if id == next_ and self.sent:
-            self.sent[-1] = self.sent[-1][0], id
-        else:
-            self.sent.append((id, id))
-            if len(self.sent) > RANGES:
-                self.complete = None
-        self.next = id + 1 & TOP
+        self.evicted = MutableRangeSet()
+        """Ids of messages that have left, as unknown, and are not complete."""
+        self.evicted_unsettled = MutableRangeSet()
+        """Likewise of deliveries that are not settled."""
 
     def say(self, id: int | None, row: list[object]) -> None:
         """A command that is no transfer."""
         if id is None:
             self._leave(row, UNKNOWN)
             return
-        self.take(id)
         if len(self.commands) >= OPEN_COMMANDS:
             self._leave(self.commands.pop(next(iter(self.commands))), UNKNOWN)
         self.commands[id] = row
@@ -81,11 +70,6 @@ class Half:
             message.outcome = UNKNOWN
             message.leave(self.rows)
             return
-        if id == self.next and self.sent:  # nearly always; as `take` does it
-            self.sent[-1] = self.sent[-1][0], id
-            self.next = id + 1 & TOP
-        else:
-            self.take(id)
         self.incomplete[id] = message
         if message.kind.explicit:
             self.unsettled[id] = message
@@ -95,13 +79,11 @@ class Half:
     def send_all(self, id: int, messages: Sequence[Message]) -> None:
         """Transfers of one kind, one behind the other, with ids from `id` on."""
         count = len(messages)
-        if id != self.next or not self.sent or max(len(self.incomplete), len(self.unsettled)) + count > OPEN_MESSAGES:
+        if max(len(self.incomplete), len(self.unsettled)) + count > OPEN_MESSAGES:
             for message in messages:
                 self.send(message.id, message)
             return
         last = id + count - 1
-        self.sent[-1] = self.sent[-1][0], last
-        self.next = last + 1 & TOP
         self.incomplete.update(zip(range(id, last + 1), messages, strict=True))
         if messages[0].kind.explicit:
             self.unsettled.update(zip(range(id, last + 1), messages, strict=True))
@@ -118,6 +100,13 @@ class Half:
         oldest = self.incomplete if len(self.incomplete) > OPEN_MESSAGES else self.unsettled
         id = next(iter(oldest))
         message = oldest[id]
+        if message.doubtful:
+            settles = message.kind.explicit and message.kind.direction == "S"
+            evicted = self.evicted_unsettled if settles else self.evicted
+            evicted.add(id)
+            if evicted.range_count > RANGES:
+                self.known = False
+                evicted.clear()
         self.incomplete.pop(id, None)
         self.unsettled.pop(id, None)
         self._end(message, UNKNOWN)
@@ -126,10 +115,8 @@ class Half:
 
     def completed(self, ids: RangeSet, time: int) -> list[int]:
         """The other side says that these are complete: those of them that are no transfers and were not before."""
-        if self.complete is not None:
-            self.complete.update(ids)
-            if self.complete.range_count > RANGES:
-                self.complete = None
+        if self.evicted:
+            self.evicted.discard(ids)
         incomplete = self.incomplete
         if incomplete:
             commands, messages = self.rows.transfers, self.rows.messages
@@ -199,6 +186,8 @@ class Half:
 
         In a local transaction an accept is provisional, and so is one that is `maybe` in one: see `sealed` and `reopened`.
         """
+        if self.evicted_unsettled:
+            self.evicted_unsettled.discard(ids)
         unsettled = self.unsettled
         found = take(ids, unsettled)
         messages = self.rows.messages
@@ -295,10 +284,15 @@ class Half:
         self.grace.clear()
 
     def doubtful(self) -> RangeSet | None:
-        """The ids said of which nobody heard that they are complete; None unknown."""
-        if not self.known or self.complete is None:
+        """The ids of messages that somebody may have lost (see `Message.doubtful`); None unknown."""
+        if not self.known:
             return None
-        return self.complete.missing(RangeSet(self.sent))
+        found = self.evicted.copy()
+        found.update(self.evicted_unsettled.freeze())
+        for id, message in [*self.incomplete.items(), *self.unsettled.items()]:
+            if message.doubtful:
+                found.add(id)
+        return found.freeze()
 
     @property
     def outcome(self) -> str:

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import Final
 
 from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.findings import VIOLATION, finding_of
 from amqp_sansio.captures.flows import Talk, address
 from amqp_sansio.captures.replay.branches import Branches
 from amqp_sansio.captures.replay.controls import Controls
@@ -15,7 +16,7 @@ from amqp_sansio.captures.replay.message import NOTHING, Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.session import Place, Session, When
-from amqp_sansio.captures.verdicts import VIOLATION, finding_of
+from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.quick import Answered, Transfers
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, Note, OpaqueSeen
@@ -26,6 +27,7 @@ from amqp_sansio.spec.message import Accept, Transfer
 from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detached, Timeout
 from amqp_sansio.wire.breaches import KINDS
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT
+from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
 
 INFINITE: Final = 0xFFFFFFFF
 UNREAD: Final = NOTHING, None
@@ -54,7 +56,7 @@ def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) ->
 class Recorder:
     """The rows of one connection go to `rows`; `common` are capture, broker and connection id of each."""
 
-    __slots__ = ("_branches", "_close", "_controls", "_late", "_mechanism", "_names", "_notes", "_opaque", "_opened",
+    __slots__ = ("_branches", "_close", "_controls", "_header", "_late", "_mechanism", "_names", "_notes", "_opaque", "_opened",
                  "_options", "_rows", "_sessions", "_talk", "_tuned", "_verbs", "_vhost", "_violations",
                  "commands", "common", "transferred")  # fmt: skip
 
@@ -85,7 +87,10 @@ class Recorder:
         self._tuned: tuple[int | None, int | None, int | None] = (None, None, None)
         self._violations = 0
         self._notes = 0
-        self._opaque = 0
+        self._header: bytes | None = None
+        """The protocol header of the client."""
+        self._opaque: str | None = None
+        """Why something could not be read: the first reason."""
 
     def hear(self, heard: Heard) -> None:
         """One thing heard."""
@@ -97,7 +102,10 @@ class Recorder:
             self._control(heard, said)  # type: ignore[arg-type]
         elif kind is FrameSeen:
             self._frame(heard, said)  # type: ignore[arg-type]
-        elif kind is not HeaderSeen:
+        elif kind is HeaderSeen:
+            if heard.speaker == "C":
+                self._header = said.octets  # type: ignore[union-attr]
+        else:
             self._found(heard)
 
     def _frame(self, heard: Heard, said: FrameSeen) -> None:
@@ -273,7 +281,7 @@ class Recorder:
             if said.rule == "gap":
                 self._lost(heard.speaker, heard.time)
         elif isinstance(said, OpaqueSeen):
-            self._opaque += said.octets
+            self._opaque = self._opaque or said.reason
             self._lost(heard.speaker, heard.time)
         if finding.level == VIOLATION:
             self._violations += 1
@@ -299,6 +307,22 @@ class Recorder:
 
     # The end.
 
+    @property
+    def not_judged(self) -> str | None:
+        """Why nothing that was said was judged; None when something was."""
+        if self._verbs["C"]:
+            return None
+        header = self._header
+        if header is None:
+            if self._verbs["S"]:
+                return None
+            return self._opaque or ("the client ended before" if any(self._talk.conversation.octets) else "nothing was said")
+        if header == AMQP_0_10.header:
+            return None if self._verbs["S"] or self._opaque is None else self._opaque
+        if len(header) < SIZE:
+            return "the client ended within its protocol header"
+        return f"{ProtocolHeader(header).name} is not read here"
+
     def finish(self) -> None:
         """Nothing more will be heard of it."""
         talk = self._talk
@@ -314,12 +338,14 @@ class Recorder:
         self._branches.finish()
         first, second = conversation.client, 1 - conversation.client
         octets, lost, frames = conversation.octets, conversation.lost, conversation.frames
+        unread = sum(conversation.unread)
         self._rows.connections.append(
             (talk.begun[1], talk.name, *self._names, conversation.dialect, not conversation.middle, time, self._opened, end,
              *(self._close or (None, None, None)), self._mechanism, self._vhost, *self._tuned, talk.segments, octets[first],
-             octets[second], max(0, talk.payload - sum(octets)), conversation.gaps, lost[first], lost[second], self._opaque,
+             octets[second], max(0, talk.payload - sum(octets)), conversation.gaps, lost[first], lost[second], unread,
              frames("C"), frames("S"), self.commands["C"], self.commands["S"], self.transferred["C"], self.transferred["S"],
-             sorted(self._verbs["C"].items()), sorted(self._verbs["S"].items()), self._violations, self._notes)
+             sorted(self._verbs["C"].items()), sorted(self._verbs["S"].items()), self._violations, self._notes,
+             self.not_judged)
         )  # fmt: skip
 
 

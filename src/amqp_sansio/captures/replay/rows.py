@@ -43,6 +43,13 @@ class Rows:
         self.controls: Final = self.by_table["controls"]
         self.frames: Final = self.by_table["frames"]
 
+    def clear(self) -> None:
+        """Drops all of them."""
+        self.messages.clear()
+        self.transfers.clear()
+        for rows in self.by_table.values():
+            rows.clear()
+
     def full(self, rows: int) -> bool:
         """Whether there are so many rows of a table that grows with the traffic."""
         return max(len(self.messages), len(self.transfers), len(self.commands), len(self.frames)) >= rows

@@ -1,0 +1,40 @@
+"""Things found in a conversation: violations, which accuse their speaker, and notes, which accuse nobody."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.events.observed import Note, OpaqueSeen
+from amqp_sansio.events.violation import Violation
+
+VIOLATION: Final = "violation"
+NOTE: Final = "note"
+
+
+class Finding(NamedTuple):
+    """One thing found.  A "violation" accuses its speaker, a "note" nobody.
+
+    `said` is what was said (for a note: one sentence), `legal` what would have been; `text` is one sentence.
+    """
+
+    level: str
+    speaker: str
+    packet: int
+    rule: str
+    said: str
+    legal: tuple[str, ...]
+    text: str
+
+
+def finding_of(heard: Heard) -> Finding | None:
+    """What is to be said about a thing heard, if anything."""
+    said = heard.said
+    if isinstance(said, Violation):
+        return Finding(VIOLATION, said.speaker, heard.packet, said.rule, said.said, tuple(said.legal), said.text)
+    if isinstance(said, Note):
+        return Finding(NOTE, heard.speaker, heard.packet, said.rule, said.text, (), said.text)
+    if isinstance(said, OpaqueSeen):
+        text = f"cannot be read from here on: {said.reason}"
+        return Finding(NOTE, heard.speaker, heard.packet, "opaque", text, (), text)
+    return None
