@@ -56,6 +56,7 @@ class Stage:
         """The connection is lost, with all octets that were under way."""
         assert self.peer is not None
         self.client.receive_eof()
+        self.client.tick(self.now)
         self.client.machine.data_to_send()
         self.peer.receive_eof()
         for _ in self.broker.events():

@@ -35,6 +35,7 @@ def converse(client: Client, server: ServerConnection, redirect: str | None = No
         octets = server.data_to_send()
         if octets:
             client.receive_data(octets)
+            client.tick(0.0)
 
 
 def test_each_endpoint_is_tried_once_for_the_first_connection() -> None:
@@ -60,6 +61,7 @@ def test_who_was_connected_comes_back_as_the_policy_says_to_all_that_are_known()
     trying.first()
     converse(trying.client, ServerConnection(ServerConfig(known_hosts=("amqp:tcp:b:5672,tcp:c:9", "nonsense:tcp:x:y"))))
     trying.client.receive_eof()
+    trying.client.tick(0.0)
     tried = [trying.after()]
     while tried[-1] is not None:
         tried.append(trying.after(REFUSED))
@@ -74,6 +76,7 @@ def test_without_a_policy_a_loss_is_the_end() -> None:
     trying.first()
     converse(trying.client, ServerConnection(ServerConfig()))
     trying.client.receive_eof()
+    trying.client.tick(0.0)
     assert trying.after() is None
     assert isinstance(trying.error, ConnectionLost)
     assert "without a close" in str(trying.error)
@@ -123,6 +126,7 @@ def test_a_broker_that_lets_us_in_and_is_gone_again_is_not_tried_for_ever() -> N
         converse(trying.client, ServerConnection(ServerConfig()))
         trying.client.tick(0.0)
         trying.client.receive_eof()
+        trying.client.tick(0.0)
         if trying.after() is None:
             break
         tried += 1
@@ -136,11 +140,9 @@ def test_a_connection_that_holds_or_is_of_use_begins_the_policy_anew() -> None:
     for number in range(10):
         converse(trying.client, ServerConnection(ServerConfig()))
         trying.client.tick(0.0)
-        if number % 2:
-            trying.client.tick(POLICY.longest)
-        else:
-            trying.client.useful = True
+        trying.client.useful = not number % 2
         trying.client.receive_eof()
+        trying.client.tick(POLICY.longest if number % 2 else 0.0)
         assert trying.after() == Attempt(Endpoint("a"), 1.0)
 
 
@@ -182,6 +184,7 @@ def test_known_hosts_get_no_password_either() -> None:
         trying.first()
         converse(trying.client, ServerConnection(attrs.evolve(LETS_IN, known_hosts=("amqp:tcp:evil:7",))))
         trying.client.receive_eof()
+        trying.client.tick(0.0)
         assert trying.after() == Attempt(Endpoint("127.0.0.1"), 1.0)
         assert trying.after(REFUSED) == Attempt(
             Endpoint("evil", 7) if trusts else Endpoint("127.0.0.1"), 0.0 if trusts else 2.0
@@ -205,9 +208,11 @@ def test_no_more_named_hosts_are_tried_than_the_limit(asked: int) -> None:
                     if isinstance(event, OpenRequested):
                         server.redirect(hosts)
                 trying.client.receive_data(server.data_to_send())
+                trying.client.tick(0.0)
         else:
             converse(trying.client, ServerConnection(ServerConfig(known_hosts=(hosts,))))
             trying.client.receive_eof()
+            trying.client.tick(0.0)
         tried: list[str] = []
         attempt = trying.after()
         while attempt is not None and len(tried) < 9:

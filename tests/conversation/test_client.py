@@ -6,10 +6,11 @@ import pytest
 from tests.conversation.stage import Stage, staged
 
 from amqp_sansio.config import ClientConfig, SaslError, ServerConfig
-from amqp_sansio.conversation.client import GRAIN, Client
+from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.errors import ConnectionLost, SessionLost
 from amqp_sansio.conversation.retry import NEVER
 from amqp_sansio.errors import ConnectionClosedError, LocalProtocolError
+from amqp_sansio.events import ConnectionClosed, Origin
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue
 
@@ -119,32 +120,26 @@ def test_events_of_sessions_that_nobody_knows_are_nobodys() -> None:
     assert stage.client.talks == {}
 
 
-def test_time_passes_in_grains_for_who_looks_with_every_word() -> None:
-    """While the connection is open, and nothing is due, the machine hears of the time only now and then."""
+def test_what_came_happens_in_the_tick_behind_it_by_the_clock_of_that() -> None:
     stage = Stage(config=ClientConfig(heartbeat=10))
     stage.connect()
-    client, ticks = stage.client, 0
-    tick = client.machine.tick
+    client, peer = stage.client, stage.peer
+    assert peer is not None
+    assert client.due == 10.0
+    peer.close(320, "go")
+    client.receive_data(peer.data_to_send())
+    before = client.closed  # what came is only stored
+    client.tick(1000.0)  # nobody is given up for silence: there were octets
+    assert (before, client.closed) == (None, ConnectionClosed(Origin.PEER, 320, "go"))
+    assert client.due is None
 
-    def counted(now: float) -> float | None:
-        nonlocal ticks
-        ticks += 1
-        return tick(now)
 
-    client.machine.tick = counted  # type: ignore[method-assign]
-    assert client.look(1.0) == client.look(1.0 + GRAIN / 2) == 10.0
-    assert ticks == 1
-    client.look(1.0 + GRAIN)
-    assert ticks == 2
-    due = client.look(9.99)
-    assert due == 10.0
-    client.look(due)  # what is due is done at once, however fine the grain
-    assert ticks == 4
-    assert client.machine.bytes_to_send  # a heartbeat
-    client.close()
-    client.look(due)
-    client.look(due)
-    assert ticks == 6
+def test_a_connection_lasted_until_its_end_however_quiet_it_was() -> None:
+    stage = staged()
+    assert not stage.client.lasted(1.0)
+    stage.now = 1000.0
+    stage.cut()
+    assert stage.client.lasted(1000.0)
 
 
 def test_a_connection_is_of_use_once_something_was_answered() -> None:

@@ -1,7 +1,8 @@
 """A client over as many connections as it takes: the pure half of every adapter.
 
-An adapter brings the socket: it calls `begin` for each connection, feeds what came, takes what is to be sent and tells the
-time.  When a connection is over, `Attempts` knows what to try next; when there is nothing, the adapter says `give_up`.
+An adapter brings the socket: it calls `begin` for each connection, then in each round feeds what came, ticks, takes what is
+to be sent, and asks when the next round is due.  When a connection is over, `Attempts` knows what to try next; when there is
+nothing, the adapter says `give_up`.
 """
 
 from __future__ import annotations
@@ -29,9 +30,6 @@ from amqp_sansio.events import (
     SessionDetached,
     TransferReceived,
 )
-
-GRAIN: Final = 0.05
-"""Seconds by which an adapter may be late to tell when octets came or went: intervals of heartbeats are whole seconds."""
 
 
 class Client:
@@ -86,8 +84,6 @@ class Client:
         self._machine: ClientConnection | None = None
         self._owing: Final[dict[Talk, None]] = {}
         self._numbers = 0
-        self._looked: float | None = None  # when `look` let the machine tick, and what it said then
-        self._due: float | None = None
 
     def enter(self) -> None:
         """The block of a connection begins.  LocalProtocolError when it did before: `connect` makes another one."""
@@ -107,7 +103,7 @@ class Client:
         self._machine = machine = ClientConnection(self.config, confidential=self.confidential)
         self.closed = None
         self.redirected = None
-        self._looked = self._due = self._since = None
+        self._since = None
         self._greeted = False
         self.said = b""
         self.failure = None
@@ -121,38 +117,32 @@ class Client:
         return self._machine
 
     def receive_data(self, data: bytes) -> None:
-        """Octets came: everything that follows from them happens."""
+        """Octets came: `tick` does what follows from them."""
         machine = self._machine or self.machine
         if not self._greeted and len(self.said) < KEPT:
             self.said += data[: KEPT - len(self.said)]
         machine.receive_data(data)
-        self._hear(machine)
 
     def receive_eof(self, error: OSError | None = None) -> None:
-        """No more octets will come on this connection; `error` is what the system or TLS said to that."""
+        """No more octets will come on this connection; `error` is what the system or TLS said.  `tick` does the rest."""
         self.failure = error
         self.machine.receive_eof()
-        self._hear(self.machine)
 
     def tick(self, now: float) -> float | None:
-        """Time passes (monotonic seconds); the moment at which to call again."""
+        """Says what time it is (monotonic seconds); then everything happens that follows from what came.  Answers `due`."""
+        machine = self._machine or self.machine
         self.flush()
-        due = self.machine.tick(now)
-        if self._since is None and self.machine.is_open:
-            self._since = now
+        machine.tick(now)
         self._until = now
-        self._hear(self.machine)
-        return due
+        self._hear(machine)
+        if self._since is None and machine.is_open:
+            self._since = now
+        return machine.due
 
-    def look(self, now: float) -> float | None:
-        """Like `tick`, for whoever calls with every word: as long as the connection is open, time passes in grains."""
-        due, machine = self._due, self.machine
-        if self._looked is not None and now - self._looked < GRAIN and (due is None or now < due) and machine.is_open:
-            self.flush()
-            return due
-        self._due = due = self.tick(now)
-        self._looked = now if machine.is_open else None
-        return due
+    @property
+    def due(self) -> float | None:
+        """The moment at which to tick when nothing comes before; asked last, behind the octets to send.  None: never."""
+        return self.machine.due
 
     def flush(self) -> None:
         """Lets sessions say what they owe, before octets are taken."""

@@ -90,6 +90,7 @@ def test_what_is_over_while_nobody_takes_octets_is_aborted() -> None:
     def check(wire: Wire, transport: Transport, client: Client) -> None:
         wire.pause_writing()
         client.receive_eof()
+        client.tick(0.0)
         wire.transmit()
         assert transport.ended == "aborted"
         wire.abort()

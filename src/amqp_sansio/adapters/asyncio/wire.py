@@ -40,13 +40,14 @@ class Wire(asyncio.Protocol):
         """There is a socket: the client begins."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self.transmit()
+        self._timed()
 
     def data_received(self, data: bytes) -> None:
         """Octets came."""
         self._feeding = True
         try:
             self._client.receive_data(data)
+            self._client.tick(self._loop.time())
         finally:
             self._feeding = False
         if self._answered:
@@ -63,7 +64,7 @@ class Wire(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The other side sends nothing more."""
         self._client.receive_eof()
-        self.transmit()
+        self._timed()
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -72,6 +73,7 @@ class Wire(asyncio.Protocol):
             self._timer.cancel()
         if not self._machine.finished:
             self._client.receive_eof(error if isinstance(error, OSError) else None)
+            self._client.tick(self._loop.time())
         self._takes()
         if not self.over.done():
             self.over.set_result(None)
@@ -132,7 +134,7 @@ class Wire(asyncio.Protocol):
             self._loop.call_soon(self.transmit)
 
     def transmit(self) -> None:
-        """Tells the time, writes what is to be written, and sees to it that the timer does not go off too late.
+        """Writes what is to be written, and sees to it that the timer does not go off too late.
 
         What a slow socket does not take stays in the machine, where what is owed is told in as few words as it takes.
         """
@@ -141,9 +143,10 @@ class Wire(asyncio.Protocol):
         if transport is None or transport.is_closing():
             return
         client = self._client
-        due = client.look(self._loop.time())
+        client.flush()
         if self.taking and (octets := self._machine.data_to_send()):
             transport.write(octets)
+        due = self._machine.due
         if client.closed is not None and not self.taking:
             transport.abort()  # it is over, and nobody takes what is left
         elif self._machine.finished:
@@ -159,7 +162,11 @@ class Wire(asyncio.Protocol):
         self._timer = self._loop.call_at(due, self._timed)
 
     def _timed(self) -> None:
-        self._timer = None
+        """The client is to tick, whatever came."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._client.tick(self._loop.time())
         self.transmit()
 
     def abort(self) -> None:

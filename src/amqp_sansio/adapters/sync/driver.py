@@ -214,6 +214,7 @@ class Driver:
                 self._outbox.clear()
                 if not self.client.machine.finished:
                     self.client.receive_eof()
+                    self.client.tick(time.monotonic())
                 self._settled()
                 while shift.taken:
                     self._stand_by(None)
@@ -240,9 +241,10 @@ class Driver:
                     self._read(connected)
 
     def _turn(self, now: float, until: float) -> float | None:
-        """Tells the time, writes, tells the others; when to look again."""
-        due = self.client.tick(now)
+        """Ticks, writes, tells the others; when to look again."""
+        self.client.tick(now)
         self._transmit()
+        due = self.client.due
         self._changed.notify_all()
         if self.client.opened.done or self.client.closed is not None:
             return due
@@ -266,6 +268,7 @@ class Driver:
         else:
             self.client.receive_eof(failure)
             self._outbox.clear()
+        self.client.tick(time.monotonic())
 
     def _transmit(self) -> None:
         """Writes what there is to write, as far as the socket takes it."""

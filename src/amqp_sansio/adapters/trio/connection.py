@@ -100,6 +100,7 @@ class Connection:
             self._line.wire = None
             if not self.client.machine.finished:
                 self.client.receive_eof()
+                self.client.tick(trio.current_time())
 
     async def _stream(self, endpoint: Endpoint) -> trio.abc.Stream:
         stream = await trio.open_tcp_stream(endpoint.host, endpoint.port)

@@ -76,8 +76,7 @@ class Wire:
 
     def _write_now(self, direct: socket.socket) -> None:
         """Writes what the socket takes without waiting: a task of its own needs two turns of the loop for that."""
-        self._look()
-        octets = self._machine.data_to_send()
+        octets = self._take()
         try:
             sent = direct.send(octets) if octets else 0
         except OSError:  # it takes nothing now, or is gone: the task that writes will see
@@ -141,6 +140,7 @@ class Wire:
 
     async def run(self) -> None:
         """Until the connection is over."""
+        self._client.tick(trio.current_time())
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._read)
@@ -160,9 +160,17 @@ class Wire:
             self.writable = trio.Event()
         self.taking = taking
 
-    def _look(self) -> None:
-        due = self._client.look(trio.current_time())
-        if due is not None and due < self._due:  # looking at the time too early costs less than saying so with every word
+    def _take(self) -> bytes:
+        """What is to be written."""
+        self._client.flush()
+        octets = self._machine.data_to_send()
+        self._set_due()
+        return octets
+
+    def _set_due(self) -> None:
+        """Sees to it that the task that keeps time does not wake too late."""
+        due = self._machine.due
+        if due is not None and due < self._due:  # to wake too early costs less than to say so with every word
             self._due = due
             self._sooner.set()
 
@@ -174,7 +182,8 @@ class Wire:
                 await self._sooner.wait()
             if waiting.cancelled_caught:
                 self._due = math.inf
-                self._look()
+                self._client.tick(trio.current_time())
+                self._set_due()
                 self.wake()
                 if self._client.closed is not None and not self.taking:
                     scope.cancel()  # it is over, and nobody takes what is left
@@ -187,7 +196,6 @@ class Wire:
             if octets is None:
                 continue
             self._feed(octets)
-            self._look()
             if not octets:
                 return
 
@@ -198,6 +206,8 @@ class Wire:
             client.receive_data(octets)
         else:
             client.receive_eof(self._failure)
+        client.tick(trio.current_time())
+        self._set_due()
         if self.waiting or not self._machine.is_open:
             self.wake()
 
@@ -230,13 +240,11 @@ class Wire:
             with trio.move_on_after(math.inf if self._awaited else LENT):
                 await self._back.wait()
         self._away = False
-        self._look()  # what others read counts as heard now
 
     async def _write(self) -> None:
         while True:
             self._woken = trio.Event()
-            self._look()
-            octets, self._rest = self._rest + self._machine.data_to_send(), b""
+            octets, self._rest = self._rest + self._take(), b""
             if octets:
                 await self._send(octets)
                 continue
