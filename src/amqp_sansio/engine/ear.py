@@ -104,7 +104,9 @@ class Ear:
 
     @property
     def searching(self) -> bool:
-        """The next frame is being looked for."""
+        """The next frame is being looked for, or none will ever be found."""
+        if self.told:
+            return True
         if self.state == HEADER:
             return self._known and not b"AMQP".startswith(self._head[:4])
         return self.state == FRAMES and self.reader is not None and self.reader.searching

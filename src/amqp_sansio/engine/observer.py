@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final, TypeVar
 
 from amqp_sansio.dialects import AMQP_0_10, Dialect
+from amqp_sansio.engine import layers
 from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observed import Observed, Speaker
@@ -18,7 +19,7 @@ from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, StartOk, TuneOk
+from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.message import Accept, Transfer
 from amqp_sansio.spec.session import CommandPoint, Completed, Confirmed, Detach, Detached, Expected, Flush, KnownCompleted
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
@@ -36,9 +37,6 @@ _CONCLUDING: Final = (CommandPoint, Detach, Detached, Close, CloseOk)
 
 _QUIET: Final = frozenset((Completed, Confirmed, Expected, Flush, KnownCompleted))
 """Controls that change no state in which a transfer is legal."""
-
-_UNHEARD_LAYER: Final = "no frame is there; a security layer may have been agreed on before, which nobody heard"
-"""Why what was heard from the middle may not be frames at all, although something in it looked like one."""
 
 _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 _CONNECTION_CLASS: Final = 1
@@ -122,8 +120,7 @@ class Observer:
         return self._ears[speaker].unfinished
 
     def unread(self, speaker: Speaker) -> int:
-        """Octets of `speaker` that belong to nothing that could be read: see `OpaqueSeen`; those before the first frame of a
-        conversation heard from its middle, and of a frame that did not come whole."""
+        """Octets of `speaker` that belong to nothing that could be read: see `OpaqueSeen`."""
         return self._ears[speaker].unread
 
     def frames(self, speaker: Speaker) -> int:
@@ -149,8 +146,10 @@ class Observer:
                 if heard is not None:
                     self._hear(speaker, heard)
                     continue
-                if ear.opaque and not ear.told:
-                    self._opaque(speaker, ear)
+                if ear.opaque and not ear.told:  # the first such octet is there; what depends on it accuses nobody
+                    ear.told = True
+                    self._say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen(ear.reason))
+                    self._lose(speaker)
                 if ear.ended:
                     self._close(speaker)
                 self._at = None
@@ -222,13 +221,6 @@ class Observer:
             self._witness.ended(speaker)
             self._flush(speaker, end, end)
 
-    def _opaque(self, speaker: Speaker, ear: Ear) -> None:
-        """The first octet is there of what cannot be read: what depends on it is held against nobody."""
-        ear.told = True
-        self._say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen(ear.reason))
-        self._quick.forget()
-        self._witness.lost(speaker)
-
     def _say(self, speaker: Speaker, start: int, end: int, event: Observation) -> None:
         self._events.append(Observed(speaker, start, end, event))
 
@@ -254,8 +246,7 @@ class Observer:
         if ear.late and speaker not in self._late:
             self._lose(speaker)
         witness = self._witness
-        client, server = self._ears["C"], self._ears["S"]
-        witness.shaky = speaker in self._resuming or client.searching or server.searching or client.told or server.told
+        witness.shaky = speaker in self._resuming or self._ears["C"].searching or self._ears["S"].searching
         if witness.shaky:
             self._quick.forget()
             witness.unsettle()
@@ -281,10 +272,7 @@ class Observer:
         self._resuming.add(speaker)
         self._quick.forget()
         self._witness.lost(speaker)
-        for ear in self._ears.values():
-            ear.joined = ear.joined or not ear.received
-            if not self._witness.handshake.mechanism:
-                ear.doubt = ear.doubt or _UNHEARD_LAYER
+        layers.unheard(self._ears, self._witness.handshake)
 
     def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
         end = len(header.octets)
@@ -359,27 +347,13 @@ class Observer:
         judge_encoding(self._witness.findings, dialect.layout, verb, payload, control, False)
         if payload[0] == _CONNECTION_CLASS:
             self._witness.connection_control(speaker, assembly.channel, control)
-            self._after(speaker, ear, control)
+            layers.heard(speaker, self._ears, control, self._witness.handshake)
         else:
             self._witness.session_control(speaker, assembly.channel, control)
             if type(control) is Completed:
                 self._quick.learn(speaker, assembly.channel, self._witness)
             elif isinstance(control, CommandPoint) and control.command_offset and ear.reader is not None:
                 ear.reader.expect_rest(assembly.channel)
-
-    def _after(self, speaker: Speaker, ear: Ear, control: Control) -> None:
-        """What the opening of the connection changes for the octets that follow."""
-        handshake = self._witness.handshake
-        reader = ear.reader
-        if reader is None:
-            return
-        if (isinstance(control, TuneOk) and speaker == "C") or (isinstance(control, OpenOk) and speaker == "S"):
-            reader.max_frame_size = handshake.max_frame_size
-        if isinstance(control, StartOk) and handshake.mechanism and not handshake.layered:
-            for each in self._ears.values():
-                each.doubt = "" if each.doubt == _UNHEARD_LAYER else each.doubt
-        if handshake.layered and isinstance(control, Open if speaker == "C" else OpenOk):
-            ear.doubt = f"behind the security layer of {handshake.mechanism[:40]}"
 
     def _command(self, speaker: Speaker, assembly: Assembly) -> None:
         dialect = self.dialect or AMQP_0_10

@@ -113,7 +113,7 @@ class SegmentReader:
         self.frames = 0
         """Frames cut so far."""
         self.skipped = 0
-        """Octets passed over: those before a frame was found, and what came of a frame that octets were lost of."""
+        """Octets passed over: before a frame was found, or of a frame that did not come whole."""
         self._carries: Final = carries
         self.trace: list[tuple[int, int, int, int, int, int, bytes]] | None = None
         """On request, each frame cut: start, size, flags, segment type, track, channel, first octets of the payload."""
@@ -362,6 +362,10 @@ class SegmentReader:
         self.assembler.queue.append(breach)
         self.dead = True
         self._base += self.position
+        self._empty()
+
+    def _empty(self) -> None:
+        """Drops what was received and not read."""
         self.buffer = b""
         self.position = 0
         self._pending = []
@@ -385,11 +389,8 @@ class SegmentReader:
         """Takes the octets that were received and not yet read out again: they are behind a security layer."""
         octets = b"".join([self.buffer[self.position :], *self._pending])
         self._base = self.offset
-        self.buffer = b""
-        self.position = 0
         self.received -= len(octets)
-        self._pending = []
-        self._pending_octets = 0
+        self._empty()
         self._needed = FRAME_HEADER_SIZE
         return octets
 
@@ -407,10 +408,7 @@ class SegmentReader:
         self.received += octets
         self.assembler.break_off_all()
         self._base = self.received
-        self.buffer = b""
-        self.position = 0
-        self._pending = []
-        self._pending_octets = 0
+        self._empty()
         self._needed = FRAME_HEADER_SIZE
         self.assembler.heard = set()
         self._searching = True
