@@ -74,6 +74,9 @@ ROWS: Final[dict[str, Row]] = {
     "exchange.declare: unknown argument": Row(
         540, 531, lambda host: host.declare_exchange("new", "direct", arguments={"a": 1})
     ),
+    "exchange.declare: unknown argument of one that exists": Row(
+        540, None, lambda host: host.declare_exchange("x", "direct", arguments={"a": 1})
+    ),
     "exchange.delete: no such exchange": Row(404, 404, lambda host: host.delete_exchange("nowhere")),
     "exchange.delete: empty name": Row(542, 542, lambda host: host.delete_exchange("")),
     "exchange.delete: in use as alternate": Row(530, 530, lambda host: host.delete_exchange("dead")),
@@ -81,7 +84,7 @@ ROWS: Final[dict[str, Row]] = {
     "exchange.delete: predeclared exchange": Row(530, 530, lambda host: host.delete_exchange("amq.direct")),
     "exchange.bind: no such queue": Row(404, 404, lambda host: host.bind("nowhere", "x")),
     "exchange.bind: no such exchange": Row(404, 404, lambda host: host.bind("shared", "nowhere")),
-    "exchange.bind: empty queue name": Row(542, 531, lambda host: host.bind("", "x")),
+    "exchange.bind: empty queue name": Row(542, 404, lambda host: host.bind("", "x")),
     "exchange.bind: empty exchange name": Row(542, 542, lambda host: host.bind("shared", "")),
     "exchange.bind: queue of another session": Row(405, 405, lambda host: host.bind("mine", "x", owner=YOU)),
     "exchange.bind: headers without x-match": Row(541, 541, lambda host: host.bind("shared", "amq.match", "k", {"a": 1})),
@@ -94,6 +97,7 @@ ROWS: Final[dict[str, Row]] = {
     # queue
     "queue.declare: reserved name": Row(530, None, lambda host: host.declare_queue("amq.mine")),
     "queue.declare: empty name": Row(531, 531, lambda host: host.declare_queue("")),
+    "queue.declare: name that begins with another character": Row(531, None, lambda host: host.declare_queue("-new")),
     "queue.declare: no such alternate": Row(404, 404, lambda host: host.declare_queue("new", "nowhere")),
     "queue.declare: other alternate": Row(530, None, lambda host: host.declare_queue("shared", "amq.direct")),
     "queue.declare: no such queue": Row(404, 404, lambda host: host.declare_queue("nowhere", passive=True)),
@@ -101,6 +105,12 @@ ROWS: Final[dict[str, Row]] = {
     "queue.declare: unknown argument": Row(540, 531, lambda host: host.declare_queue("new", arguments={"a": 1})),
     "queue.declare: value of an argument": Row(
         540, 542, lambda host: host.declare_queue("new", arguments={"qpid.priorities": 11})
+    ),
+    "queue.declare: passive, queue of another session": Row(
+        405, None, lambda host: host.declare_queue("mine", passive=True, owner=YOU)
+    ),
+    "queue.declare: unknown argument of one that exists": Row(
+        540, None, lambda host: host.declare_queue("shared", arguments={"a": 1})
     ),
     "queue.delete: empty name": Row(542, 542, lambda host: host.delete_queue("")),
     "queue.delete: no such queue": Row(404, 404, lambda host: host.delete_queue("nowhere")),

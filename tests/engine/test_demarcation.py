@@ -308,6 +308,18 @@ def test_the_answer_to_an_earlier_start_does_not_end_a_later_one() -> None:
     assert session.demarcation.state == rows.DTX_ACTIVE
 
 
+@pytest.mark.parametrize("state", ["none", "tx"])
+@pytest.mark.parametrize(("profile", "code"), [(QPID, 503), (SPEC, 409)])
+def test_a_start_without_select_and_without_a_name(state: str, profile: Profile, code: int) -> None:
+    """That nothing was selected comes before what is missing."""
+    carrier, _ = server_in(state, profile)
+    carrier.hear(dtx.Start())
+    gone = carrier.happened()[-1]
+    assert isinstance(gone, SessionDetached)
+    assert gone.violation is not None
+    assert (gone.violation.rule, gone.violation.code) == ("dtx.start.illegal-state", code)
+
+
 def test_a_branch_without_a_name() -> None:
     for command in (dtx.Start(), dtx.End(), dtx.Prepare(), dtx.Commit(), dtx.Rollback(), dtx.Forget(), dtx.GetTimeout(),
                     dtx.SetTimeout()):  # fmt: skip

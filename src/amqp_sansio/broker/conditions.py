@@ -141,6 +141,9 @@ EXCHANGE_DECLARE_PASSIVE: Final = _row(exchange.Declare, "passive", "no such exc
 EXCHANGE_DECLARE_ARGUMENT: Final = _row(
     exchange.Declare, "arguments", "unknown argument", "arguments.unknown-argument", 540, 531
 )  # fmt: skip
+EXCHANGE_REDECLARE_ARGUMENT: Final = _row(
+    exchange.Declare, "arguments", "unknown argument of one that exists", "arguments.unknown-argument", 540, None
+)
 EXCHANGE_DELETE_NO_EXCHANGE: Final = _row(exchange.Delete, "exchange", "no such exchange", "exchange.exists", 404)
 EXCHANGE_DELETE_NO_NAME: Final = _row(exchange.Delete, "exchange", "empty name", "exchange.exchange-name-required", 542)
 EXCHANGE_DELETE_ALTERNATE: Final = _row(exchange.Delete, "exchange", "in use as alternate", "exchange.used-as-alternate", 530)
@@ -148,7 +151,7 @@ EXCHANGE_DELETE_IN_USE: Final = _row(exchange.Delete, "if_unused", "has bindings
 EXCHANGE_DELETE_RESERVED: Final = _row(exchange.Delete, "exchange", "predeclared exchange", "", 530)
 BIND_NO_QUEUE: Final = _row(exchange.Bind, "queue", "no such queue", "queue.queue-existence", 404)
 BIND_NO_EXCHANGE: Final = _row(exchange.Bind, "exchange", "no such exchange", "exchange.exchange-existence", 404)
-BIND_NO_QUEUE_NAME: Final = _row(exchange.Bind, "queue", "empty queue name", "queue.empty-queue", 542, 531)
+BIND_NO_QUEUE_NAME: Final = _row(exchange.Bind, "queue", "empty queue name", "queue.empty-queue", 542, 404)
 BIND_NO_EXCHANGE_NAME: Final = _row(
     exchange.Bind, "exchange", "empty exchange name", "exchange.exchange-name-required", 542
 )  # fmt: skip
@@ -169,6 +172,7 @@ UNBIND_OWNED: Final = _row(exchange.Unbind, "queue", "queue of another session",
 
 QUEUE_DECLARE_RESERVED: Final = _row(queue.Declare, "queue", "reserved name", "queue.reserved-prefix", 530, None)
 QUEUE_DECLARE_NO_NAME: Final = _row(queue.Declare, "queue", "empty name", "", 531)
+QUEUE_DECLARE_NAME: Final = _row(queue.Declare, "queue", "name that begins with another character", "", 531, None)
 QUEUE_DECLARE_NO_ALTERNATE: Final = _row(
     queue.Declare, "alternate_exchange", "no such alternate", "alternate-exchange.unknown-exchange", 404
 )
@@ -177,6 +181,12 @@ QUEUE_DECLARE_OTHER_ALTERNATE: Final = _row(
 )
 QUEUE_DECLARE_PASSIVE: Final = _row(queue.Declare, "passive", "no such queue", "passive.passive", 404)
 QUEUE_DECLARE_EXCLUSIVE: Final = _row(queue.Declare, "exclusive", "queue in use", "exclusive.in-use", 405)
+QUEUE_DECLARE_PASSIVE_OWNED: Final = _row(
+    queue.Declare, "queue", "passive, queue of another session", "exclusive.in-use", 405, None
+)
+QUEUE_REDECLARE_ARGUMENT: Final = _row(
+    queue.Declare, "arguments", "unknown argument of one that exists", "arguments.unknown-argument", 540, None
+)
 QUEUE_DECLARE_ARGUMENT: Final = _row(
     queue.Declare, "arguments", "unknown argument", "arguments.unknown-argument", 540, 531
 )  # fmt: skip

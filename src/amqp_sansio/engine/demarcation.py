@@ -266,10 +266,13 @@ class Wrong(NamedTuple):
 
 def hear(session: Standing, id: int, command: Command) -> Wrong | None:
     """The client of our server said a command of class tx or dtx: None when it is for the broker to judge further."""
+    demarcation = session.demarcation
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
+        cell = demarcation.refusal(rows.START) if isinstance(command, dtx.Start) else None
+        if cell is not None and cell.state in (rows.NO_TRANSACTIONS, rows.TX) and (code := _code(session, cell)) is not None:
+            return Wrong(cell.rule, rows.START, demarcation.legal(), code, f"{rows.START} in state {cell.state}")
         legal = (f"{command.VERB} with an xid",)
         return Wrong(f"{command.VERB}.xid", command.VERB, legal, int(ErrorCode.ILLEGAL_ARGUMENT), "it names no branch")
-    demarcation = session.demarcation
     verb = demarcation.verb(command, isinstance(command, tx.Select) and unaccepting(session))
     if verb is None:
         return None

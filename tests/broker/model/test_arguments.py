@@ -28,6 +28,9 @@ def test_without_arguments_there_are_ten_levels_and_the_limits_of_the_host() -> 
         ("qpid.max_count", 700, (10, 100, 1000)),
         ("qpid.max_size", 7, (10, 100, 7)),
         ("qpid.max_size", 7000, (10, 100, 1000)),
+        ("qpid.priorities", "3", (3, 100, 1000)),
+        ("qpid.max_count", "7", (10, 7, 1000)),
+        ("qpid.max_size", b"7", (10, 100, 7)),
         ("qpid.policy_type", "reject", (10, 100, 1000)),
         ("qpid.policy_type", b"reject", (10, 100, 1000)),
     ],
@@ -41,7 +44,12 @@ def test_what_is_understood(name: str, value: Value, expected: tuple[int, int, i
     [
         ("qpid.priorities", 0),
         ("qpid.priorities", 11),
-        ("qpid.priorities", "3"),
+        ("qpid.priorities", "11"),
+        ("qpid.max_count", "-1"),
+        ("qpid.max_count", ""),
+        ("qpid.max_count", "\u0663"),
+        ("qpid.max_size", "9" * 21),
+        ("qpid.max_size", 1.5),
         ("qpid.priorities", True),
         ("qpid.priorities", None),
         ("qpid.max_count", -1),
@@ -53,6 +61,13 @@ def test_what_is_understood(name: str, value: Value, expected: tuple[int, int, i
 )
 def test_a_value_that_cannot_be(name: str, value: Value) -> None:
     assert refusal(read_queue_arguments, Map({name: value}), LIMITS).condition is conditions.QUEUE_DECLARE_VALUE
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("true", True), ("True", True), (b"TRUE", True), ("false", False), (b"false", False)]
+)
+def test_no_local_as_text(value: Value, expected: bool) -> None:
+    assert read_queue_arguments(Map({"no-local": value}), LIMITS).no_local is expected
 
 
 def test_no_local() -> None:

@@ -126,6 +126,39 @@ def test_an_exclusive_queue_is_its_owners_until_that_ends() -> None:
         call()
 
 
+def test_passive_and_exclusive_asks_whether_the_queue_is_mine_alone() -> None:
+    host = VirtualHost()
+    host.declare_queue("shared")
+    host.declare_queue("mine", exclusive=True, owner=ME)
+    host.declare_queue("mine", passive=True, exclusive=True, owner=ME)
+    for name in ("mine", "shared"):
+        told = refusal(host.declare_queue, name, passive=True, exclusive=True, owner=YOU)
+        assert (told.condition, told.code("qpid")) == (conditions.QUEUE_DECLARE_EXCLUSIVE, 405)
+        host.declare_queue(name, passive=True, owner=YOU)  # qpidd lets it pass; `spec` does not
+    assert host.query_queue("shared").exclusive is False
+
+
+@pytest.mark.parametrize("name", ["a", "Z", "7", "_", "é", "q-.,"])
+def test_a_queue_name_in_the_codes_of_the_specification(name: str) -> None:
+    host = VirtualHost(error_codes="spec")
+    host.declare_queue(name)
+    for other in (".", "-" + name, " " + name, "#"):
+        assert refusal(host.declare_queue, other).condition is conditions.QUEUE_DECLARE_NAME
+        VirtualHost().declare_queue(other)
+
+
+def test_the_user_of_a_queue_has_it_or_its_only_subscription_for_itself() -> None:
+    host = VirtualHost()
+    host.declare_queue("q")
+    found = host.queues["q"]
+    assert found.user is None
+    host.subscribe("q", Sink(exclusive=True, owner=YOU))
+    assert found.user is YOU
+    host.declare_queue("mine", exclusive=True, owner=ME)
+    host.subscribe("mine", Sink(owner=ME))
+    assert host.queues["mine"].user is ME
+
+
 @pytest.mark.rule("queue.declare.exclusive.in-use")
 def test_a_queue_that_others_use_does_not_become_exclusive() -> None:
     host = VirtualHost()

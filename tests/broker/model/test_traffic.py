@@ -220,8 +220,33 @@ def test_what_is_rejected_goes_to_the_alternate_exchange() -> None:
     journalled(host)
     assert host.journal.done == number
     assert bodies(host.queues["dead"]) == [b"1", b"2"]
-    assert [entry.redelivered for entry in host.queues["dead"].all()] == [True, True]
+    assert [entry.redelivered for entry in host.queues["dead"].all()] == [False, False]
     assert (states(host), host.messages) == ((0, 0, 0), 2)
+
+
+def test_a_dead_letter_goes_on_through_the_alternate_of_its_alternate_exchange() -> None:
+    """One more hop, as for a message that is published to that exchange; it keeps the mark of its publisher alone."""
+    host = durable_host()
+    host.declare_queue("last")
+    host.declare_exchange("third", "fanout")
+    host.declare_exchange("second", "direct", "third")
+    host.declare_exchange("first", "direct", "second")
+    host.declare_queue("q", "first")
+    host.declare_queue("r", "second")
+    for name in ("q", "r"):
+        host.bind("last", "third", name)
+        publish(host, "", name, name.encode(), redelivered=name == "r")
+        entry = host.queues[name].take()
+        assert entry is not None
+        entry.redelivered = True
+        host.reject([entry])
+    assert [(entry.message.body, entry.redelivered) for entry in host.queues["last"].all()] == [(b"r", True)]
+    publish(host, "", "r", b"s")
+    entry = host.queues["r"].take()
+    assert entry is not None
+    host.release([entry], set_redelivered=True)
+    host.delete_queue("r")
+    assert [(entry.message.body, entry.redelivered) for entry in host.queues["last"].all()] == [(b"r", True), (b"s", True)]
 
 
 def test_a_rejected_message_is_moved_in_one_entry_under_a_number_of_its_own() -> None:
@@ -236,7 +261,7 @@ def test_a_rejected_message_is_moved_in_one_entry_under_a_number_of_its_own() ->
     moved = next(host.queues["dead"].all()).message
     assert journalled(host) == [
         Dequeued("h", "q", entry.message.number),
-        MessageStored("h", moved.number, entry.message.redelivered_header, b"1"),
+        MessageStored("h", moved.number, entry.message.header, b"1"),
         Enqueued("h", "dead", moved.number),
     ]
     assert states(host, "dead") == (1, 0, 0)

@@ -58,7 +58,7 @@ class Sink:
     def able(self, message: Message) -> bool:
         return self.credit > 0
 
-    def gone(self, queue: Queue) -> None:
+    def gone(self, queue: Queue, by: object = None) -> None:
         self.heard.append(queue)
 
     @property

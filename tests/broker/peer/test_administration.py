@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.broker.harness import World, bodies, done, refused
+from tests.broker.harness import World, blurt, bodies, done, refused
 
 from amqp_sansio import ServerConfig
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.config import STRICT_PROFILE
-from amqp_sansio.events import CommandsCompleted, ExceptionReceived
+from amqp_sansio.events import CommandsCompleted, ExceptionReceived, TransferReceived
 from amqp_sansio.spec import exchange, message, queue
 from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.queue import QueueQueryResult
@@ -84,15 +84,35 @@ def test_the_codes_are_those_of_the_profile(world: World) -> None:
     assert refused(client, client.session(b"t"), queue.Declare("q", arguments={"x-unknown": 1})).error_code == 540
 
 
-def test_a_deletion_completes_before_its_own_subscriber_hears_of_it(world: World) -> None:
+def test_the_session_that_deletes_a_queue_goes_on(world: World) -> None:
+    """Its subscription gets nothing any more, and can be spoken of until it is cancelled; other sessions hear 408."""
     client, session = world.session()
     done(client, session, queue.Declare("q"))
     done(client, session, message.Subscribe("q", "d"))
-    deleted = session.send(queue.Delete("q"))
+    other, theirs = world.session(b"other")
+    done(other, theirs, message.Subscribe("q", "d"))
+    done(client, session, queue.Delete("q"))
+    assert [event.error_code for event in other.all(ExceptionReceived)] == [408]
+    done(client, session, queue.Declare("q"))
+    for word in (message.Flow("d", 0, 5), message.Flow("d", 1, 1000), message.Flush("d"), message.Stop("d")):
+        done(client, session, word)
+    session.publish(routing_key="q", body=b"1")
     world.run()
-    kinds = [type(event) for event in client.events if isinstance(event, CommandsCompleted | ExceptionReceived)]
-    assert kinds[-2:] == [CommandsCompleted, ExceptionReceived]
-    assert any(deleted in event.ids for event in client.all(CommandsCompleted))
+    assert client.all(TransferReceived) == []
+    done(client, session, message.Cancel("d"))
+    done(client, session, message.Subscribe("q", "d"))
+    assert next(iter(world.broker.sites.values())).subscribers == 1
+
+
+def test_a_flush_of_a_subscription_whose_queue_its_session_deletes_completes(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    done(client, session, message.Subscribe("q", "d"))
+    flush = blurt(session, message.Flush("d"))
+    blurt(session, queue.Delete("q"))
+    world.run()
+    assert any(flush in event.ids for event in client.all(CommandsCompleted))
+    assert session.state == "attached"
 
 
 def test_a_result_too_large_for_the_asker_ends_its_session_only(world: World) -> None:

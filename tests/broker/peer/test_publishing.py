@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.broker.harness import Client, World, blurt, bodies, done
+from tests.broker.harness import Client, World, blurt, bodies, done, on, put
 from tests.broker.restarts import stored
 
 from amqp_sansio import ClientConfig, ServerConfig, Session
@@ -248,6 +248,18 @@ def test_a_queue_that_is_not_local_gets_nothing_of_its_owners_connection(world: 
     world.run()
     assert host.no_local == 0
     assert "q" not in host.queues
+
+
+def test_the_exclusive_subscriber_of_a_queue_that_is_not_local_gets_nothing_of_its_own_connection(world: World) -> None:
+    """As JMS has its durable subscriptions: the queue is nobody's, its only subscription is exclusive."""
+    client, session = world.session()
+    done(client, session, queue.Declare("q", arguments={"no-local": "true"}))
+    put(client, session, b"0")
+    done(client, session, message.Subscribe("q", "d", exclusive=True))
+    put(client, session, b"1")
+    other, theirs = world.session(b"other")
+    put(other, theirs, b"2")
+    assert on(world) == [b"0", b"2"]
 
 
 def test_a_publish_that_says_not_acquired_is_accepted(world: World) -> None:

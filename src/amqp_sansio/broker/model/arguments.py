@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.model.queue import MOST_LEVELS
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.values import Map, Value
@@ -23,6 +23,8 @@ POLICY: Final = "qpid.policy_type"
 """What happens beyond them: "reject" is all there is."""
 NO_LOCAL: Final = "no-local"
 """Whether it gets nothing that its owner's own connection publishes; Qpid JMS says one or the other of every queue."""
+_DIGITS: Final = 20  # of 2**64 - 1
+_BOOLEANS: Final = {"true": True, "false": False}
 KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL)
 
 
@@ -38,6 +40,7 @@ class QueueArguments:
 
 def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments:
     """Refused for an argument that is not known, and for a value that an argument cannot have."""
+    refuse_unknown(arguments, conditions.QUEUE_DECLARE_ARGUMENT)
     levels, most_messages, most_octets = MOST_LEVELS, limits.queue_messages, limits.queue_octets
     no_local = False
     for name, value in arguments.items():
@@ -48,15 +51,18 @@ def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments
         elif name == MAX_SIZE:
             most_octets = min(_number(name, value, 0), most_octets)
         elif name == POLICY:
-            if (value.decode("latin-1") if isinstance(value, bytes) else value) != "reject":
+            if _text(value) != "reject":
                 raise Refused(conditions.QUEUE_DECLARE_VALUE, f'{name} is "reject" here, not {value!r}')
         elif name == NO_LOCAL:
-            if not isinstance(value, bool):
-                raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{name} is true or false, not {value!r}")
-            no_local = value
-        else:
-            raise Refused(conditions.QUEUE_DECLARE_ARGUMENT, f"{name!r}; known are {', '.join(KNOWN)}")
+            no_local = _boolean(name, value)
     return QueueArguments(levels, most_messages, most_octets, no_local)
+
+
+def refuse_unknown(arguments: Map, condition: Condition) -> None:
+    """Refused for an argument that no queue has."""
+    for name in arguments:
+        if name not in KNOWN:
+            raise Refused(condition, f"{name!r}; known are {', '.join(KNOWN)}")
 
 
 def octets_of(arguments: Map) -> int:
@@ -64,7 +70,24 @@ def octets_of(arguments: Map) -> int:
     return len(encode_map(arguments)) if arguments else 0
 
 
+def _text(value: Value) -> Value:
+    """Octets as text: clients write the values of arguments as either, and as text what is a number or a boolean."""
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
 def _number(name: str, value: Value, low: int, high: int = 2**64 - 1) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+    said = _text(value)
+    if isinstance(said, str) and said.isascii() and said.isdigit() and len(said) <= _DIGITS:
+        said = int(said)
+    if not isinstance(said, int) or isinstance(said, bool) or not low <= said <= high:
         raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{name} is a number of {low} to {high}, not {value!r}")
-    return int(value)
+    return int(said)
+
+
+def _boolean(name: str, value: Value) -> bool:
+    said = _text(value)
+    if isinstance(said, str):
+        said = _BOOLEANS.get(said.lower())
+    if not isinstance(said, bool):
+        raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{name} is true or false, not {value!r}")
+    return said

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
-from amqp_sansio.broker.model.arguments import octets_of, read_queue_arguments
+from amqp_sansio.broker.model.arguments import octets_of, read_queue_arguments, refuse_unknown
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.topology import TYPES, Topology
 from amqp_sansio.broker.operations import Bound, ExchangeDeclared, Operation, QueueDeclared
@@ -65,6 +65,8 @@ class VirtualHost(Topology):
         if not exchange:
             raise Refused(conditions.EXCHANGE_DECLARE_NO_NAME, "the default exchange is not declared; legal: a name")
         found = self.exchange(exchange)
+        if found is not None and arguments and conditions.EXCHANGE_REDECLARE_ARGUMENT.counts(self.error_codes):
+            raise Refused(conditions.EXCHANGE_REDECLARE_ARGUMENT, f"{next(iter(arguments))!r}; legal: no arguments")
         if passive:
             if found is None:
                 raise Refused(conditions.EXCHANGE_DECLARE_PASSIVE, f"there is no exchange {exchange!r}")
@@ -218,16 +220,27 @@ class VirtualHost(Topology):
         arguments: Arguments = None,
         owner: object = None,
     ) -> int:
-        """queue.declare: makes sure that it exists and is as described; with `exclusive` it is the owner's alone."""
+        """queue.declare: makes sure that it exists and is as described; with `exclusive` it is the owner's alone.
+
+        `passive` changes nothing: with `exclusive` as well, it asks whether the queue is the owner's alone already.
+        """
         if not queue:
             raise Refused(conditions.QUEUE_DECLARE_NO_NAME, "legal: a name of 1 to 255 octets")
         found = self.queues.get(queue)
         if passive and found is None:
             raise Refused(conditions.QUEUE_DECLARE_PASSIVE, f"there is no queue {queue!r}")
         if found is not None:
-            if found.owner not in (None, owner) and (exclusive or not passive):
-                raise Refused(conditions.QUEUE_DECLARE_EXCLUSIVE, f"another session has queue {queue!r} for itself")
+            if found.owner not in (None, owner):
+                held = (
+                    conditions.QUEUE_DECLARE_EXCLUSIVE if exclusive or not passive else conditions.QUEUE_DECLARE_PASSIVE_OWNED
+                )
+                if held.counts(self.error_codes):
+                    raise Refused(held, f"another session has queue {queue!r} for itself")
+            if conditions.QUEUE_REDECLARE_ARGUMENT.counts(self.error_codes):
+                refuse_unknown(Map(arguments or {}), conditions.QUEUE_REDECLARE_ARGUMENT)
             if passive:
+                if exclusive and found.owner is not owner:
+                    raise Refused(conditions.QUEUE_DECLARE_EXCLUSIVE, f"queue {queue!r} is not this session's alone")
                 return 0
             if alternate_exchange and conditions.QUEUE_DECLARE_OTHER_ALTERNATE.counts(self.error_codes):
                 self._same_alternate(found, alternate_exchange, conditions.QUEUE_DECLARE_OTHER_ALTERNATE)
@@ -239,6 +252,8 @@ class VirtualHost(Topology):
         reserved = conditions.QUEUE_DECLARE_RESERVED
         if queue.startswith("amq.") and reserved.counts(self.error_codes):
             raise Refused(reserved, 'names that begin with "amq." are the broker\'s; legal: to declare it passive')
+        if not (queue[0].isalnum() or queue[0] == "_") and conditions.QUEUE_DECLARE_NAME.counts(self.error_codes):
+            raise Refused(conditions.QUEUE_DECLARE_NAME, f"{queue!r}; legal: a name that begins with a digit, a letter or '_'")
         alternate = self._alternate(alternate_exchange, conditions.QUEUE_DECLARE_NO_ALTERNATE)
         given = Map(arguments or {})
         asked = read_queue_arguments(given, self.limits)
@@ -271,7 +286,10 @@ class VirtualHost(Topology):
         return self.journal.write(QueueDeclared(self.name, queue, name, exclusive, auto_delete, given))
 
     def delete_queue(self, queue: str | None, if_unused: bool = False, if_empty: bool = False, owner: object = None) -> int:
-        """queue.delete: takes it away; its messages go to its alternate exchange, its subscribers hear of it (408)."""
+        """queue.delete: takes it away; its messages go to its alternate exchange, its subscribers hear of it (408).
+
+        The subscriptions of the owner, who deletes it, stay and get nothing any more.
+        """
         found = self._found(
             queue, owner, conditions.QUEUE_DELETE_NO_QUEUE, conditions.QUEUE_DELETE_NO_NAME, conditions.QUEUE_DELETE_OWNED
         )
@@ -279,7 +297,7 @@ class VirtualHost(Topology):
             raise Refused(conditions.QUEUE_DELETE_IN_USE, f"queue {queue!r} has {found.subscribers} subscribers")
         if if_empty and found.messages:
             raise Refused(conditions.QUEUE_DELETE_NOT_EMPTY, f"queue {queue!r} has {found.messages} messages")
-        return self._drop(found)
+        return self._drop(found, owner)
 
     def purge(self, queue: str | None, owner: object = None) -> int:
         """queue.purge: takes all messages off it that nobody has acquired."""
@@ -352,14 +370,14 @@ class VirtualHost(Topology):
             queue.owner = owner
             self._owned.setdefault(owner, {})[queue] = None
 
-    def _drop(self, queue: Queue) -> int:
+    def _drop(self, queue: Queue, by: object = None) -> int:
         if queue.owner is not None:
             owned = self._owned.get(queue.owner)
             if owned is not None:
                 owned.pop(queue, None)
                 if not owned:
                     del self._owned[queue.owner]
-        return self._remove_queue(queue)
+        return self._remove_queue(queue, by)
 
     def _alternate(self, name: str | None, missing: Condition) -> Exchange | None:
         if not name:

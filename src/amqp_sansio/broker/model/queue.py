@@ -72,7 +72,7 @@ class Queue:
         self.most_messages: Final = most_messages
         self.most_octets: Final = most_octets
         self.no_local: Final = no_local
-        """Whether it gets nothing that the connection of its owner publishes."""
+        """Whether it gets nothing that the connection of its `user` publishes."""
         self.level: Final = _LEVELS[levels]
         """The level of each priority."""
         self.bindings: Final[dict[tuple[Exchange, str], Binding]] = {}
@@ -254,6 +254,15 @@ class Queue:
     def subscribers(self) -> int:
         """How many there are."""
         return len(self.ring.consumers) if self.ring is not None else 0
+
+    @property
+    def user(self) -> object | None:
+        """Whoever has the queue for itself, or its only subscription; None when nobody does."""
+        if self.owner is None and self.ring is not None:
+            first = next(iter(self.ring.consumers), None)
+            if first is not None and first.exclusive:
+                return first.owner
+        return self.owner
 
     def subscribe(self, consumer: Consumer) -> None:
         """A consumer joins; it is offered what there is by the next `dispatch`."""

@@ -49,8 +49,8 @@ class Consumer(Protocol):
         """Whether it has credit for this message now."""
         ...
 
-    def gone(self, queue: Queue) -> None:
-        """The queue was deleted (408): the consumer has left it already."""
+    def gone(self, queue: Queue, by: object) -> None:
+        """The queue was deleted (408) by that owner, None when by none: the consumer has left it already."""
         ...
 
 

@@ -161,8 +161,9 @@ class Topology(Traffic):
             exchange.alternate.alternates -= 1
             self._auto_delete(exchange.alternate, operations)
 
-    def _remove_queue(self, queue: Queue) -> int:
-        """Takes a queue away: its bindings go, its messages to the alternate exchange, and its subscribers hear of it."""
+    def _remove_queue(self, queue: Queue, by: object = None) -> int:
+        """Takes a queue away: its bindings go, its messages to the alternate exchange, and its subscribers hear of it, whose
+        session is not the one that does it."""
         if queue.deleted:
             return 0
         operations: list[Operation] = []
@@ -186,7 +187,7 @@ class Topology(Traffic):
         for consumer in consumers:
             queue.unsubscribe(consumer)
         for consumer in consumers:
-            consumer.gone(queue)
+            consumer.gone(queue, by)
         return number
 
     def _named_exchanges(self) -> str:

@@ -175,9 +175,7 @@ class Traffic:
         """
         rejected = [entry for entry in entries if entry.state == ACQUIRED]
         self.admit([(entry.message, self._alternates(entry)) for entry in rejected])
-        for entry in rejected:
-            entry.redelivered = True
-        return self._move(rejected, [])
+        return self._move(rejected, [], rejected=True)
 
     def begin_ttl(self, message: Message) -> None:
         """The time of a message that is on no queue yet begins with the next `expire`: nobody knows how long ago the last was.
@@ -295,24 +293,26 @@ class Traffic:
             self.journal.write(*operations)
 
     def _alternates(self, entry: Entry) -> Sequence[Queue]:
-        """Where a message goes that leaves its queue unwanted: one hop, and not back.
+        """Where a message goes that leaves its queue unwanted: through the alternate exchange of the queue or, what that one
+        cannot route, through the alternate of that exchange; never back.
 
-        Nowhere when the alternate exchange refuses to route it: nobody is there to hear of that.
+        Nowhere when such an exchange refuses to route it: nobody is there to hear of that.
         """
         alternate = entry.queue.alternate
-        if alternate is None:
-            return ()
         try:
-            queues = alternate.route(entry.message, self.limits.routing_steps)
+            for exchange in () if alternate is None else (alternate, alternate.alternate):
+                if exchange is not None and (queues := exchange.route(entry.message, self.limits.routing_steps)):
+                    return [queue for queue in queues if queue is not entry.queue]
         except Refused:
-            return ()
-        return [queue for queue in queues if queue is not entry.queue]
+            pass
+        return ()
 
-    def _move(self, entries: Iterable[Entry], operations: list[Operation]) -> int:
+    def _move(self, entries: Iterable[Entry], operations: list[Operation], rejected: bool = False) -> int:
         """Takes entries off their queues and puts their messages where the alternate exchange says, in one journal entry.
 
-        There each is a message of its own.  A queue that is full gets none; a persistent message for which all are full goes
-        to the first of them nevertheless, for it is never dropped.
+        There each is a message of its own, which counts as redelivered when it did so before; what was `rejected` only when it
+        was published with that mark, for nobody was sent it from there.  A queue that is full gets none; a persistent message
+        for which all are full goes to the first of them nevertheless, for it is never dropped.
         """
         held: list[Entry] = []
         for entry in entries:
@@ -324,12 +324,13 @@ class Traffic:
             chosen = [queue for queue in queues if self._has_room(message, queue)]
             if not chosen and message.persistent:
                 chosen = list(queues[:1])
-            stored = self._stored(message, chosen, entry.redelivered) if message.persistent and self.journal.enabled else []
+            redelivered = message.redelivered if rejected else entry.redelivered
+            stored = self._stored(message, chosen, redelivered) if message.persistent and self.journal.enabled else []
             operations += stored
             for queue in chosen:
                 waits = bool(stored) and queue.durable
                 (moved,) = self._put(message, (queue,), held=waits)
-                moved.redelivered = entry.redelivered
+                moved.redelivered = redelivered
                 if waits:
                     held.append(moved)
         number = self.journal.write(*operations) if operations else 0

@@ -106,11 +106,12 @@ class Consumer:
         octets = len(message.body) + (len(message.header) if session.counts_headers else 0)
         return self.subscriber.flow.allows(octets) and len(holder.unsettled) < self._most
 
-    def gone(self, queue: Queue) -> None:
-        """The queue was deleted under it."""
-        self.holder.site.subscribers -= 1
+    def gone(self, queue: Queue, by: object) -> None:
+        """The queue was deleted under it: its session ends, unless that one has done it."""
         self._end_flushes()
-        self.holder.gone(self)
+        if by is not self.owner:
+            self.holder.site.subscribers -= 1
+            self.holder.gone(self)
 
     def wake(self) -> None:
         """Something has changed by which it may be able to take a message."""

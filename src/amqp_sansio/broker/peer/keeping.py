@@ -59,7 +59,10 @@ def take(holder: Holder) -> dict[str, object]:
         "session": session.snapshot(),
         "profile": attrs.asdict(session.profile),
         "limits": attrs.asdict(session.limits),
-        "consumers": tuple([(c.destination, c.queue.name, c.exclusive) for c in holder.consumers.values()]),
+        "consumers": tuple([
+            (each.destination, each.queue.name, each.exclusive)
+            for each in holder.consumers.values() if not each.queue.deleted
+        ]),
         "owned": tuple([queue.name for queue in holder.site.host.queues.values() if queue.owner is holder]),
         "unsettled": _records(holder.unsettled),
         "pledged": _records(holder.pledged),

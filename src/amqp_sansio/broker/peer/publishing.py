@@ -69,5 +69,6 @@ def publish(holder: Holder, event: TransferReceived) -> None:
 
 
 def _own(holder: Holder, queue: Queue) -> bool:
-    """Whether the queue belongs to a session of the connection that publishes."""
-    return queue.owner is not None and getattr(queue.owner, "peer", None) is holder.peer
+    """Whether a session of the connection that publishes has the queue for itself, or the only subscription to it."""
+    user = queue.user
+    return user is not None and getattr(user, "peer", None) is holder.peer
