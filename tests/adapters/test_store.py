@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from amqp_sansio.adapters import store as module
+from amqp_sansio.adapters.mark import Mark
 from amqp_sansio.adapters.store import FILE, Store, StoreError
 from amqp_sansio.broker import Broker, BrokerConfig, Entry, encode_entry, encode_snapshot
 from amqp_sansio.broker.operations import QueueDeclared
@@ -198,3 +199,94 @@ def test_the_error_is_a_value(tmp_path: Path) -> None:
     error = StoreError("there", "no")
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.where, again.cause) == ("there: no", "there", "no")
+
+
+def test_what_is_free_goes_back_to_the_disk_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """sqlite frees one page for each time that its pragma is stepped: the file kept its size for ever."""
+    monkeypatch.setattr(module, "SHRINK_PAGES", 100)
+    store = Store(tmp_path)
+    store.append([(number, bytes(4000)) for number in range(1, 1001)])
+    snapshot = Broker(BrokerConfig(journal=True)).snapshot()
+    store.compact(1000, encode_snapshot(snapshot))
+    steps = 1
+    while store.shrink():
+        steps += 1
+    assert 10 <= steps <= 12
+    store.close()
+    assert os.path.getsize(tmp_path / FILE) < 100_000
+
+
+def test_the_octets_of_journal_and_snapshot(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert (store.journal_octets, store.snapshot_octets) == (0, 0)
+    store.append([(1, bytes(100)), (2, bytes(50))])
+    assert store.journal_octets == 150
+    store.compact(1, bytes(70))
+    assert (store.journal_octets, store.snapshot_octets) == (50, 70)
+    store.close()
+
+
+def copied(files: dict[str, bytes], folder: Path, without: str = "", **instead: bytes) -> Path:
+    folder.mkdir()
+    for name, octets in files.items():
+        if name != without:
+            (folder / name).write_bytes(instead.get(name.replace(".", "_").replace("-", "_"), octets))
+    return folder
+
+
+def test_a_store_whose_log_is_gone_or_empty_is_refused(tmp_path: Path) -> None:
+    files = five(tmp_path / "whole")
+    assert loaded(Store(copied(files, tmp_path / "all"))) == [1, 2, 3, 4, 5]
+    log = f"{FILE}-wal"
+    for name, broken in (
+        ("gone", copied(files, tmp_path / "gone", log)),
+        ("empty", copied(files, tmp_path / "empty", broker_sqlite_wal=b"")),
+        ("header", copied(files, tmp_path / "header", broker_sqlite_wal=files[log][:32])),
+    ):
+        with pytest.raises(StoreError, match=r"broker\.sqlite-wal is gone or empty, .* remove broker\.mark") as told:
+            Store(broken)
+        assert str(broken) in str(told.value), name
+        os.unlink(broken / "broker.mark")  # as it says
+        Store(broken).close()
+
+
+def test_a_store_that_is_empty_though_it_was_used_is_refused(tmp_path: Path) -> None:
+    crashed = five(tmp_path / "crashed")
+    store = Store(tmp_path / "closed")
+    append(store, 1)
+    store.close()
+    closed = {each.name: each.read_bytes() for each in (tmp_path / "closed").iterdir()}
+    for number, files in enumerate((crashed, closed)):
+        files.pop(f"{FILE}-wal", None)
+        for kind, broken in (
+            ("gone", copied(files, tmp_path / f"gone {number}", FILE)),
+            ("empty", copied(files, tmp_path / f"empty {number}", broker_sqlite=b"")),
+        ):
+            with pytest.raises(StoreError, match=r"is gone or empty, though it was used; to begin anew, remove broker\.mark"):
+                Store(broken)
+            os.unlink(broken / "broker.mark")
+            assert loaded(Store(broken)) == [], kind
+
+
+def test_a_clean_end_at_any_point_of_it_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crash right before, and right after, the mark says that all is well: both times everything is there."""
+    seen: list[dict[str, bytes]] = []
+    write = Mark.write
+
+    def watched(mark: Mark, word: str) -> None:
+        for _ in range(2):
+            seen.append({each.name: each.read_bytes() for each in (tmp_path / "d").iterdir()})
+            if len(seen) % 2:
+                write(mark, word)
+
+    monkeypatch.setattr(Mark, "write", watched)
+    store = Store(tmp_path / "d")
+    append(store, 1)
+    append(store, 2)
+    store.close()
+    monkeypatch.undo()
+    assert len(seen) == 4  # OPEN behind the first commit, CLOSED before the log goes
+    for number, files in enumerate(seen):
+        again = Store(copied(files, tmp_path / str(number)))
+        assert loaded(again) == ([1] if number < 2 else [1, 2])
+        again.close()

@@ -1,7 +1,7 @@
 """Where the durable part of a broker is kept: journal entries and one snapshot in a directory, by sqlite3.
 
-One process has a store at a time, and nobody else reads it meanwhile.  What was appended is on the disk when the call returns;
-whatever ends the process, and whenever, the next one finds all of it.
+One process has a store at a time; others may copy it meanwhile (`upkeep.backup`).  What was appended is on the disk when the
+call returns; whatever ends the process, and whenever, the next one finds all of it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from amqp_sansio.adapters.wal import damage
+from amqp_sansio.adapters.mark import CLOSED, NEW, OPEN, Mark, sync_directory
+from amqp_sansio.adapters.mark import FILE as MARK
+from amqp_sansio.adapters.wal import HEADER, damage
 from amqp_sansio.broker.encoding import decode_entry
 from amqp_sansio.broker.operations import Entry
 from amqp_sansio.broker.snapshot import decode_snapshot
 from amqp_sansio.errors import AmqpError, RestoreError
 
 FILE: Final = "broker.sqlite"
+LOCK: Final = "broker.lock"
+"""An empty database, locked by sqlite as long as a process has the store: so others can still read the store itself."""
 APPLICATION: Final = 0x414D5150
 """What sqlite's application_id says in a store."""
 VERSION: Final = 1
@@ -28,6 +32,8 @@ PIECE: Final = 256 * 1024 * 1024
 """Octets at most in one row: what is longer is kept in pieces, for sqlite takes no more than a billion."""
 PIECES: Final = 1 << 12
 """Pieces that one entry may have, at most."""
+SHRINK_PAGES: Final = 4096
+"""Pages that one step of `shrink` gives back at most: 16 MiB."""
 WAL_OCTETS: Final = 64 * 1024 * 1024
 """What the write-ahead log keeps on the disk after it was longer."""
 
@@ -39,6 +45,8 @@ PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {VERSION};
 COMMIT;
 """
+_ANEW: Final = f"; to begin anew, remove {MARK}"
+_IN_USE: Final = "another process has it open"
 _BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -50,6 +58,11 @@ class StoreError(AmqpError):
         super().__init__(f"{where}: {cause}")
         self.where: Final = where
         self.cause: Final = cause
+
+    @property
+    def in_use(self) -> bool:
+        """Whether nothing is wrong but that another process has the store."""
+        return self.cause == _IN_USE
 
     def __reduce__(self) -> tuple[type[StoreError], tuple[str, str]]:
         return type(self), (self.where, self.cause)
@@ -64,33 +77,38 @@ class Store:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory: Final = os.fspath(directory)
         path = Path(self.directory)
+        self._log: Final = path / f"{FILE}-wal"
+        self._mark: Final = Mark(path)
         try:
             _make(path)
-            self._look_at(path / FILE, path / f"{FILE}-wal")
-            os.close(os.open(path / FILE, os.O_RDWR | os.O_CREAT, 0o600))
+            _touch(path / LOCK)
+            with self._told("cannot be opened"):
+                self._lock: Final = sqlite3.connect(path / LOCK, isolation_level=None, timeout=0.0, check_same_thread=False)
         except OSError as error:
             raise StoreError(self.directory, f"cannot be written: {error.strerror}") from None
-        with self._told("cannot be opened"):
-            self._db: Final = sqlite3.connect(path / FILE, isolation_level=None, timeout=0.0, check_same_thread=False)
         try:
             with self._told("cannot be opened"):
-                self._open()
+                self._lock.execute("BEGIN EXCLUSIVE")
+            self._word = self._mark.read()
+            look_at(path, self._word)
+            _touch(path / FILE)
+            with self._told("cannot be opened"):
+                self._db: Final = sqlite3.connect(path / FILE, isolation_level=None, timeout=0.0, check_same_thread=False)
+            try:
+                with self._told("cannot be opened"):
+                    self._open()
+            except BaseException:
+                self._db.close()
+                raise
+        except OSError as error:
+            self._lock.close()
+            raise StoreError(self.directory, f"cannot be written: {error.strerror}") from None
         except BaseException:
-            self._db.close()
+            self._lock.close()
             raise
-
-    def _look_at(self, file: Path, log: Path) -> None:
-        """StoreError for what sqlite would pass over without a word."""
-        if damage(log) is not None and (found := damage(log)) is not None:  # once more: somebody else may be writing it
-            raise StoreError(self.directory, f"the store is damaged: {found}")
-        if log.exists() and log.stat().st_size and not (file.exists() and file.stat().st_size):
-            raise StoreError(
-                self.directory, f"the store is damaged: {log.name} is there, and the file {file.name} to it is not"
-            )
 
     def _open(self) -> None:
         db = self._db
-        db.execute("PRAGMA locking_mode = EXCLUSIVE")
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (version,) = db.execute("PRAGMA user_version").fetchone()
         (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -99,6 +117,8 @@ class Store:
             raise StoreError(self.directory, f"{FILE} in it is no store of a broker")
         if not new and version != VERSION:
             raise StoreError(self.directory, f"this library reads stores of version {VERSION}, not {version}")
+        if new and self._word != NEW:
+            raise StoreError(self.directory, f"the store is damaged: {FILE} is empty, though it was used{_ANEW}")
         if new:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -113,9 +133,6 @@ class Store:
             db.execute(f"PRAGMA {pragma}")
         if new:
             db.executescript(_LAYOUT)
-        else:
-            db.execute("BEGIN EXCLUSIVE")  # nobody else may have it, from now on
-            db.execute("COMMIT")
 
     # --- reading --------------------------------------------------------------------------------------------------------------
 
@@ -140,6 +157,28 @@ class Store:
             if pieces:
                 yield decode_entry(b"".join(pieces))
 
+    @property
+    def journal_octets(self) -> int:
+        """Octets of the entries that no snapshot has taken the place of.  StoreError."""
+        return self._sum("entry")
+
+    @property
+    def snapshot_octets(self) -> int:
+        """Octets of the snapshot, 0 when there is none.  StoreError."""
+        return self._sum("snapshot")
+
+    def _sum(self, table: str) -> int:
+        with self._told("cannot be read"):
+            (octets,) = self._db.execute(f"SELECT coalesce(sum(length(octets)), 0) FROM {table}").fetchone()
+        return int(octets)
+
+    def check(self) -> None:
+        """Reads the whole file as sqlite does.  StoreError for the first thing that is wrong."""
+        with self._told("cannot be read"):
+            (found,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise StoreError(self.directory, f"the store is damaged: {found}")
+
     # --- writing --------------------------------------------------------------------------------------------------------------
 
     def append(self, entries: Sequence[tuple[int, bytes]]) -> None:
@@ -149,6 +188,7 @@ class Store:
         """
         with self._told("cannot be written"), self._transaction():
             self._db.executemany("INSERT INTO entry VALUES (?, ?)", _rows(entries))
+        self._used()
 
     def compact(self, number: int, snapshot: bytes) -> None:
         """A snapshot instead of all entries up to `number`: after it, or if that fails before it, everything is there."""
@@ -159,16 +199,39 @@ class Store:
                 [(at // PIECE, number, snapshot[at : at + PIECE]) for at in range(0, len(snapshot), PIECE)],
             )
             self._db.execute("DELETE FROM entry WHERE place < ?", ((number + 1) * PIECES,))
+        self._used()
 
-    def shrink(self) -> None:
-        """Gives what is free inside the file back to the disk."""
+    def _used(self) -> None:
+        """Something was committed: the mark says so before anybody is told."""
+        if self._word != OPEN:
+            try:
+                self._mark.write(OPEN)
+            except OSError as error:
+                raise StoreError(self.directory, f"cannot be written: {error.strerror}") from None
+            self._word = OPEN
+
+    def shrink(self) -> bool:
+        """Gives a part of what is free inside the file back to the disk, SHRINK_PAGES at most; False when nothing is left."""
         with self._told("cannot be written"):
-            self._db.execute("PRAGMA incremental_vacuum").fetchall()
+            # `execute` makes one step of this pragma, which frees one page; a script makes all.
+            self._db.executescript(f"PRAGMA incremental_vacuum({SHRINK_PAGES});")
+            (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
+        return bool(free)
 
     def close(self) -> None:
         """The end: another process may have it.  Never raises."""
-        with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error, OSError):
+            if self._word == OPEN:
+                (busy, log, done) = self._db.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
+                if not busy and log == done:  # the file has all of it: from now on the log may go
+                    self._mark.write(CLOSED)
+                    self._word = CLOSED
+        with suppress(sqlite3.Error, OSError):
             self._db.close()
+            if self._word == OPEN and not self._log.exists():  # sqlite takes it away when the file has all of it
+                self._mark.write(CLOSED)
+        with suppress(sqlite3.Error):
+            self._lock.close()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -192,7 +255,7 @@ class Store:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if code in _BUSY:
-                cause = "another process has it open"
+                cause = _IN_USE
             elif code in _DAMAGED:
                 cause = f"the store is damaged: {error}"
             else:
@@ -201,6 +264,33 @@ class Store:
 
     def __repr__(self) -> str:
         return f"<Store in {self.directory!r}>"
+
+
+def look_at(directory: Path, word: str) -> None:
+    """StoreError for what sqlite would pass over in silence; `word` is that of the mark.  OSError."""
+    file, log = directory / FILE, directory / f"{FILE}-wal"
+    if damage(log) is not None and (found := damage(log)) is not None:  # once more: somebody else may be writing it
+        raise StoreError(str(directory), f"the store is damaged: {found}")
+    octets = log.stat().st_size if log.exists() else 0
+    if not (file.exists() and file.stat().st_size):
+        if octets:
+            raise StoreError(
+                str(directory), f"the store is damaged: {log.name} is there, and the file {file.name} to it is not"
+            )
+        if word != NEW:
+            raise StoreError(str(directory), f"the store is damaged: {file.name} is gone or empty, though it was used{_ANEW}")
+    if word == OPEN and octets <= HEADER.size:
+        raise StoreError(
+            str(directory),
+            f"the store is damaged: {log.name} is gone or empty, and it held what {file.name} does not have; to go on without"
+            f" that, remove {MARK}",
+        )
+
+
+def _touch(path: Path) -> None:
+    """Makes a file that nobody else reads; one that is there is not opened: closing it would give up the locks on it."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _rows(entries: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
@@ -214,9 +304,4 @@ def _make(path: Path) -> None:
     if path.is_dir():
         return
     path.mkdir(mode=0o700, parents=True)
-    with suppress(OSError):  # not every system lets one open a directory
-        parent = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(parent)
-        finally:
-            os.close(parent)
+    sync_directory(path.parent)

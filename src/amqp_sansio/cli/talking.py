@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     _Verbs = argparse._SubParsersAction[argparse.ArgumentParser]
 
-VERBS: Final = ("serve", "passwd", "send", "receive", "probe")
+VERBS: Final = ("serve", "passwd", "store", "send", "receive", "probe")
 
 _SERVE: Final = """\
 Serve a broker. It prints its address when it is ready, and ends cleanly on SIGTERM and SIGINT: its clients are told so, and
@@ -28,6 +28,17 @@ _PASSWD: Final = """\
 Put a user into a file of password verifiers, in place of an earlier one; the file is made when it is not there. The password is
 asked for at the terminal, else it is the first line of stdin. It is not kept: in the file stand a salted scrypt key
 and, where the password is plain ASCII, the keys of SCRAM-SHA-256."""
+
+_STORE: Final = """\
+Look after the store that `serve --data-dir DIR` keeps.
+
+check     read all of it and rebuild the broker that is in it
+backup    copy it to TARGET, a new directory, as it is at one moment; the broker may run meanwhile
+compact   write a new snapshot in place of the journal and give free room back to the disk
+
+check and compact need the store for themselves: stop the broker first, or check a backup."""
+
+_STORE_MORE: Final = "exit status: 0 the store is whole; 1 it is damaged, in use or not there, which is told"
 
 _SEND: Final = """\
 Send messages: each BODY is one, else all of stdin is, or each of its lines with --lines. With --queue they go to that queue,
@@ -67,6 +78,11 @@ def add_verbs(verbs: _Verbs) -> None:
     verb.add_argument("file", metavar="FILE", help="the file")
     verb.add_argument("user", metavar="USER", help="the user's name")
     verb.add_argument("--delete", action="store_true", help="take the user out instead")
+    verb = _verb(verbs, "store", "check, copy or compact the store of a broker", _STORE, _STORE_MORE)
+    verb.add_argument("action", choices=("check", "backup", "compact"), help="what to do")
+    verb.add_argument("directory", metavar="DIR", help="the directory of the store")
+    verb.add_argument("target", nargs="?", metavar="TARGET", help="where a backup goes")
+    verb.set_defaults(complain=verb.error)
     _add_send(_verb(verbs, "send", "send messages to a broker", _SEND, _CLIENT_MORE))
     _add_receive(_verb(verbs, "receive", "receive messages from a broker", _RECEIVE, _CLIENT_MORE))
     _add_probe(_verb(verbs, "probe", "tell which rules of the protocol a server keeps", _PROBE, _PROBE_MORE))
@@ -229,6 +245,12 @@ def run(given: argparse.Namespace) -> int:
         from amqp_sansio.cli.passwd import passwd
 
         return passwd(given.file, given.user, delete=given.delete)
+    if given.verb == "store":
+        from amqp_sansio.cli.store import store
+
+        if (given.action == "backup") is (given.target is None):
+            given.complain("a backup goes to a TARGET, and nothing else does")
+        return store(given.action, given.directory, given.target)
     if given.verb == "send":
         if given.queue is None and not given.exchange and given.key is None:
             given.complain("where to? --queue Q, or --exchange E and --key K")

@@ -130,8 +130,13 @@ class Channel:
     def receive_breach(self, rule: str, text: str, code: int, said: str, legal: tuple[str, ...], offset: int) -> None:
         """A command on this channel could not be put together (error codes above 501 concern the session alone)."""
         if self._hears():
-            assert self.session is not None
-            violate(self.session, rule, said, legal, code, offset, text)
+            session = self.session
+            assert session is not None
+            id: int | None = None
+            if code == ErrorCode.RESOURCE_LIMIT_EXCEEDED and session.inbound.pointed:
+                id = session.inbound.take()  # of the command that is too large: its sender wants to know which
+                session.inbound.incomplete.add(id)
+            violate(session, rule, said, legal, code, offset, text, id)
 
     def _hears(self) -> bool:
         """Whether what comes counts.  Where no session is attached it is discarded and the other side told so."""

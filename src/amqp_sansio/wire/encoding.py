@@ -113,6 +113,7 @@ def put_short(text: str) -> bytes:
     return octets
 
 
+_INT64: Final = 1 << 63
 _PLAIN_MAPS: Final = (dict, Map)  # nearly all: asking an abstract base class what it is takes longer than an entry
 
 
@@ -175,12 +176,26 @@ def encode_list(value: Sequence[Value], depth: int = 0) -> bytes:
         return b"\0\0\0\0"
     parts: list[bytes] = []
     for at, item in enumerate(value):
-        try:
-            code = type_code_of(item)
-            parts.append(OCTET[code])
-            parts.append(_write(code, item, depth + 1))
-        except EncodeError as why:
-            raise EncodeError(f"list[{at}]: {why.what}", why.rule) from None
+        kind = type(item)  # the common kinds first: snapshots and journals are lists of them
+        if kind is int and -_INT64 <= item < _INT64:  # type: ignore[operator]  # `kind` says so
+            parts.append(put_tag_i64(0x31, item))
+        elif kind is tuple:
+            parts.append(b"\xa9")
+            parts.append(_write(0xA9, item, depth + 1))
+        elif kind is bool:
+            parts.append(b"\x08\1" if item else b"\x08\0")
+        elif item is None:
+            parts.append(b"\xf0")
+        elif kind is bytes and len(item) < 65536:  # type: ignore[arg-type]
+            parts.append(put_tag16(0x90, len(item)))  # type: ignore[arg-type]
+            parts.append(item)  # type: ignore[arg-type]
+        else:
+            try:
+                code = type_code_of(item)
+                parts.append(OCTET[code])
+                parts.append(_write(code, item, depth + 1))
+            except EncodeError as why:
+                raise EncodeError(f"list[{at}]: {why.what}", why.rule) from None
     octets = b"".join(parts)
     return put_sizes(len(octets) + 4, len(value)) + octets
 

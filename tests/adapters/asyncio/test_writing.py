@@ -12,7 +12,7 @@ import pytest
 
 from amqp_sansio.adapters.asyncio import writing
 from amqp_sansio.adapters.asyncio.writing import Writer
-from amqp_sansio.adapters.store import Store, StoreError
+from amqp_sansio.adapters.store import FILE, Store, StoreError
 from amqp_sansio.broker import Broker, BrokerConfig
 from amqp_sansio.errors import EncodeError
 
@@ -198,3 +198,48 @@ def test_who_fills_the_disk_faster_than_it_can_waits(tmp_path: Path, monkeypatch
         await world.writer.finish()
 
     run(main)
+
+
+def test_the_length_of_the_journal_counts_from_what_is_on_the_disk(tmp_path: Path) -> None:
+    """However often a broker is killed and started again, what it finds counts: a snapshot comes in its time."""
+
+    async def begin(lives: int) -> None:
+        world = World(tmp_path / "d", compact=600)
+        snapshot, entries = world.store.load()
+        world.broker = Broker.restore(snapshot, entries, config=BrokerConfig(journal=True))
+        world.writer = Writer(world.broker, world.store, world.wake, world.failures.append, 600)
+        world.names = 10 * lives
+        world.declare(1)
+        world.writer.gather()
+        while not world.writer._free:
+            await asyncio.sleep(0.001)
+        written.append(world.store.journal_octets)
+        world.store.close()
+
+    written: list[int] = []
+    for lives in range(20):
+        asyncio.run(begin(lives))
+    assert max(written) < 2 * 2500  # the snapshot of 20 queues may be as large
+    assert sorted(written) != written
+
+
+def test_behind_a_snapshot_the_file_shrinks_while_the_broker_goes_on(tmp_path: Path) -> None:
+    async def main() -> None:
+        world = World(tmp_path / "d", compact=200_000)
+        host = world.broker.host()
+        for number in range(100):
+            host.declare_queue(f"{number} " + "x" * 200, durable=True)
+            for _ in range(20):
+                host.declare_queue("come and go", durable=True)
+                host.delete_queue("come and go")
+            world.writer.gather()
+            await asyncio.sleep(0)
+        while world.store.snapshots == [] or not world.writer._free or world.writer._shrinking:
+            world.writer.gather()
+            await asyncio.sleep(0.001)
+        (free,) = world.store._db.execute("PRAGMA freelist_count").fetchone()
+        assert free == 0
+        await world.writer.finish()
+
+    asyncio.run(main())
+    assert (tmp_path / "d" / FILE).stat().st_size < 200_000

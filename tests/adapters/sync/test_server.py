@@ -21,12 +21,12 @@ from amqp_sansio.adapters.sync.server import Server, serve
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.peer.peer import Peer
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
+from amqp_sansio.conversation.errors import ConnectFailed, SessionFailed, SessionLost
 from amqp_sansio.conversation.hosting import OwnServer
 from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
-from amqp_sansio.limits import ServerLimits
+from amqp_sansio.limits import Limits, ServerLimits
 from amqp_sansio.spec import queue
 
 
@@ -181,3 +181,22 @@ def test_passwords_are_checked_beside_the_thread_that_serves() -> None:
             go_on.set()
             assert isinstance(waiting.exception(30), ConnectFailed)
             session.sync()
+
+
+@pytest.mark.parametrize("size", [9_000, 20_000, 200_000])
+def test_a_message_beyond_the_limit_is_refused_with_its_command_id(size: int) -> None:
+    broker = Broker()
+    config = ServerConfig(limits=Limits(assembly_octets=10_000))
+    with serve(broker, lambda: broker.connect(config), port=0) as server:
+        with connect("amqp://{}:{}/".format(*server.address)) as connection:
+            with connection.session() as session:
+                session.say(queue.Declare("q"))
+                if size < 10_000:
+                    session.publish("", "q", b"x" * size)
+                    return
+            with pytest.raises(SessionFailed) as told, connection.session() as session:
+                session.confirmed(session.send("", "q", b"x" * size))
+            assert (told.value.code, told.value.command) == (506, "message.transfer")
+            assert "limits.assembly_octets" in told.value.text
+            with connection.session() as session:
+                session.sync()  # the connection and the other sessions go on

@@ -29,6 +29,7 @@ class Writer:
         self, broker: Broker, store: Store, woken: Callable[[], None], failed: Callable[[str], None], compact: int = COMPACT
     ) -> None:
         self.failure: str | None = None
+        self._finishing = False
         self._broker: Final = broker
         self._store: Final = store
         self._woken: Final = woken
@@ -38,7 +39,8 @@ class Writer:
         self._octets = 0  # of what waits or is being written
         self._writing: asyncio.Future[None] | None = None
         self._compact: Final = compact
-        self._due = compact  # octets of entries until the next snapshot
+        self._due = max(compact, 2 * store.snapshot_octets) - store.journal_octets  # octets of entries until the next snapshot
+        self._shrinking = False  # the file has room that the disk can have back
 
     @property
     def full(self) -> bool:
@@ -51,8 +53,14 @@ class Writer:
         if self._waiting and self._writing is None and self.failure is None:
             self._append()
 
+    @property
+    def _free(self) -> bool:
+        """Whether the thread has nothing to do, and will have nothing that is in a hurry."""
+        return self._writing is None and not self._finishing
+
     async def idle(self) -> None:
-        """Until all that was gathered is stored, or nothing ever will be."""
+        """Until all that was gathered is stored, or nothing ever will be.  It is the end: nothing is begun that could wait."""
+        self._finishing = True
         while self._writing is not None:
             await asyncio.wait([self._writing])
             await asyncio.sleep(0)  # what follows from it goes first
@@ -65,7 +73,7 @@ class Writer:
             if self.failure is None:
                 with suppress(EncodeError):  # too large for one: then there are the entries
                     await self._run(self._take_over, self._broker.snapshot())
-                    await self._run(self._store.shrink)
+                    await self._run(self._shrink_all)
         finally:
             await self._run(self._store.close)
             self._threads.shutdown()
@@ -115,8 +123,27 @@ class Writer:
         def stored() -> None:
             self._stored(number, octets)
             self._due = max(self._compact, 2 * size)
+            self._shrinking = True
 
         self._begin(write, stored)
+
+    def _shrink(self) -> None:
+        """One step of giving room back to the disk, while nothing waits to be written."""
+        self._shrinking = False
+        more = False
+
+        def shrink() -> None:
+            nonlocal more
+            more = self._store.shrink()
+
+        def shrunk() -> None:
+            self._shrinking = more
+
+        self._begin(shrink, shrunk)
+
+    def _shrink_all(self) -> None:
+        while self._store.shrink():
+            pass
 
     def _take_over(self, snapshot: dict[str, object]) -> int:
         """In the thread: the snapshot takes the place of the entries; its size."""
@@ -140,10 +167,12 @@ class Writer:
             if self.failure is not None:
                 return
             then()
-            if self._due <= 0:
+            if self._due <= 0 and not self._finishing:
                 self._snapshot()
             else:
                 self.gather()
+            if self._shrinking and self._free:
+                self._shrink()
             self._woken()
 
         future.add_done_callback(done)
