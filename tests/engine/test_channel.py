@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.subscribing import subscribed
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.hearing import hear_transfer
@@ -335,18 +336,20 @@ def test_unpointed_data_as_qpidd_answers_it() -> None:
 
 
 def test_the_fast_path_does_what_the_slow_one_does() -> None:
-    sub, flow = message.Subscribe("q", "d", 0, 0), message.Flow("d", 0, 9)
+    said = message.Subscribe("q", "d", 0, 0), message.Flow("d", 0, 9), message.Flow("d", 1)
     for mode in (0, 1):
         states = []
         events = []
         for fast in (False, True):
             carrier, session = client()
-            session.send(sub)
-            session.send(flow)
+            for command in said:
+                session.send(command)
             carrier.hear(c.CommandPoint(0, 0))
             for _ in range(3):
                 if fast:
-                    event = hear_transfer(session, message.Transfer("d", mode, 0), b"", b"body", False, 0)
+                    event = hear_transfer(
+                        session, message.Transfer("d", mode, 0), b"", b"body", False, 0, session.subscriptions["d"]
+                    )
                     assert event is not None
                     carrier.emit(event)
                 else:
@@ -360,13 +363,14 @@ def test_the_fast_path_does_what_the_slow_one_does() -> None:
 def test_the_fast_path_without_a_point_or_news() -> None:
     transfer = message.Transfer("d", 0, 0)
     _, session = client()
-    assert hear_transfer(session, transfer, b"", b"", False, 0) is None
+    assert hear_transfer(session, transfer, b"", b"", False, 0, None) is None
     assert standing(session) == "ended"
     carrier, session = client()
+    (subscription,) = subscribed(session, "d")
     carrier.hear(c.CommandPoint(0, 0))
-    assert isinstance(hear_transfer(session, transfer, b"", b"", False, 0), TransferReceived)
+    assert isinstance(hear_transfer(session, transfer, b"", b"", False, 0, subscription), TransferReceived)
     carrier.hear(c.CommandPoint(0, 0))
-    assert hear_transfer(session, transfer, b"", b"", False, 0) is None
+    assert hear_transfer(session, transfer, b"", b"", False, 0, subscription) is None
 
 
 def test_a_breach_within_a_command_ends_the_session_alone() -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
+from tests.subscribing import subscribed
 
 from amqp_sansio.config import STRICT_PROFILE, CompletionPolicy, Profile
 from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.engine.session import Session
+from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import HeaderError, LocalProtocolError
 from amqp_sansio.events import (
     CommandReceived,
@@ -23,6 +29,8 @@ from amqp_sansio.spec import execution, message, queue, stream
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.values import Map
 from amqp_sansio.testing.carriers import BareCarrier, attached_session
+from amqp_sansio.testing.link import Link
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_command
 
 TRANSFER = message.Transfer("d", 0, 0)
@@ -42,6 +50,9 @@ NO_ACCEPT = message.Transfer("d", 1, 0)
 )
 def test_completion_policies(role: Role, policy: CompletionPolicy, explicit: bool, none: bool, other: bool) -> None:
     carrier, session = attached_session(role, profile=Profile(completion=policy))
+    if role == "client":
+        subscribed(session, "d")
+        carrier.said()
     other_command = message.Flow("", 0, 1)
     for command, done in ((TRANSFER, explicit), (NO_ACCEPT, none), (other_command, other)):
         id = session.inbound.cursor
@@ -79,6 +90,8 @@ def test_a_publish_is_to_be_accepted_when_it_says_so(accept_mode: int | None, st
 def test_what_a_server_hears_is_acquired_whatever_its_mode_says(role: Role) -> None:
     """Acquire-mode is about a queue and who reads it: a publish that says not-acquired is accepted like any other."""
     carrier, session = attached_session(role)
+    if role == "client":
+        subscribed(session, "d")
     carrier.hear(message.Transfer("d", 0, 1))
     if role == "client":
         with pytest.raises(LocalProtocolError, match="NOT-ACQUIRED"):
@@ -131,7 +144,7 @@ def test_credit_in_credit_mode_is_spent_for_good() -> None:
     subscription.grant(3, 100)
     carrier.hear(NO_ACCEPT, body=b"x" * 30)
     assert (subscription.message_credit, subscription.octet_credit) == (2, 70)
-    carrier.hear(NO_ACCEPT, NO_ACCEPT, NO_ACCEPT, body=b"x" * 40)
+    carrier.hear(NO_ACCEPT, NO_ACCEPT, body=b"x" * 35)
     assert (subscription.message_credit, subscription.octet_credit) == (0, 0)
     assert session.state == "attached"
 
@@ -343,7 +356,8 @@ def test_the_limits_of_the_connection_hold_for_what_is_decoded() -> None:
 
 def test_header_structs_are_read_under_the_limits_of_the_connection_whenever_they_are_read() -> None:
     for limits, depth, good in ((Limits(nesting=3), 4, False), (Limits(nesting=40), 39, True), (Limits(), 33, False)):
-        carrier, _ = attached_session("client", limits=limits)
+        carrier, session = attached_session("client", limits=limits)
+        subscribed(session, "d")
         octets = bytes(4)
         for _ in range(depth - 1):  # we do not write them so deep
             octets = b"\x00\x00\x00\x01\x01k\xa8" + len(octets).to_bytes(4) + octets
@@ -367,3 +381,186 @@ def test_eager_reading_looks_into_the_headers_of_every_command_that_has_them() -
         carrier.hear(stream.Publish("x"), header=bad, body=b"x")
         (event,) = carrier.happened()
         assert isinstance(event, SessionDetached if eager else CommandReceived)
+
+
+# A server is held to its credit.
+
+PROFILES = [Profile(), STRICT_PROFILE]
+
+
+def held(
+    messages: int = 3, octets: int = INFINITE, *, mode: int = 1, accept_mode: int = 0, profile: Profile = PROFILES[0]
+) -> tuple[BareCarrier, Session, Subscription]:
+    """A client that has granted so much to "d"."""
+    carrier, session = attached_session("client", profile=profile)
+    subscription = session.subscribe("q", "d", accept_mode=accept_mode)
+    subscription.set_mode(mode)
+    subscription.grant(messages, octets)
+    carrier.said()
+    return carrier, session, subscription
+
+
+def accused(carrier: BareCarrier) -> list[str]:
+    """The rules for which the session ended, and how many messages were handed out before."""
+    events = carrier.happened()
+    ends = [event for event in events if isinstance(event, SessionDetached)]
+    assert all(event.origin == Origin.VIOLATION and event.ended for event in ends)
+    came = sum(isinstance(event, TransferReceived) for event in events)
+    return [f"{event.violation.rule} after {came}" for event in ends if event.violation is not None]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("accept_mode", [0, 1])
+def test_a_message_beyond_the_message_credit_ends_the_session(profile: Profile, mode: int, accept_mode: int) -> None:
+    for count, rules in ((2, []), (3, []), (4, ["message.flow after 3"]), (9, ["message.flow after 3"])):
+        carrier, session, _ = held(mode=mode, accept_mode=accept_mode, profile=profile)
+        carrier.hear(*[message.Transfer("d", accept_mode, 0)] * count, body=b"x")
+        assert accused(carrier) == rules
+        assert len(session.transfers.deliveries) <= 3
+        said = [each for each in carrier.said() if isinstance(each, execution.Exception_)]
+        assert [(each.error_code, each.command_id) for each in said] == [(506, 3)] * len(rules)
+
+
+@pytest.mark.parametrize(("profile", "size", "rules"), [
+    (PROFILES[0], 30, []),
+    (PROFILES[0], 31, ["message.flow after 0"]),
+    (PROFILES[1], 30, ["message.flow after 0"]),
+    (PROFILES[1], 30 - 15, []),
+    (PROFILES[1], 31 - 15, ["message.flow after 0"]),
+    (attrs.evolve(STRICT_PROFILE, octets="body"), 30, []),
+])  # fmt: skip
+def test_octets_of_headers_count_by_the_letter_alone(profile: Profile, size: int, rules: list[str]) -> None:
+    header = LAYOUT.encode_struct32(message.DeliveryProperties(exchange="", routing_key="a-key"))
+    for accept_mode in (0, 1):
+        carrier, _, _ = held(octets=30, accept_mode=accept_mode, profile=profile)
+        carrier.hear(message.Transfer("d", accept_mode, 0), header=header, body=b"x" * size)
+        assert (len(header), accused(carrier)) == (15, rules)
+
+
+@pytest.mark.parametrize("accept_mode", [0, 1])
+def test_a_window_moves_when_the_completion_is_written(accept_mode: int) -> None:
+    transfer = message.Transfer("d", accept_mode, 0)
+    for written in (False, True):
+        carrier, session, subscription = held(accept_mode=accept_mode)
+        carrier.hear(transfer, transfer, transfer)
+        if accept_mode == 0:
+            session.accept(subscription.unsettled)
+        if written:
+            carrier.take()
+        carrier.hear(transfer, transfer)
+        assert accused(carrier) == ([] if written else ["message.flow after 3"])
+
+
+@pytest.mark.parametrize("verb", ["stop", "flush"])
+def test_what_is_taken_back_may_still_come_until_that_is_complete(verb: str) -> None:
+    for complete in (False, True):
+        carrier, _, subscription = held()
+        id = getattr(subscription, verb)()
+        carrier.hear(TRANSFER)
+        if complete:
+            carrier.hear(c.Completed(RangeSet.of(id)))
+        carrier.hear(TRANSFER)
+        assert accused(carrier) == (["message.flow after 1"] if complete else [])
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_message_for_nobody_ends_the_session(profile: Profile) -> None:
+    for accept_mode in (0, 1):
+        carrier, session, subscription = held(profile=profile)
+        carrier.hear(message.Transfer("e", accept_mode, 0))
+        assert accused(carrier) == ["message.transfer.destination after 0"]
+        carrier, session, subscription = held(profile=profile)
+        id = subscription.cancel()
+        carrier.hear(message.Transfer("d", accept_mode, 0))
+        carrier.hear(c.Completed(RangeSet.of(id)))
+        assert session.subscriptions == {}
+        carrier.hear(message.Transfer("d", accept_mode, 0))
+        assert accused(carrier) == ["message.transfer.destination after 1"]
+
+
+def test_a_destination_used_anew_may_get_what_the_cancelled_one_had() -> None:
+    carrier, session, subscription = held()
+    id = subscription.cancel()
+    session.subscribe("q", "d").grant(1)
+    carrier.hear(TRANSFER, TRANSFER, TRANSFER, TRANSFER)
+    assert accused(carrier) == []
+    carrier.hear(c.Completed(RangeSet.of(id)), TRANSFER)
+    assert accused(carrier) == ["message.flow after 0"]
+
+
+def test_what_was_received_before_costs_nothing_again() -> None:
+    carrier, _, _ = held()
+    carrier.hear(TRANSFER, TRANSFER, TRANSFER, c.CommandPoint(0, 0), TRANSFER, TRANSFER, TRANSFER)
+    assert accused(carrier) == []
+
+
+def test_what_a_server_sends_again_may_be_for_a_subscription_whose_cancel_is_complete() -> None:
+    """It tells what it has completed before it sends again what was lost; what it completes of later commands comes behind."""
+    for later in (False, True):
+        carrier, session = attached_session("client", timeout=None)
+        (subscription,) = subscribed(session, "d")
+        id = subscription.cancel()
+        carrier.lost()
+        carrier = BareCarrier("client")
+        session = Session.restore(session.snapshot())
+        session.bind(carrier.channel(0))
+        session.attach()
+        said = c.Attached(b"s"), c.Flush(True, True, True), c.Expected(RangeSet.of(id + 1)), c.Completed(RangeSet([(0, id)]))
+        carrier.hear(*said, c.CommandPoint(0, 0))
+        if later:
+            carrier.hear(c.Completed(RangeSet.of(session.sync())))
+            assert session.subscriptions == {}
+        carrier.hear(TRANSFER)
+        assert accused(carrier) == (["message.transfer.destination after 0"] if later else [])
+
+
+@pytest.mark.parametrize("accept_mode", [0, 1])
+def test_a_flood_through_a_connection_ends_the_session_and_stays_small(accept_mode: int) -> None:
+    """The quick way, on which every message after the first one comes, counts as well."""
+    link = Link(ClientConnection(), ServerConnection())
+    link.run()
+    session = link.client.session(b"s")
+    link.run()
+    session.subscribe("q", "d", accept_mode=accept_mode).grant(10)
+    link.run()
+    (theirs,) = link.server.sessions
+    theirs.subscribers["d"].flow.grant(0, INFINITE)  # it believes so
+    for _ in range(500):
+        theirs.deliver("d", message.DeliveryProperties(routing_key="q"), body=b"x" * 1000)
+    link.client.receive_data(link.server.data_to_send())
+    events = list(link.client.events())
+    assert [type(event) for event in events] == [TransferReceived] * 10 + [SessionDetached]
+    assert isinstance(events[-1], SessionDetached)
+    assert events[-1].violation is not None
+    assert events[-1].violation.rule == "message.flow"
+    assert link.client.sessions == ()
+    assert len(session.transfers.deliveries) == (0 if accept_mode else 10)
+
+
+@pytest.mark.parametrize("accept_mode", [0, 1])
+def test_the_quick_way_knows_of_subscriptions_that_have_changed(accept_mode: int) -> None:
+    """A command that came before means the subscription that is there now, or nobody's."""
+    link = Link(ClientConnection(), ServerConnection())
+    link.run()
+    session = link.client.session(b"s")
+    link.run()
+    session.subscribe("q", "d", accept_mode=accept_mode).grant(INFINITE)
+    link.run()
+    (theirs,) = link.server.sessions
+
+    def sent(count: int) -> list[str]:
+        for _ in range(count):
+            theirs.deliver("d", message.DeliveryProperties(routing_key="q"), body=b"x")
+        link.client.receive_data(link.server.data_to_send())
+        return [type(event).__name__ for event in link.client.events()]
+
+    assert sent(3) == ["TransferReceived"] * 3
+    cancel = session.subscriptions["d"].cancel(sync=True)
+    link.run()
+    theirs.complete(RangeSet([(0, cancel)]))
+    link.run()
+    session.subscribe("q", "d", accept_mode=accept_mode).grant(2)
+    link.run()
+    theirs.subscribers["d"].flow.grant(0, INFINITE)
+    assert sent(3) == ["TransferReceived"] * 2 + ["SessionDetached"]

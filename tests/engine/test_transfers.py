@@ -13,7 +13,7 @@ from amqp_sansio.tables import transfer as rows
 def some(**states: tuple[str, int]) -> Transfers:
     transfers = Transfers()
     for name, (state, accept_mode) in states.items():
-        transfers.deliveries[int(name[1:])] = Delivery(state, accept_mode, None, 7, False)
+        transfers.deliveries[int(name[1:])] = Delivery(state, accept_mode, None, 7, False, 7)
     return transfers
 
 

@@ -77,6 +77,7 @@ def talking(role: Role) -> tuple[BareCarrier, Session]:
         session.subscribe("q", "d")
         session.subscribe("q", "browse", acquire_mode=1)
         session.subscriptions["d"].grant(10)
+        session.subscriptions["browse"].grant(1)
         carrier.hear(message.Transfer("d", 0, 0), message.Transfer("d", 0, 0), message.Transfer("browse", 0, 1), body=b"x")
         session.send(queue.Query("q"))
     else:

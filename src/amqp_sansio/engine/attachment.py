@@ -90,6 +90,7 @@ def attached(session: Session) -> None:
     """The transport is ours: either speak, or first find out what the other side has."""
     if session.established:
         session.state = "resuming"
+        session.resumed_at = session.outbound.next_id
         session.cause = "waiting for what the other side expects"
         assert session.channel is not None
         session.channel.say(controls.Flush(True, True, True))

@@ -19,6 +19,7 @@ from amqp_sansio.wire.reading import Reading
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
     from amqp_sansio.engine.standing import Standing
+    from amqp_sansio.engine.subscription import Subscription
 
 Role: TypeAlias = Literal["client", "server"]
 
@@ -106,8 +107,12 @@ class Carrier(Protocol):
         """Drops what is under way on track 1 of a channel (`SegmentReader.forget`)."""
         ...
 
-    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool) -> None:
-        """A transfer command was decoded from this segment: the same octets mean the same again."""
+    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
+        """A transfer command was decoded from this segment: the same octets mean the same again, for the same subscription."""
+        ...
+
+    def unlearn(self) -> None:
+        """Subscriptions have changed: what was learned is forgotten."""
         ...
 
     @property

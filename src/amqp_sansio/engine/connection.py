@@ -17,6 +17,7 @@ from amqp_sansio.engine.controls import completed_run
 from amqp_sansio.engine.hearing import hear_transfer
 from amqp_sansio.engine.lifecycle import Lifecycle
 from amqp_sansio.engine.session import Session
+from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import AmqpError, DecodeError, EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import CommandsCompleted, Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.machine import Refusal
@@ -97,7 +98,7 @@ class Connection(Lifecycle):
                         channel = self._channels.used.get(known.channel)
                         session = None if channel is None else channel.session
                         if session is not None and session.speaks:
-                            message = hear_transfer(session, known.transfer, header, body, known.sync, offset)
+                            message = hear_transfer(session, known.transfer, header, body, known.sync, offset, known.account)
                             if message is not None:
                                 return message
                         else:
@@ -254,13 +255,18 @@ class Connection(Lifecycle):
             return None
         return completed_run(session, low, high, timely, offset)
 
-    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool) -> None:
+    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
         """Remembers a transfer command by the octets of its frame: within a subscription it comes again and again."""
         limits = self.limits
         if limits.header_structs < 2 or min(limits.header_octets, limits.assembly_octets // 3) < MAX_FRAME_SIZE:
             return  # limits that the fast path does not look at
         if self._reader is not None:
-            self._reader.learn(channel, payload, transfer, sync)
+            self._reader.learn(channel, payload, transfer, sync, subscription)
+
+    def unlearn(self) -> None:
+        """Forgets them: subscriptions have changed."""
+        if self._reader is not None:
+            self._reader.known.clear()
 
     def _step_header(self) -> bool:
         if len(self._inbox_early) < SIZE:
@@ -419,6 +425,7 @@ class Connection(Lifecycle):
         self._channels.unname(channel)
         if self._reader is not None:
             self._reader.forget(channel)
+            self._reader.known.clear()  # another session may come, with other subscriptions
 
     def session_named(self, name: bytes) -> Session | None:
         """The session of that name on this connection, None when there is none."""

@@ -209,14 +209,8 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
             subscriber, octets = session.windows.pop(id)
             subscriber.flow.complete(1, octets)
             session.replenished[subscriber] = None
-    if session.flushes:
-        for id in pick(news, session.flushes):
-            session.flushes.pop(id).flow.end_flush(id)
-    if session.cancels:
-        for id in pick(news, session.cancels):
-            subscription = session.cancels.pop(id)
-            if session.subscriptions.get(subscription.destination) is subscription:
-                del session.subscriptions[subscription.destination]
+    if session.withdrawals:
+        session.withdraw(news)
     if session.contents is not None:
         content_completed(session, news)
     session.emit(CommandsCompleted(session.name, news))
@@ -228,7 +222,7 @@ def completed_run(session: Session, low: int, high: int, timely: bool, offset: i
     """`completed` for the ids from `low` to `high`.  Where nothing but that event follows, it is not emitted but returned."""
     outbound = session.outbound
     if (
-        session.windows or session.flushes or session.cancels or session.unanswered.commands or session.replenished
+        session.windows or session.withdrawals or session.unanswered.commands or session.replenished
         or session.contents is not None or (news := outbound.completed_run(low, high)) is None
     ):  # fmt: skip
         completed(session, RangeSet.span(low, high), timely, offset)

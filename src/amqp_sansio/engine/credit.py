@@ -144,6 +144,17 @@ class Flow:
         return bool(self._flushes)
 
     @property
+    def ends_empty(self) -> bool:
+        """Whether there is no credit in either unit but what the flushes under way take away."""
+        if not self._flushes:
+            return self.empty
+        limits = [(messages.limit, octets.limit) for _, messages, octets in self._flushes]
+        limits.append((self.messages.limit, self.octets.limit))
+        return all(
+            min([limit[unit] for limit in limits]) <= credit.used for unit, credit in enumerate((self.messages, self.octets))
+        )
+
+    @property
     def empty(self) -> bool:
         """Whether there is no credit in either unit, which set-flow-mode requires."""
         return not self.messages.available and not self.octets.available

@@ -48,6 +48,10 @@ def _completed(session: Standing, timely: bool) -> None:
     assert session.channel is not None
     for part in parts(session, session.inbound.completed.freeze()):
         session.channel.say(Completed(part, timely))
+    if session.unreported:
+        for book in session.unreported:
+            book.reported()
+        session.unreported.clear()
 
 
 def parts(session: Standing, ids: RangeSet) -> list[RangeSet]:

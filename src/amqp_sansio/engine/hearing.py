@@ -10,9 +10,10 @@ from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
 from amqp_sansio.engine.content_talk import hear_content
 from amqp_sansio.engine.contents import CONTENT_VERBS
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
+from amqp_sansio.engine.credit_book import CREDIT_RULE, DESTINATION_RULE, UNITS
 from amqp_sansio.engine.inbound import DUPLICATE
 from amqp_sansio.engine.results import Owed, exception_of
-from amqp_sansio.engine.subscription import Subscriber
+from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import EXPLICIT, NONE, Delivery
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandReceived, ExceptionReceived, ProducerCreditChanged, ResultReceived, TransferReceived
@@ -52,9 +53,10 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
             undecodable(session, id, what, codes, error, offset)
         return
     if isinstance(command, message.Transfer):
-        if header is not None and session.channel is not None:
-            carrier.learn(session.channel.number, payload, command, sync)
-        event = hear_transfer(session, command, header or b"", body or b"", sync, offset, body == b"")
+        subscription = session.subscriptions.get(command.destination or "")
+        if header is not None and session.channel is not None and (subscription is not None or session.delivers):
+            carrier.learn(session.channel.number, payload, command, sync, subscription)
+        event = hear_transfer(session, command, header or b"", body or b"", sync, offset, subscription, body == b"")
         if event is not None:
             session.emit_command(event)
         return
@@ -86,9 +88,11 @@ def hear_transfer(
     body: bytes,
     sync: bool,
     offset: int,
+    subscription: Subscription | None,
     empty_body: bool = False,
 ) -> TransferReceived | None:
     """A message, its header walked: its event, which is not emitted here.  `empty_body`: a body segment of 0 octets came.
+    `subscription` is that of ours which it is for.
 
     None when it broke a rule, was received before or does not count any more: what follows from that is done.
     """
@@ -121,10 +125,12 @@ def hear_transfer(
             undecodable(session, id, "header", (4, 1), error, offset)
             return None
     if accept_mode == NONE and session.completes_on_hand_out:
-        if session.metered:  # a window is given back at once
-            subscription = session.subscriptions.get(transfer.destination or "")
-            if subscription is not None and subscription.flow.mode == CREDIT_MODE:
-                subscription.flow.transfer(len(header) + len(body) if session.counts_headers else len(body))
+        if subscription is None:
+            if not session.delivers:
+                _to_nobody(session, id, transfer, offset)
+                return None
+        elif subscription.book.limited and not _spend(session, subscription, id, header, body, offset):
+            return None
         highs = inbound.completed.highs
         if highs and id and highs[-1] == id - 1:  # `add` without the call
             highs[-1] = id
@@ -145,21 +151,56 @@ def hear_transfer(
         violate(session, field, said, ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, offset, text, id, (4, 1))
         return None
     inbound.incomplete.add(id)
-    subscription = session.subscriptions.get(transfer.destination or "")
     octets = len(header) + len(body) if session.counts_headers else len(body)
-    if subscription is not None:
-        subscription.flow.transfer(octets)
+    charge = octets if session.charges_headers else len(body)
+    if subscription is None:
+        if not session.delivers:
+            _to_nobody(session, id, transfer, offset)
+            return None
+    elif (unit := subscription.book.spend(octets, charge)) is not None:
+        _beyond_credit(session, subscription, id, unit, charge, offset)
+        return None
     if subscription is not None or (session.profile.publish_is_explicit(accept_mode) if session.delivers else not accept_mode):
         # What is published is not anybody else's: the mode means something from a queue to its reader only.
         state = _NOT_ACQUIRED if acquire_mode and not session.delivers else _ACQUIRED
         deliveries = session.transfers.deliveries
-        deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False))
+        deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False, charge))
         if len(deliveries) > session.limits.incomplete_commands:
             _too_many(session, id, transfer.VERB, (4, 1), offset)
             return None
     if session.profile.completion == "on_hand_out":
         session.complete_now(RangeSet.of(id))
     return event
+
+
+def _spend(session: Session, subscription: Subscription, id: int, header: bytes, body: bytes, offset: int) -> bool:
+    """Counts a message that is complete as soon as it is handed out; False when it broke the credit."""
+    octets = len(header) + len(body) if session.counts_headers else len(body)
+    charge = octets if session.charges_headers else len(body)
+    unit = subscription.book.spend(octets, charge)
+    if unit is not None:
+        session.inbound.incomplete.add(id)
+        _beyond_credit(session, subscription, id, unit, charge, offset)
+        return False
+    subscription.complete(1, octets, charge)
+    return True
+
+
+def _beyond_credit(session: Session, subscription: Subscription, id: int, unit: int, charge: int, offset: int) -> None:
+    book = subscription.book
+    left = (book.octets if unit == OCTET else book.messages) or 0
+    text = f"beyond the credit of its destination in unit {UNITS[unit]}"
+    said = f"message.transfer of {charge} octets to destination {subscription.destination[:80]!r}"
+    legal = (f"message.transfer of at most {left} octets",) if unit == OCTET and left else ()
+    violate(session, CREDIT_RULE, said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text, id, (4, 1))
+
+
+def _to_nobody(session: Session, id: int, transfer: message.Transfer, offset: int) -> None:
+    session.inbound.incomplete.add(id)
+    said = f"message.transfer to destination {(transfer.destination or '')[:80]!r}"
+    legal = tuple([f"message.transfer to destination {name[:80]!r}" for name in list(session.subscriptions)[:8]])
+    text = "we have no subscription with that destination"
+    violate(session, DESTINATION_RULE, said, legal, ErrorCode.NOT_FOUND, offset, text, id, (4, 1))
 
 
 def _hear_command(

@@ -7,6 +7,8 @@ from typing import Final, Literal
 
 from amqp_sansio.engine.consumers import Consumers
 from amqp_sansio.engine.contents import ContentClass, Contents
+from amqp_sansio.engine.credit import Credit, Flow
+from amqp_sansio.engine.credit_book import CreditBook
 from amqp_sansio.engine.deliveries import Deliveries
 from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.ear import Ear
@@ -44,11 +46,14 @@ _CLASSES: Final[dict[str, type]] = {
         ContentClass,
         ContentWitness,
         Contents,
+        Credit,
+        CreditBook,
         CreditWitness,
         Deliveries,
         Demarcation,
         DemarcationWitness,
         Findings,
+        Flow,
         Grant,
         HandshakeWitness,
         Ear,

@@ -136,7 +136,8 @@ class QuickTransfers:
     ) -> CommandSeen:  # fmt: skip
         """Hears one transfer that begins at `start`: what is told of it.  `body` None: it has no body segment."""
         findings.speaker, findings.offset, findings.channel = speaker, start, known.channel
-        id = witness.transfer(SPEAKERS[speaker], known.transfer, len(header) + len(body or b""))
+        charge = len(body or b"") + (len(header) if findings.strict else 0)
+        id = witness.transfer(SPEAKERS[speaker], known.transfer, charge)
         what = witness.name, id, "message.transfer", known.transfer, known.sync, known.payload, header
         seen = CommandSeen(known.channel, *what, body)
         if not self.read(seen, header, layout):
@@ -196,6 +197,7 @@ class QuickTransfers:
         items: list[Told[T]] = []
         sizes: list[int] = []
         read_header = headers.read
+        strict = witness.findings.strict
         command, alike = run[0][0], True
         for known, header, body, first, start, end in run:
             read = read_header(header)
@@ -204,7 +206,7 @@ class QuickTransfers:
             if known is not command:
                 alike = False
             octets = len(header)
-            sizes.append(octets + (body or 0))
+            sizes.append(octets + (body or 0) if strict else body or 0)
             items.append((known, octets, body, first, start, end, read[0], read[1]))
         if not items:
             put_back(reader, run)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.carrier import check_seconds
 from amqp_sansio.engine.contents import Contents
-from amqp_sansio.engine.credit import CREDIT_MODE, Credit, Flow
+from amqp_sansio.engine.credit import Credit, Flow
+from amqp_sansio.engine.credit_book import CreditBook
 from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.results import Owed
 from amqp_sansio.engine.subscription import Subscriber, Subscription
@@ -24,7 +25,7 @@ from amqp_sansio.limits import Limits
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the shape of a snapshot."""
 
 
@@ -88,8 +89,8 @@ def take(session: Session) -> dict[str, object]:
         "current": {name: ours(subscription) for name, subscription in session.subscriptions.items()},
         "deliveries": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session.transfers.deliveries.items()]),
         "provisional": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session.transfers.provisional.items()]),
-        "cancels": tuple([(id, ours(subscription)) for id, subscription in session.cancels.items()]),
-        "flushes": tuple([(id, ours(subscription)) for id, subscription in session.flushes.items()]),
+        "withdrawn": tuple(session.withdrawn),
+        "withdrawals": tuple([(id, ours(subscription)) for id, subscription in session.withdrawals.items()]),
         "current_subscribers": {name: theirs(subscriber) for name, subscriber in session.subscribers.items()},
         "subscriber_flushes": tuple([(id, theirs(whose)) for id, whose in session.subscriber_flushes.items()]),
         "windows": tuple([(id, theirs(whose), octets) for id, (whose, octets) in session.windows.items()]),
@@ -98,7 +99,7 @@ def take(session: Session) -> dict[str, object]:
         "contents": None if session.contents is None else session.contents.snapshot(),
     }  # fmt: skip
     state["subscriptions"] = tuple([
-        (s.queue, s.destination, s.accept_mode, s.acquire_mode, s.cancelled, s.flow.snapshot())
+        (s.queue, s.destination, s.accept_mode, s.acquire_mode, s.cancel_id, s.book.snapshot())
         for _, s in subscriptions.values()
     ])  # fmt: skip
     state["subscribers"] = tuple([
@@ -107,8 +108,8 @@ def take(session: Session) -> dict[str, object]:
     return state
 
 
-def _delivery(id: int, delivery: Delivery, whose: int | None) -> tuple[int, str, int, int | None, int, bool]:
-    return id, delivery.state, delivery.accept_mode, whose, delivery.octets, delivery.completed
+def _delivery(id: int, delivery: Delivery, whose: int | None) -> tuple[int, str, int, int | None, int, bool, int]:
+    return id, delivery.state, delivery.accept_mode, whose, delivery.octets, delivery.completed, delivery.charge
 
 
 def restore(snapshot: Mapping[str, object], profile: Profile, limits: Limits) -> Session:
@@ -187,10 +188,13 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     inbound.confirmed = MutableRangeSet(RangeSet(half["confirmed"]))
 
     subscriptions: list[Subscription] = []
-    for queue, destination, accept_mode, acquire_mode, cancelled, flow in snapshot["subscriptions"]:
-        subscription = Subscription(session, queue, destination, accept_mode, acquire_mode, Flow.restore(*flow))
-        subscription.cancelled = cancelled
+    for queue, destination, accept_mode, acquire_mode, cancel_id, book in snapshot["subscriptions"]:
+        subscription = Subscription(session, queue, destination, accept_mode, acquire_mode, CreditBook.restore(*book))
+        _typed(cancel_id, int, type(None))
+        subscription.cancel_id = cancel_id
         subscriptions.append(subscription)
+        if subscription.book.owes_report:
+            session.unreported[subscription.book] = None
     subscribers: list[Subscriber] = [
         Subscriber(queue, destination, accept_mode, acquire_mode, Flow.restore(*flow))
         for queue, destination, accept_mode, acquire_mode, flow in snapshot["subscribers"]
@@ -203,14 +207,13 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     half = snapshot["unanswered"]
     session.unanswered.commands.update(half["commands"])
     session.unanswered.boundary, session.unanswered.refused = half["boundary"], half["refused"]
-    session.metered = any(each.mode == CREDIT_MODE for each in subscriptions)
     session.subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
     transfers = session.transfers
     for kept, given in ((transfers.deliveries, snapshot["deliveries"]), (transfers.provisional, snapshot["provisional"])):
-        for id, state, accept_mode, at, octets, completed in given:
-            kept[id] = Delivery(state, accept_mode, None if at is None else subscriptions[at], octets, completed)
-    session.cancels.update({id: subscriptions[at] for id, at in snapshot["cancels"]})
-    session.flushes.update({id: subscriptions[at] for id, at in snapshot["flushes"]})
+        for id, state, accept_mode, at, octets, completed, charge in given:
+            kept[id] = Delivery(state, accept_mode, None if at is None else subscriptions[at], octets, completed, charge)
+    session.withdrawn.extend([id for id in snapshot["withdrawn"] if type(id) is int])
+    session.withdrawals.update({id: subscriptions[at] for id, at in snapshot["withdrawals"]})
     session.subscribers.update({name: subscribers[at] for name, at in snapshot["current_subscribers"].items()})
     session.subscriber_flushes.update({id: subscribers[at] for id, at in snapshot["subscriber_flushes"]})
     session.windows.update({id: (subscribers[at], octets) for id, at, octets in snapshot["windows"]})

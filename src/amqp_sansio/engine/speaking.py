@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from amqp_sansio.engine import demarcation
 from amqp_sansio.engine.content_talk import say_content
 from amqp_sansio.engine.contents import CONTENT_VERBS
-from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, Credit
+from amqp_sansio.engine.credit import INFINITE, MESSAGE, OCTET, Credit
+from amqp_sansio.engine.credit_book import CreditBook
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
@@ -84,10 +85,12 @@ def _subscribe(session: Session, command: Command) -> Effect | None:
     check_modes(accept_mode, acquire_mode)
     if accept_mode:
         demarcation.check_verb(session, SUBSCRIBE_NONE)
-    subscription = Subscription(session, command.queue or "", destination, accept_mode, acquire_mode)
+    book = CreditBook() if held is None else CreditBook.behind(held.book)
+    subscription = Subscription(session, command.queue or "", destination, accept_mode, acquire_mode, book)
 
     def effect(_: int) -> None:
         session.subscriptions[destination] = subscription
+        session.carrier.unlearn()
 
     return effect
 
@@ -106,8 +109,9 @@ def _cancel(session: Session, command: Command) -> Effect | None:
     subscription = _known(session, "message.cancel", command.destination or "", rule)
 
     def effect(id: int) -> None:
-        subscription.cancelled = True
-        session.cancels[id] = subscription
+        subscription.cancel_id = id
+        subscription.book.take_back(id)
+        session.withdrawals[id] = subscription
 
     return effect
 
@@ -117,8 +121,8 @@ def _flush(session: Session, command: Command) -> Effect | None:
     subscription = _known(session, "message.flush", command.destination or "", "message.flush.destination")
 
     def effect(id: int) -> None:
-        subscription.flow.begin_flush(id)
-        session.flushes[id] = subscription
+        subscription.book.take_back(id, flush=True)
+        session.withdrawals[id] = subscription
 
     return effect
 
@@ -133,7 +137,12 @@ def _stop(session: Session, command: Command) -> Effect | None:
 
         return throttle
     subscription = _known(session, "message.stop", destination, "message.stop.destination")
-    return lambda _: subscription.flow.stop()
+
+    def effect(id: int) -> None:
+        subscription.book.take_back(id)
+        session.withdrawals[id] = subscription
+
+    return effect
 
 
 def _flow(session: Session, command: Command) -> Effect | None:
@@ -153,7 +162,7 @@ def _flow(session: Session, command: Command) -> Effect | None:
 
         return throttle
     subscription = _known(session, "message.flow", destination, "message.flow.destination")
-    return lambda _: subscription.flow.grant(unit, value)
+    return lambda _: subscription.book.grant(unit, value)
 
 
 def _set_flow_mode(session: Session, command: Command) -> Effect | None:
@@ -165,11 +174,7 @@ def _set_flow_mode(session: Session, command: Command) -> Effect | None:
     subscription = _known(session, "message.set-flow-mode", destination, "message.set-flow-mode.destination")
     subscription.check_mode(mode)
 
-    def effect(_: int) -> None:
-        subscription.flow.set_mode(mode)
-        session.metered = session.metered or mode == CREDIT_MODE
-
-    return effect
+    return lambda _: subscription.book.set_mode(mode)
 
 
 def _settle(session: Session, command: Command) -> Effect | None:

@@ -9,6 +9,7 @@ from amqp_sansio.engine import feedback
 from amqp_sansio.engine.carrier import Role, check_seconds, name_of
 from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.credit import Credit
+from amqp_sansio.engine.credit_book import CreditBook
 from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
@@ -21,7 +22,8 @@ from amqp_sansio.errors import (
     SessionDetachedError,
 )
 from amqp_sansio.events import Event
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.serials import RangeSet, serial_lt
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -89,8 +91,14 @@ class Standing:
         """Commands of our client about transactions that wait for their outcome."""
         self.subscriptions: Final[dict[str, Subscription]] = {}
         self.subscribers: Final[dict[str, Subscriber]] = {}
-        self.cancels: Final[dict[int, Subscription]] = {}
-        self.flushes: Final[dict[int, Subscription]] = {}
+        self.withdrawals: Final[dict[int, Subscription]] = {}
+        """Our message.stop, flush and cancel that the other side has not completed yet: whose credit they take back."""
+        self.withdrawn: Final[list[int]] = []
+        """Those that it has completed, while messages from before may still come."""
+        self.resumed_at: int | None = None
+        """The id of our first command since the session was resumed, until the other side has completed one from there on."""
+        self.unreported: Final[dict[CreditBook, None]] = {}
+        """Books in which something is completed that the other side was not told of."""
         self.subscriber_flushes: Final[dict[int, Subscriber]] = {}
         self.windows: Final[dict[int, tuple[Subscriber, int]]] = {}
         """Deliveries in window mode that are not completed: whose, and their octets."""
@@ -111,11 +119,11 @@ class Standing:
         self.completes_on_hand_out: Final = profile.completion == "on_hand_out" or (
             profile.completion == "default" and role == "client"
         )
-        self.metered = False
-        """Whether any subscription was ever in credit mode: only then does a message completed at once cost credit."""
         self.minds_headers = False
         """Whether the connection that carries it now reads header structs on receipt, or otherwise than by default."""
         self.counts_headers: Final = profile.octets != "body"
+        self.charges_headers: Final = profile.strict and self.counts_headers
+        """Whether a server is held to its credit in octets of headers too, which Broker-J does not count."""
         self.delivers: Final = role == "server"
 
     @property
@@ -171,6 +179,33 @@ class Standing:
     def untouch(self) -> None:
         """There is nothing to write any more."""
         self._touched = False
+
+    def withdraw(self, completed: RangeSet) -> None:
+        """The other side has completed these commands of ours: what stop, flush and cancel among them take back is gone.
+
+        A server that resumes the session tells what it has completed before it sends the messages again that were lost on the
+        way.  Only what it completes of later commands comes behind those.
+        """
+        for id in pick(completed, self.withdrawals):
+            self.withdrawals[id].flow.end_flush(id)
+            self.withdrawn.append(id)
+        if self.resumed_at is not None and serial_lt(completed.last, self.resumed_at):
+            return
+        self.resumed_at = None
+        for id in self.withdrawn:
+            self._withdrawn(id)
+        self.withdrawn.clear()
+
+    def _withdrawn(self, id: int) -> None:
+        subscription = self.withdrawals.pop(id)
+        subscription.book.carried_out(id)
+        current = self.subscriptions.get(subscription.destination)
+        if current is not subscription:
+            if current is not None:
+                current.book.carried_out(id)
+        elif subscription.cancel_id == id:
+            del self.subscriptions[subscription.destination]
+            self.carrier.unlearn()
 
     def complete_now(self, ids: RangeSet) -> None:
         """Completes incomplete commands of the other side, and what hangs on them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Flow
+from amqp_sansio.engine.credit_book import CreditBook
 from amqp_sansio.errors import EncodeError, LocalProtocolError
 from amqp_sansio.kernel.serials import RangeSet, whole
 from amqp_sansio.spec import message
@@ -49,14 +50,22 @@ class Subscription(Terms):
     not subtracted yet.
     """
 
-    __slots__ = ("_session", "cancelled")
+    __slots__ = ("_session", "book", "cancel_id")
 
     def __init__(
-        self, session: Session, queue: str, destination: str, accept_mode: int, acquire_mode: int, flow: Flow | None = None
+        self, session: Session, queue: str, destination: str, accept_mode: int, acquire_mode: int, book: CreditBook
     ) -> None:
-        super().__init__(queue, destination, accept_mode, acquire_mode, flow)
+        super().__init__(queue, destination, accept_mode, acquire_mode, book.flow)
         self._session: Final = session
-        self.cancelled = False
+        self.book: Final = book
+        """What the server is held to."""
+        self.cancel_id: int | None = None
+        """The command that cancelled it."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether message.cancel was said."""
+        return self.cancel_id is not None
 
     @property
     def unsettled(self) -> RangeSet:
@@ -98,6 +107,11 @@ class Subscription(Terms):
     def set_mode(self, mode: int, sync: bool = False) -> CommandId:
         """0 credit, 1 window.  Only while there is no credit in either unit."""
         return self._session.send(message.SetFlowMode(self.destination, mode), sync=sync)
+
+    def complete(self, messages: int, octets: int, charge: int) -> None:
+        """Transfers of it are completed: the engine's word, see `CreditBook.complete`."""
+        self.book.complete(messages, octets, charge)
+        self._session.unreported[self.book] = None
 
     def check_usable(self, said: str) -> None:
         """LocalProtocolError when it is cancelled."""

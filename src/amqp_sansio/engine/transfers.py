@@ -19,13 +19,17 @@ NOT_ACQUIRED: Final = 1
 
 
 class Delivery(NamedTuple):
-    """One transfer: its state in the table of its accept-mode, whose subscription it came for, its cost in octets."""
+    """One transfer: its state in the table of its accept-mode, whose subscription it came for, its cost in octets.
+
+    `charge` is what of that cost the server is held to (see `Standing.charges_headers`).
+    """
 
     state: str
     accept_mode: int
     subscription: Subscription | None
     octets: int
     completed: bool
+    charge: int
 
 
 _MOVES: Final = {accept_mode: table.moves for accept_mode, table in rows.TRANSFER.items()}
@@ -74,7 +78,7 @@ class Transfers:
         """
         deliveries = self.deliveries
         done: list[int] = []
-        given: dict[Subscription, tuple[int, int]] = {}
+        given: dict[Subscription, tuple[int, int, int]] = {}
         for id, delivery, state in planned:
             if state != rows.END or not (completes or delivery.completed):
                 deliveries[id] = delivery._replace(state=state)
@@ -84,10 +88,10 @@ class Transfers:
                 done.append(id)
                 subscription = delivery.subscription
                 if subscription is not None:
-                    messages, octets = given.get(subscription, (0, 0))
-                    given[subscription] = messages + 1, octets + delivery.octets
-        for subscription, (messages, octets) in given.items():
-            subscription.flow.complete(messages, octets)
+                    messages, octets, charge = given.get(subscription, (0, 0, 0))
+                    given[subscription] = messages + 1, octets + delivery.octets, charge + delivery.charge
+        for subscription, (messages, octets, charge) in given.items():
+            subscription.complete(messages, octets, charge)
         return ids if len(done) == len(planned) else RangeSet.of(*done)
 
     def accepted_provisionally(self, planned: list[tuple[int, Delivery, str]]) -> None:
@@ -123,7 +127,7 @@ class Transfers:
             if delivery.completed:
                 continue
             if delivery.subscription is not None:
-                delivery.subscription.flow.complete(1, delivery.octets)
+                delivery.subscription.complete(1, delivery.octets, delivery.charge)
             moves = rows.TRANSFER[delivery.accept_mode].moves
             state = moves.get((delivery.state, rows.RECIPIENT, rows.COMPLETE), delivery.state)
             if state == rows.END:

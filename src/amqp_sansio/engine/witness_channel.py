@@ -213,7 +213,7 @@ class ChannelWitness:
         if verb in CONTENT_VERBS:
             self.content.hear(speaker, id, command if only in (None, speaker) else None, octets, body)
         elif command is not None:
-            self._carries(speaker, id, command, octets)
+            self._carries(speaker, id, command, octets if self._findings.strict or body is None else body)
         elif speaker == CLIENT:
             self._transactions_lost()
         return id
@@ -223,7 +223,7 @@ class ChannelWitness:
         return self.attached and self._stream(speaker).quiet
 
     def transfer(self, speaker: str, transfer: Transfer, octets: int) -> int | None:
-        """A transfer while it is `quiet`: its id."""
+        """A transfer while it is `quiet`, charged with so many octets (see `CreditWitness`): its id."""
         stream = self._streams[speaker]
         id = stream.next
         if id is not None:  # as `taken` does it

@@ -12,6 +12,7 @@ from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.standing import Standing
+from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.events import AttachRequested, Event, Origin, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
@@ -70,8 +71,11 @@ class BareCarrier:
         """See Carrier."""
         self.reader.forget(channel)
 
-    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool) -> None:
+    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
         """Remembers nothing."""
+
+    def unlearn(self) -> None:
+        """Has learned nothing."""
 
     @property
     def sessions(self) -> tuple[Session, ...]:

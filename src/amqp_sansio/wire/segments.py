@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.message import Transfer
@@ -34,14 +34,16 @@ from amqp_sansio.wire.resync import find_frame, plausible_header
 class KnownTransfer:
     """What the frame of a transfer command means, remembered because the same frame comes again with every message."""
 
-    __slots__ = ("channel", "payload", "place", "sync", "transfer")
+    __slots__ = ("account", "channel", "payload", "place", "sync", "transfer")
 
-    def __init__(self, channel: int, transfer: Transfer, sync: bool, payload: bytes) -> None:
+    def __init__(self, channel: int, transfer: Transfer, sync: bool, payload: bytes, account: Any = None) -> None:
         self.channel: Final = channel
         self.place: Final = 1 << 16 | channel  # octets 4 to 7 of its frames: track 1, and the channel
         self.transfer: Final = transfer
         self.sync: Final = sync
         self.payload: Final = payload
+        self.account: Final = account  # Any: of whoever learns it, who alone reads it
+        """Where such a transfer is counted, for who hears it."""
 
 
 __all__ = [
@@ -244,11 +246,11 @@ class SegmentReader:
                 return whole
         return queue.popleft()
 
-    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool) -> None:
+    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, account: object = None) -> None:
         """Remembers a transfer command by the octets of its frame: within a subscription it comes again with every message."""
         if len(self.known) >= self.limits.cached_commands:
             self.known.clear()
-        self.known[frame_begun(channel, payload)] = KnownTransfer(channel, transfer, sync, payload)
+        self.known[frame_begun(channel, payload)] = KnownTransfer(channel, transfer, sync, payload, account)
 
     def ready(self) -> bool:
         """Whether as many octets are at hand as were found to be needed.  A buffer that is read to its end is let go."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 from tests.conformance.rules.peers import Said, of_open_client, overheard, with_client_session, with_server_session
 from tests.engine.verdicts import violation_of
+from tests.subscribing import subscribed
 
 from amqp_sansio.config import Profile, ServerConfig
 from amqp_sansio.errors import LocalProtocolError
@@ -55,15 +56,16 @@ def test_what_a_client_has_had_is_kept_from_the_application_when_it_comes_again(
     """
     sent = [message.Transfer("d"), message.Transfer("d")]
     speaking, session = with_client_session(timeout=None)
+    subscribed(session, "d")
     session.select_tx()
-    assert speaking.say(c.CommandPoint(0, 0), c.Completed(RangeSet.of(0)))
+    assert speaking.say(c.CommandPoint(0, 0), c.Completed(RangeSet([(0, 3)])))
     first = speaking.say(*sent[:heard])
     assert [each.id for each in first if isinstance(each, TransferReceived)] == list(range(heard))
     speaking.peer.end()
     again = of_open_client()
     again.connection.resume(session)
     assert session.channel is not None
-    replayed: list[Control | Command] = [c.Attached(b"s"), c.Expected(RangeSet.of(1)), c.CommandPoint(0, 0)]
+    replayed: list[Control | Command] = [c.Attached(b"s"), c.Expected(RangeSet.of(4)), c.CommandPoint(0, 0)]
     replayed += [*sent, message.Transfer("d")]
     events = again.say(*replayed, channel=session.channel.number)
     assert [each.id for each in events if isinstance(each, TransferReceived)] == list(range(heard, 3))
