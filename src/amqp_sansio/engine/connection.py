@@ -17,17 +17,15 @@ from amqp_sansio.engine.controls import completed_run
 from amqp_sansio.engine.hearing import hear_transfer
 from amqp_sansio.engine.lifecycle import Lifecycle
 from amqp_sansio.engine.session import Session
-from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import AmqpError, DecodeError, EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import CommandsCompleted, Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.machine import Refusal
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
+from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
-from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Completed
 from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.octets import u32
@@ -49,7 +47,6 @@ class Connection(Lifecycle):
         self._config: Final = config
         self._our_header: Final = config.dialect.header
         self._inbox_early = bytearray()  # what came before the protocol header was whole and looked at
-        self._reader: SegmentReader | None = None
         self._eof = False
         self._channels: Final = Channels(self)
         self._unanswered = False  # the application was asked something: if it does not answer, the policy does
@@ -254,19 +251,6 @@ class Connection(Lifecycle):
             self._step()
             return None
         return completed_run(session, low, high, timely, offset)
-
-    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
-        """Remembers a transfer command by the octets of its frame: within a subscription it comes again and again."""
-        limits = self.limits
-        if limits.header_structs < 2 or min(limits.header_octets, limits.assembly_octets // 3) < MAX_FRAME_SIZE:
-            return  # limits that the fast path does not look at
-        if self._reader is not None:
-            self._reader.learn(channel, payload, transfer, sync, subscription)
-
-    def unlearn(self) -> None:
-        """Forgets them: subscriptions have changed."""
-        if self._reader is not None:
-            self._reader.known.clear()
 
     def _step_header(self) -> bool:
         if len(self._inbox_early) < SIZE:

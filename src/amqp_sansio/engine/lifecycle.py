@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.config import ClientConfig, Profile, ServerConfig
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.heartbeat import Heartbeat
+from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Event, Origin, Violation
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
@@ -16,10 +17,11 @@ from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.segments import frame_control
+from amqp_sansio.wire.segments import SegmentReader, frame_control
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.standing import Standing
@@ -61,6 +63,7 @@ class Lifecycle:
         self.closed_cause: str | None = None
         """Why nothing may be said any more; None as long as it may."""
         self._events: deque[Event] = deque()
+        self._reader: SegmentReader | None = None
         self._undecoded = False  # octets were stored since next_event last ran dry
         self._stored = False  # octets were stored since the last tick
         self._outbox: list[bytes] = []
@@ -172,6 +175,19 @@ class Lifecycle:
     def emit(self, event: Event) -> None:
         """Puts an event behind those that wait."""
         self._events.append(event)
+
+    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
+        """Remembers a transfer command by the octets of its frame: within a subscription it comes again and again."""
+        limits = self.limits
+        if limits.header_structs < 2 or min(limits.header_octets, limits.assembly_octets // 3) < MAX_FRAME_SIZE:
+            return  # limits that the fast path does not look at
+        if self._reader is not None:
+            self._reader.learn(channel, payload, transfer, sync, subscription)
+
+    def unlearn(self) -> None:
+        """Forgets them: subscriptions have changed."""
+        if self._reader is not None:
+            self._reader.known.clear()
 
     def touch(self, session: Standing) -> None:
         """The session has something to write before the next octets are taken."""

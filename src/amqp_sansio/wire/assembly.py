@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from amqp_sansio.kernel.value import Value
+from amqp_sansio.spec.message import Transfer
 
 CONTROL: Final = 0
 """Segment type of a control (track 0)."""
@@ -99,3 +100,17 @@ class Malformed(Value):
     def ends_connection(self) -> bool:
         """Whether the connection ends by it, and not one session only."""
         return self.code == CONNECTION_SCOPE
+
+
+class KnownTransfer:
+    """What the frame of a transfer command means, remembered because the same frame comes again with every message."""
+
+    __slots__ = ("account", "channel", "payload", "place", "sync", "transfer")
+
+    def __init__(self, channel: int, transfer: Transfer, sync: bool, payload: bytes, account: Any = None) -> None:
+        self.channel: Final = channel
+        self.place: Final = 1 << 16 | channel  # octets 4 to 7 of its frames: track 1, and the channel
+        self.transfer: Final = transfer
+        self.sync: Final = sync
+        self.payload: Final = payload
+        self.account: Final = account  # where it is counted.  Any: of whoever learns it, who alone reads it

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.assembler import Assembler
-from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, Malformed
+from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, KnownTransfer, Malformed
 from amqp_sansio.wire.breaches import check_header, uncuttable
 from amqp_sansio.wire.frames import (
     FIRST_FRAME,
@@ -29,22 +29,6 @@ from amqp_sansio.wire.octets import frame_begin, frame_header, frame_of_set, u16
 from amqp_sansio.wire.opening import OpeningAssembler
 from amqp_sansio.wire.partial import SKIPPING
 from amqp_sansio.wire.resync import find_frame, plausible_header
-
-
-class KnownTransfer:
-    """What the frame of a transfer command means, remembered because the same frame comes again with every message."""
-
-    __slots__ = ("account", "channel", "payload", "place", "sync", "transfer")
-
-    def __init__(self, channel: int, transfer: Transfer, sync: bool, payload: bytes, account: Any = None) -> None:
-        self.channel: Final = channel
-        self.place: Final = 1 << 16 | channel  # octets 4 to 7 of its frames: track 1, and the channel
-        self.transfer: Final = transfer
-        self.sync: Final = sync
-        self.payload: Final = payload
-        self.account: Final = account  # Any: of whoever learns it, who alone reads it
-        """Where such a transfer is counted, for who hears it."""
-
 
 __all__ = [
     "BODY",

@@ -23,8 +23,9 @@ def test_queues_take_turns_slice_by_slice() -> None:
     site = world.broker.sites[""]
     (holder,) = world.broker.sessions.values()
     for name in ("a", "b"):
-        holder.consumers[name].subscriber.flow.grant(0, 1000)
-        holder.consumers[name].subscriber.flow.grant(1, 0xFFFFFFFF)
+        for flow in (holder.consumers[name].subscriber.flow, session.subscriptions[name].book):
+            flow.grant(0, 1000)
+            flow.grant(1, 0xFFFFFFFF)
         holder.consumers[name].wake()
     while site.dispatch(SLICE):
         pass
