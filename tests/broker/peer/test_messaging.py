@@ -408,6 +408,22 @@ def test_a_destination_is_used_once(world: World) -> None:
     assert refused(client, session, message.Subscribe("q", "d")).error_code == 530
 
 
+@pytest.mark.parametrize("name", ["", None])
+def test_a_subscription_without_destination_has_the_empty_name(world: World, name: str | None) -> None:
+    """The specification does not require the field, and deployed clients leave it out."""
+    client, session = queue_with(world, b"1", b"2")
+    done(client, session, message.Subscribe("q", name, 1))
+    for word in (message.Flow(name, 0, 1), message.Flow(name, 1, INFINITE)):
+        done(client, session, word)
+    assert [(event.transfer.destination or "", event.body) for event in received(client)] == [("", b"1"), ("", b"2")]
+    done(client, session, message.Flush(name))
+    done(client, session, message.Stop(name))
+    done(client, session, message.Cancel(name))
+    assert world.broker.host().queues["q"].subscribers == 0
+    done(client, session, message.Subscribe("q", ""))
+    assert refused(client, session, message.Subscribe("q", name)).error_code == 530
+
+
 @pytest.mark.rule("message.subscribe.exclusive.in-use")
 def test_an_exclusive_subscription_is_the_only_one(world: World) -> None:
     first, one = queue_with(world)

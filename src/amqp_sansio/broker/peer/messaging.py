@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
@@ -11,25 +11,18 @@ from amqp_sansio.engine.subscription import Subscriber
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import message
-from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.message import Acquired, MessageResumeResult
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.entry import Entry
     from amqp_sansio.broker.peer.holder import Holder
 
-_INVALID: Final = ErrorCode.INVALID_ARGUMENT
-NO_DESTINATION: Final = Condition("message.subscribe: no destination", "", message.Subscribe, "destination", _INVALID, _INVALID)
-"""A subscription that nothing could be transferred to; "" is the whole session where credit is concerned."""
-
 Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFlowMode
 
 
 def subscribe(holder: Holder, id: int, command: message.Subscribe) -> None:
-    """message.subscribe: no credit yet, so nothing comes."""
+    """message.subscribe: no credit yet, so nothing comes.  The destination may be left out: its name is the empty one."""
     destination = command.destination or ""
-    if not destination:
-        raise Refused(NO_DESTINATION, "a subscription needs a destination")
     if destination in holder.consumers:
         raise Refused(conditions.SUBSCRIBE_TWICE, f"destination {destination!r} is subscribed already")
     most = holder.broker.limits.subscribers
