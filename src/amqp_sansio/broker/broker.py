@@ -132,6 +132,7 @@ class Broker:
             event = connection.next_event()
             if event is None:
                 peer.in_turn = False
+                peer.drained()
                 self.agenda.note(peer, connection.due)
                 if connection.bytes_to_send or peer.lingered:
                     self._ready[peer] = None

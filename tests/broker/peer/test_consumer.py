@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from tests.broker.harness import Client, World, bodies, done
+from tests.broker.harness import Client, World, blurt, bodies, done
 
 from amqp_sansio import ServerConfig, Session
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.config import Profile
+from amqp_sansio.engine.credit import CREDIT_MODE
 from amqp_sansio.events import CommandsCompleted, TransferReceived
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import BrokerLimits, Limits
 from amqp_sansio.spec import queue
-from amqp_sansio.spec.message import DeliveryProperties, Transfer
+from amqp_sansio.spec.message import Acquire, DeliveryProperties, Transfer
 
 
 def scene(world: World, count: int) -> tuple[Client, Session]:
@@ -77,6 +79,64 @@ def test_a_flush_does_not_wait_for_what_is_published_meanwhile() -> None:
     entry = consumer.queue.put(message)
     assert consumer.queue.acquire(entry)
     assert not consumer.offer(entry)
+
+
+def test_credit_that_was_granted_after_a_flush_is_used_when_that_is_done() -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=2)))
+    client, session = scene(world, 2)
+    subscription = session.subscribe("q", "d")
+    subscription.set_mode(CREDIT_MODE)
+    subscription.grant(100)
+    session.publish(routing_key="q", body=b"2")
+    world.run()
+    first, second = client.take(TransferReceived)
+    flushed = subscription.flush()  # it is to push out one message, for which there is no room among the unsettled ones
+    world.run()
+    subscription.grant(2)
+    session.publish(routing_key="q", body=b"3")
+    world.run()
+    assert not client.all(TransferReceived)
+    session.accept([first.id, second.id])
+    world.run()
+    assert [event.body for event in client.all(TransferReceived)] == [b"2", b"3"]
+    assert any(flushed in event.ids for event in client.all(CommandsCompleted))
+
+
+def test_a_flush_that_replay_holds_up_pushes_out_all_that_was_there() -> None:
+    """Nothing more can be kept for replay: the flush waits until the client has confirmed some of it."""
+    world = World()
+    client = world.connect(server=ServerConfig(limits=Limits(replay_commands=2), session_timeout=None))
+    session = client.session(timeout=None)
+    done(client, session, queue.Declare("q"))
+    for number in range(5):
+        session.publish(routing_key="q", body=b"%d" % number)
+    subscription = session.subscribe("q", "d", accept_mode=1)
+    subscription.set_mode(CREDIT_MODE)
+    subscription.grant(100)
+    flushed = subscription.flush()
+    world.run()
+    world.tick()
+    assert any(flushed in event.ids for event in client.all(CommandsCompleted))
+    assert bodies(client) == [b"0", b"1", b"2", b"3", b"4"]  # its completions make room again and again
+    assert world.broker.due is None
+
+
+def test_a_message_that_is_acquired_for_good_makes_room_for_another(world: World) -> None:
+    world = World(BrokerConfig(limits=BrokerLimits(unaccepted_transfers=2)), world.chunk)
+    client, session = scene(world, 4)
+    session.subscribe("q", "d", accept_mode=1, acquire_mode=1).grant(10)
+    client.deaf = True
+    client.peer.receive_data(client.connection.data_to_send())
+    list(world.broker.events())
+    (holder,) = world.broker.sessions.values()
+    shown = list(holder.unsettled)
+    assert len(shown) == 2
+    client.peer.data_to_send()  # lost on the way: they are not complete
+    blurt(session, Acquire(RangeSet.of(*shown)))
+    client.peer.receive_data(client.connection.data_to_send())
+    list(world.broker.events())
+    assert len(holder.unsettled) == 2
+    assert not set(shown) & set(holder.unsettled)
 
 
 def test_a_flush_completes_when_its_subscription_is_cancelled(world: World) -> None:

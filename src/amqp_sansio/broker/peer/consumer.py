@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.peer.holder import Unsettled
 from amqp_sansio.engine.transmit import transfer
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.errors import AmqpError, LimitError
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.entry import Entry
@@ -66,11 +66,9 @@ class Consumer:
         if kept and len(unsettled) >= self._most:
             holder.sated[self] = None
             return False
-        if self._flushes:
-            if self._left <= 0:
-                self._end_flushes()
-                return False
-            self._left -= 1
+        if self._flushes and self._left <= 0:
+            self._end_flushes()
+            return False  # until `flushed`
         session = holder.session
         if not session.speaks or session.subscribers.get(self.destination) is not self.subscriber:
             return False
@@ -87,8 +85,13 @@ class Consumer:
                 True,
                 entry.message.envelope.empty_body,
             )
-        except AmqpError:  # no credit for this one, or too much is kept for replay; or the connection closes
+        except LimitError:  # too much is kept for replay: until the client has confirmed some of it
+            peer.clogged[self] = None
             return False
+        except AmqpError:  # no credit for this one; or the connection closes
+            return False
+        if self._flushes:
+            self._left -= 1
         if kept:
             unsettled[id] = Unsettled(entry, self.acquires, self.explicit)
         else:
@@ -132,8 +135,12 @@ class Consumer:
         """The queue has nothing more that it can take: its flushes are done, unless something else holds it up (see `wake`)."""
         holder = self.holder
         peer = holder.peer
-        if peer is not None and holder.session.speaks and self not in peer.stalled and self not in holder.sated:
+        if peer is None or not holder.session.speaks:
+            return
+        if self not in peer.stalled and self not in peer.clogged and self not in holder.sated:
             self._end_flushes()
+            if self.subscriber.flow.messages.available:  # what was granted since the flush
+                self.queue.wake(self)
 
     def cancel(self) -> int:
         """Nothing comes any more; what came can still be settled.  The number of the entry that must be journalled before."""

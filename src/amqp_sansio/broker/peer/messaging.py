@@ -155,6 +155,7 @@ def acquire(holder: Holder, id: int, command: message.Acquire) -> None:
                 gone.append(record.entry)
         mine.append(each)
     number = holder.site.host.dequeue(gone) if gone else 0
+    holder.slacken()
     holder.result_after(number, id, Acquired(RangeSet.of(*mine)))
 
 

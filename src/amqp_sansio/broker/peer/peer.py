@@ -45,6 +45,7 @@ class Peer:
         "_config",
         "_most",
         "_requested",
+        "clogged",
         "connection",
         "eof",
         "ended",
@@ -70,6 +71,8 @@ class Peer:
         """By name, what the sessions hold that were attached here last."""
         self.stalled: Final[dict[Consumer, None]] = {}
         """Who could have had a message, were our octets taken."""
+        self.clogged: Final[dict[Consumer, None]] = {}
+        """Who could have had a message, were not too much kept for replay."""
         self.session_flow = False
         self.in_turn = False
         self.eof = False
@@ -250,6 +253,19 @@ class Peer:
         session = self.connection.accept(name, timeout=timeout)
         session.timeout = 0  # it is kept when its client asks for that: others begin anew, and must not find theirs held
         self.holders[name] = Holder(self._broker, self, site, key, session)
+
+    def drained(self) -> None:
+        """All that the client said was heard: who waited until some of what is kept for replay was confirmed goes on."""
+        if self.clogged:
+            clogged = list(self.clogged)
+            self.clogged.clear()
+            for consumer in clogged:
+                consumer.wake()
+        throttle = self._broker.throttle
+        if throttle.owing:
+            for holder in list(self.holders.values()):
+                if holder in throttle.owing:
+                    throttle.attached(holder)
 
     @property
     def waits(self) -> bool:

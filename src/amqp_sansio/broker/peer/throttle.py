@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 class Throttle:
     """Which queues are too long, and whose sessions wait for that to change."""
 
-    __slots__ = ("_most", "_queues", "_told", "_waiting")
+    __slots__ = ("_most", "_queues", "_told", "_waiting", "owing")
 
     def __init__(self, most: int) -> None:
         self._most: Final = most  # messages of a queue from which on it is too long
         self._queues: Final[dict[Queue, dict[Holder, None]]] = {}
         self._waiting: Final[dict[Holder, dict[Queue, None]]] = {}
+        self.owing: Final[dict[Holder, None]] = {}
+        """Sessions that could not be told to go on: too much is kept for replay."""
         self._told: Final[dict[Holder, bool]] = {}  # whether a session was told to stop, of those that were ever told
 
     def published(self, holder: Holder, queues: Iterable[Queue]) -> None:
@@ -54,8 +56,12 @@ class Throttle:
                         self._resume(holder)
 
     def _resume(self, holder: Holder) -> None:
-        if self._told.get(holder) and holder.say(Flow("", MESSAGE, INFINITE)):
-            self._told[holder] = False
+        if self._told.get(holder):
+            if holder.say(Flow("", MESSAGE, INFINITE)):
+                self._told[holder] = False
+                self.owing.pop(holder, None)
+            elif holder.speaks:  # else it is looked at when it is attached
+                self.owing[holder] = None
 
     @property
     def relievable(self) -> bool:
@@ -78,6 +84,7 @@ class Throttle:
     def ended(self, holder: Holder) -> None:
         """The session is over."""
         self._told.pop(holder, None)
+        self.owing.pop(holder, None)
         for queue in self._waiting.pop(holder, ()):
             holders = self._queues[queue]
             del holders[holder]
