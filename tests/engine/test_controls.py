@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.config import STRICT_PROFILE
+from amqp_sansio.engine.inbound import EXPECTED_RANGES
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, SessionDetached
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.limits import Limits
@@ -210,7 +211,7 @@ def test_more_holes_than_one_control_can_say() -> None:
     (expected,) = carrier.said()
     assert isinstance(expected, c.Expected)
     assert expected.commands is not None
-    assert expected.commands.ranges == tuple((2 * n, 2 * n) for n in range(509))
+    assert expected.commands.ranges == tuple((2 * n, 2 * n) for n in range(EXPECTED_RANGES))
     assert session.state == "attached"
 
 

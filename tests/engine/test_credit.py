@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, MOST, OCTET, WINDOW_MODE, Credit, Flow
+from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, MOST, OCTET, WINDOW_MODE, Credit, Flow, Grants
 
 values = st.one_of(st.integers(0, 20), st.sampled_from([INFINITE, MOST, MOST - 1, 0x80000000]))
 
@@ -206,3 +206,27 @@ def test_credit_that_adds_up_never_becomes_infinite() -> None:
         assert credit.available == 0xFFFFFFFE
     credit.spend(1)
     assert credit.available == 0xFFFFFFFD
+
+
+amounts = st.sampled_from([0, 1, 7, MOST, INFINITE])
+grants = st.lists(st.tuples(st.sampled_from(["grant", "stop", "mark"]), amounts), max_size=30)
+
+
+@given(grants, st.lists(amounts, max_size=3))
+def test_grants_are_what_one_credit_for_each_moment_would_be(script: list[tuple[str, int]], before: list[int]) -> None:
+    """What was granted since each moment is the credit that would have begun there, whatever was granted or stopped since."""
+    counted, marks = Grants(), list[tuple[Credit, tuple[int, int]]]()
+    for granted in sorted(before, reverse=True):
+        marks.append((Credit(granted), counted.mark(granted)))
+    for verb, value in script:
+        if verb == "mark":
+            marks.append((Credit(), counted.mark()))
+        elif verb == "stop":
+            counted.stop()
+            for credit, _ in marks:
+                credit.stop()
+        else:
+            counted.grant(value)
+            for credit, _ in marks:
+                credit.grant(value)
+    assert [counted.since(mark) for _, mark in marks] == [credit.limit for credit, _ in marks]

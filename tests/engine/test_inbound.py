@@ -192,6 +192,40 @@ def test_syncs_behind_holes_cost_what_came(base: int) -> None:
     assert_linear(syncs, 300)
 
 
+@given(st.lists(st.lists(st.integers(0, 80), max_size=20), max_size=12), st.sampled_from(BASES))
+def test_what_is_told_again_and_again_is_what_is_complete(turns: list[list[int]], base: int) -> None:
+    """All that is complete is told, in whole ranges; ranges that did not change are told again only when they are few."""
+    inbound = Inbound()
+    inbound.point(base)
+    receive(inbound, 81)
+    told = EMPTY
+    for turn in turns:
+        for number in turn:
+            id = (base + number) & TOP
+            if id in inbound.incomplete:
+                inbound.complete(RangeSet.of(id))
+        now = inbound.tell_completed()
+        told |= now
+        assert told == inbound.completed.freeze()
+        assert now == inbound.completed.around(now)
+    inbound.begin_attachment()
+    assert inbound.untold_completed() == told
+
+
+def test_many_ranges_are_told_once() -> None:
+    inbound = Inbound()
+    inbound.point(0)
+    receive(inbound, 200)
+    inbound.complete(RangeSet.of(*range(0, 100, 2)))
+    assert inbound.tell_completed() == RangeSet.of(*range(0, 100, 2))
+    assert not inbound.tell_completed()
+    inbound.complete(RangeSet.of(1, 150))
+    assert inbound.tell_completed() == RangeSet([(0, 2), (150, 150)])
+    inbound.point(4)
+    assert inbound.take() == DUPLICATE
+    assert inbound.tell_completed() == RangeSet.of(4)
+
+
 @pytest.mark.parametrize("verb", ["point", "complete", "gap", "known"])
 def test_ranges_without_end_cost_what_came(verb: str) -> None:
     """Whatever falls into many ranges, a control about one of them does not look at the others."""

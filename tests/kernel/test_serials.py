@@ -247,6 +247,18 @@ def test_what_is_common_and_what_comes_next_is_what_a_plain_set_has(
         assert ids.end_of(low) == ids.end_of(high) == high
 
 
+@given(models, models, near, st.integers(1, 5))
+def test_ranges_around_ids_and_the_first_ones(held: frozenset[int], asked: frozenset[int], start: int, most: int) -> None:
+    """Whole are the ranges in which an id that is asked for is; the first ones are met first, going around the circle."""
+    ids = MutableRangeSet(made(held))
+    line = tuple(zip(ids.lows, ids.highs, strict=True))
+    assert ids.around(made(asked)) == RangeSet([(low, high) for low, high in line if any(low <= id <= high for id in asked)])
+    first = ids.first_ranges(NEAR_TOP[start], most)
+    beyond = [(max(low, NEAR_TOP[start]), high) for low, high in line if high >= NEAR_TOP[start]]
+    behind = [(low, high) for low, high in line if high < NEAR_TOP[start]]
+    assert first == RangeSet([*beyond, *behind][:most])
+
+
 @pytest.mark.parametrize("verb", ["discard", "take", "common", "missing", "update", "next_from"])
 def test_a_change_costs_what_it_names_whatever_the_set_holds(verb: str) -> None:
     """Many ranges, and each is named once by itself."""

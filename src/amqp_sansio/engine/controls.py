@@ -206,9 +206,10 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
         session.replenished.clear()
     if session.windows:
         for id in pick(news, session.windows):
-            subscriber, octets = session.windows.pop(id)
-            subscriber.flow.complete(1, octets)
-            session.replenished[subscriber] = None
+            subscriber, octets, switches = session.windows.pop(id)
+            if switches == subscriber.flow.switches:
+                subscriber.flow.complete(1, octets)
+                session.replenished[subscriber] = None
     if session.withdrawals:
         session.withdraw(news)
     if session.contents is not None:

@@ -19,6 +19,9 @@ MESSAGE: Final = 0
 OCTET: Final = 1
 
 
+Mark: TypeAlias = tuple[int, int]
+"""What was granted up to a moment, and the number of that moment."""
+
 FlowState: TypeAlias = tuple[int, tuple[int, int], tuple[int, int], tuple[tuple[int, int, int], ...]]
 """A Flow as a plain value: mode, (limit, used) of messages and of octets, flushes under way."""
 
@@ -68,6 +71,48 @@ class Credit:
         self.used = max(0, self.used - cost)
 
 
+class Grants:
+    """What was granted in one unit since each of several moments, at the cost of one number for each grant."""
+
+    __slots__ = ("_floor", "_infinite", "_moment", "_total")
+
+    def __init__(self) -> None:
+        self._total = 0
+        self._moment = 0
+        self._infinite = -1  # the moment of the last infinite grant
+        self._floor: Mark = 0, -1  # the total and the moment of the last stop
+
+    def grant(self, value: int) -> None:
+        """As `Credit.grant`, for all of them."""
+        if value == INFINITE:
+            self._moment += 1
+            self._infinite = self._moment
+        else:
+            self._total += value
+
+    def stop(self) -> None:
+        """As `Credit.stop`, for all of them."""
+        self._moment += 1
+        self._floor = self._total, self._moment
+
+    def mark(self, granted: int = 0) -> Mark:
+        """Now; or a moment since which so much was granted."""
+        if granted == INFINITE:
+            mark = self._total, self._moment
+            self.grant(INFINITE)
+            return mark
+        self._moment += 1
+        return self._total - granted, self._moment
+
+    def since(self, mark: Mark) -> int:
+        """What was granted since then: INFINITE, or at most MOST."""
+        total, moment = mark
+        floor, stopped = self._floor
+        if self._infinite > max(moment, stopped):
+            return INFINITE
+        return min(MOST, self._total - (floor if stopped > moment else total))
+
+
 class Flow:
     """The credit of one destination in both units, and its mode.
 
@@ -75,14 +120,18 @@ class Flow:
     Grants after a flush are therefore remembered until `end_flush`.
     """
 
-    __slots__ = ("_flushes", "messages", "mode", "octets")
+    __slots__ = ("_flushes", "_message_grants", "_octet_grants", "messages", "mode", "octets", "switches")
 
     def __init__(self, mode: int = WINDOW_MODE) -> None:
         self.mode = mode
         self.messages: Final = Credit()
         self.octets: Final = Credit()
-        # For each flush under way, in order: the id of its command, and the credit granted since in messages and octets.
-        self._flushes: list[tuple[int, Credit, Credit]] = []
+        self.switches = 0
+        """How often the mode changed: what was used before is forgotten."""
+        # For each flush under way, by the id of its command: since when credit counts that was granted in messages and octets.
+        self._flushes: dict[int, tuple[Mark, Mark]] = {}
+        self._message_grants: Final = Grants()
+        self._octet_grants: Final = Grants()
 
     def allows(self, octets: int) -> bool:
         """Whether one message that costs so many octets may be sent now."""
@@ -106,29 +155,27 @@ class Flow:
     def grant(self, unit: int, value: int) -> None:
         """message.flow."""
         (self.octets if unit == OCTET else self.messages).grant(value)
-        for _, messages, octets in self._flushes:
-            (octets if unit == OCTET else messages).grant(value)
+        if self._flushes:
+            (self._octet_grants if unit == OCTET else self._message_grants).grant(value)
 
     def stop(self) -> None:
         """message.stop: no credit, in flight flushes included."""
         self.messages.stop()
         self.octets.stop()
-        for _, messages, octets in self._flushes:
-            messages.stop()
-            octets.stop()
+        if self._flushes:
+            self._message_grants.stop()
+            self._octet_grants.stop()
 
     def begin_flush(self, id: int) -> None:
         """message.flush with this command id was said."""
-        self._flushes.append((id, Credit(), Credit()))
+        self._flushes[id] = self._message_grants.mark(), self._octet_grants.mark()
 
     def end_flush(self, id: int) -> None:
         """The flush was executed: what credit was there before it is gone."""
-        for at, (flush, messages, octets) in enumerate(self._flushes):
-            if flush == id:
-                self.messages.limit = min(self.messages.limit, messages.limit)
-                self.octets.limit = min(self.octets.limit, octets.limit)
-                del self._flushes[at]
-                return
+        marks = self._flushes.pop(id, None)
+        if marks is not None:
+            self.messages.limit = min(self.messages.limit, self._message_grants.since(marks[0]))
+            self.octets.limit = min(self.octets.limit, self._octet_grants.since(marks[1]))
 
     def set_mode(self, mode: int) -> None:
         """message.set-flow-mode: what is available stays, what is used is forgotten."""
@@ -137,6 +184,7 @@ class Flow:
                 credit.limit = credit.available
                 credit.used = 0
             self.mode = mode
+            self.switches += 1
 
     @property
     def flushing(self) -> bool:
@@ -165,7 +213,12 @@ class Flow:
             self.mode,
             (self.messages.limit, self.messages.used),
             (self.octets.limit, self.octets.used),
-            tuple([(id, messages.limit, octets.limit) for id, messages, octets in self._flushes]),
+            tuple(
+                [
+                    (id, self._message_grants.since(messages), self._octet_grants.since(octets))
+                    for id, (messages, octets) in self._flushes.items()
+                ]
+            ),
         )
 
     @classmethod
@@ -176,5 +229,10 @@ class Flow:
         flow = cls(mode)
         flow.messages.limit, flow.messages.used = messages
         flow.octets.limit, flow.octets.used = octets
-        flow._flushes = [(id, Credit(m), Credit(o)) for id, m, o in flushes]
+        marks: list[dict[int, Mark]] = []
+        for grants, unit in ((flow._message_grants, 1), (flow._octet_grants, 2)):
+            marked = {flush[0]: grants.mark(flush[unit]) for flush in flushes if flush[unit] == INFINITE}
+            marked |= {flush[0]: grants.mark(flush[unit]) for flush in flushes if flush[unit] != INFINITE}
+            marks.append(marked)
+        flow._flushes = {id: (marks[0][id], marks[1][id]) for id, _, _ in flushes}
         return flow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
+from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED, TIMELY_RANGES
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.session import Completed, Confirmed, Expected, KnownCompleted
 
@@ -36,17 +36,19 @@ def answer_flush(session: Standing, asked: int) -> None:
         # everything after it, so that we get some commands again which we then discard.
         channel.say(Expected(parts(session, inbound.expected(new=session.attachments <= 1))[0]))
     if asked & ASKED_CONFIRMED:  # with us, all that is complete is confirmed
-        for part in parts(session, inbound.confirmed.freeze() | inbound.completed.freeze()):
+        for part in parts(session, inbound.confirmed.freeze() | inbound.untold_completed()):
             channel.say(Confirmed(part))
+        if inbound.completed.range_count > TIMELY_RANGES:
+            inbound.due = True  # told once, it is not said all over again to who asks again
     if asked & ASKED_COMPLETED:
         inbound.due = False
         _completed(session, timely=bool(inbound.completed))
 
 
 def _completed(session: Standing, timely: bool) -> None:
-    """Says all completions that the other side does not know of, the empty set too."""
+    """Says the completions that the other side does not know of, the empty set too."""
     assert session.channel is not None
-    for part in parts(session, session.inbound.completed.freeze()):
+    for part in parts(session, session.inbound.tell_completed()):
         session.channel.say(Completed(part, timely))
     if session.unreported:
         for book in session.unreported:

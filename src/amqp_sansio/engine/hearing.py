@@ -136,6 +136,8 @@ def hear_transfer(
             highs[-1] = id
         else:
             inbound.completed.add(id)
+        if inbound.counting:
+            inbound.untold.add(id)
         if inbound.syncs:
             inbound.settle_syncs()
         if not inbound.due:
@@ -266,7 +268,7 @@ def _too_many(session: Session, id: int, said: str, codes: tuple[int, int], offs
 
 def _done(session: Session, id: int) -> None:
     """A command of class execution is complete as soon as it is heard."""
-    session.inbound.completed.add(id)
+    session.inbound.add_completed(id)
     session.inbound.due = True
     session.inbound.settle_syncs()
     session.touch()
@@ -402,8 +404,6 @@ def _note_set_flow_mode(session: Session, id: int, command: Command) -> _Wrong:
     subscriber = session.subscribers.get(command.destination or "")
     if subscriber is not None and subscriber.flow.mode != mode:
         subscriber.flow.set_mode(mode)
-        for sent in [sent for sent, (whose, _) in session.windows.items() if whose is subscriber]:
-            del session.windows[sent]
     return None
 
 

@@ -10,6 +10,8 @@ from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, RangeS
 TIMELY_IDS: Final = 256
 """By how many ids the set of completed commands that the sender does not know of may grow before we ask for its reply."""
 TIMELY_RANGES: Final = 16
+EXPECTED_RANGES: Final = 64
+"""Holes that are named where commands are expected: the last id that is named stands for all that follow."""
 
 ASKED_EXPECTED: Final = 1
 ASKED_CONFIRMED: Final = 2
@@ -32,6 +34,7 @@ class Inbound:
     __slots__ = (
         "completed",
         "confirmed",
+        "counting",
         "cursor",
         "answered",
         "asked",
@@ -44,6 +47,7 @@ class Inbound:
         "sync_count",
         "syncs",
         "timely_at",
+        "untold",
     )
 
     def __init__(self) -> None:
@@ -64,11 +68,15 @@ class Inbound:
         self.answered = 0
         """What was told at once since octets were last taken."""
         self.timely_at = 0
+        self.counting = False
+        """Whether `untold` has all that was completed since completions were told last: when they fall into many ranges."""
+        self.untold: MutableRangeSet = MutableRangeSet()
 
     def begin_attachment(self) -> None:
         """A new transport: nothing may come before a command-point."""
         self.pointed = False
         self.timely_at = 0
+        self.counting = False
         self.due = False
         self.asked = self.answered = 0
 
@@ -102,7 +110,8 @@ class Inbound:
             self.holes.discard_id(id)
             return id
         if id in self.completed:
-            self.due = True  # the sender seems not to have heard
+            self.add_completed(id)  # the sender seems not to have heard
+            self.due = True
         return DUPLICATE
 
     @property
@@ -118,7 +127,7 @@ class Inbound:
         """These incomplete commands, a subset of `incomplete`, are executed."""
         self.incomplete.discard(ids)
         self.confirmed.discard(ids)
-        self.completed.update(ids)
+        self._update_completed(ids)
         self.due = True
         self.settle_syncs()
 
@@ -143,7 +152,7 @@ class Inbound:
             return
         done = self.syncs.take(RangeSet.span(first, serial_add(stop, -1)))
         self.sync_count -= len(done)
-        self.completed.update(done)
+        self._update_completed(done)
         self.due = True
 
     def gap(self, ids: RangeSet) -> RangeSet:
@@ -157,7 +166,7 @@ class Inbound:
         if ahead:
             self._open_hole(serial_add(ahead.last, 1))
         self.holes.discard(news)
-        self.completed.update(news)
+        self._update_completed(news)
         self.due = self.due or bool(news)
         self.confirmed.discard(news)
         self.gapped.update(ids & RangeSet([(self.cursor, serial_add(self.cursor, HALF - 1))]) & news)
@@ -166,6 +175,31 @@ class Inbound:
         self.settle_syncs()
         trim(self.completed, self.received)
         return news
+
+    def add_completed(self, id: int) -> None:
+        """One command is completed."""
+        self.completed.add(id)
+        if self.counting:
+            self.untold.add(id)
+
+    def _update_completed(self, ids: RangeSet) -> None:
+        self.completed.update(ids)
+        if self.counting:
+            self.untold.update(ids)
+
+    def tell_completed(self) -> RangeSet:
+        """What the sender is to be told is completed: all that it does not know of; of many ranges those that have changed.
+
+        A range is told whole, for some clients know only up to which id all is complete.
+        """
+        told = self.untold_completed()
+        self.counting = self.completed.range_count > TIMELY_RANGES
+        self.untold.clear()
+        return told
+
+    def untold_completed(self) -> RangeSet:
+        """What `tell_completed` would tell."""
+        return self.completed.around(self.untold.freeze()) if self.counting else self.completed.freeze()
 
     def known_completed(self, ids: RangeSet) -> None:
         """session.known-completed: the sender knows of these; they need not be said again."""
@@ -177,12 +211,14 @@ class Inbound:
         """What we expect: the holes and the id after the highest seen; nothing when the session is `new` and has no state."""
         if self.received is None:
             return EMPTY if new else RangeSet.of(0)
-        return self.holes.freeze() | RangeSet.of(self.received)
+        holes = self.holes.first_ranges(serial_add(self.received, -HALF), EXPECTED_RANGES)
+        return holes if self.holes.range_count > EXPECTED_RANGES else holes | RangeSet.of(self.received)
 
     def wants_timely(self) -> bool:
         """Whether to ask for known-completed now: what the sender does not know has grown."""
-        size = len(self.completed)
-        if size - self.timely_at >= TIMELY_IDS or self.completed.range_count >= TIMELY_RANGES:
+        many = self.completed.range_count >= TIMELY_RANGES
+        size = 0 if many else len(self.completed)
+        if many or size - self.timely_at >= TIMELY_IDS:
             self.timely_at = size
             trim(self.completed, self.received or 0)
             return True

@@ -93,7 +93,11 @@ def take(session: Session) -> dict[str, object]:
         "withdrawals": tuple([(id, ours(subscription)) for id, subscription in session.withdrawals.items()]),
         "current_subscribers": {name: theirs(subscriber) for name, subscriber in session.subscribers.items()},
         "subscriber_flushes": tuple([(id, theirs(whose)) for id, whose in session.subscriber_flushes.items()]),
-        "windows": tuple([(id, theirs(whose), octets) for id, (whose, octets) in session.windows.items()]),
+        "windows": tuple([
+            (id, theirs(whose), octets)
+            for id, (whose, octets, switches) in session.windows.items()
+            if switches == whose.flow.switches
+        ]),
         "producer": None if session.producer is None else (session.producer.limit, session.producer.used),
         "throttle": None if session.throttle is None else (session.throttle.limit, session.throttle.used),
         "contents": None if session.contents is None else session.contents.snapshot(),
@@ -216,7 +220,7 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     session.withdrawals.update({id: subscriptions[at] for id, at in snapshot["withdrawals"]})
     session.subscribers.update({name: subscribers[at] for name, at in snapshot["current_subscribers"].items()})
     session.subscriber_flushes.update({id: subscribers[at] for id, at in snapshot["subscriber_flushes"]})
-    session.windows.update({id: (subscribers[at], octets) for id, at, octets in snapshot["windows"]})
+    session.windows.update({id: (subscribers[at], octets, 0) for id, at, octets in snapshot["windows"]})
     session.producer = None if snapshot["producer"] is None else Credit(*snapshot["producer"])
     session.throttle = None if snapshot["throttle"] is None else Credit(*snapshot["throttle"])
     if snapshot["contents"] is not None:

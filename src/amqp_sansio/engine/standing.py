@@ -100,8 +100,8 @@ class Standing:
         self.unreported: Final[dict[CreditBook, None]] = {}
         """Books in which something is completed that the other side was not told of."""
         self.subscriber_flushes: Final[dict[int, Subscriber]] = {}
-        self.windows: Final[dict[int, tuple[Subscriber, int]]] = {}
-        """Deliveries in window mode that are not completed: whose, and their octets."""
+        self.windows: Final[dict[int, tuple[Subscriber, int, int]]] = {}
+        """Deliveries in window mode that are not completed: whose, their octets, and `Flow.switches` at that time."""
         self.replenished: Final[dict[Subscriber, None]] = {}
         """Whose window the completions gave something back to that were heard last."""
         self.producer: Credit | None = None
@@ -212,7 +212,7 @@ class Standing:
         self.inbound.complete(ids)
         self.results.completed(ids)
         self.transfers.complete(ids)
-        for id in [id for id in self.subscriber_flushes if id in ids]:
+        for id in pick(ids, self.subscriber_flushes):
             self.subscriber_flushes.pop(id).flow.end_flush(id)
         self.touch()
 
@@ -226,7 +226,7 @@ class Standing:
         inbound.incomplete.discard_id(id)
         if inbound.confirmed:
             inbound.confirmed.discard_id(id)
-        inbound.completed.add(id)
+        inbound.add_completed(id)
         if inbound.syncs:
             inbound.settle_syncs()
         inbound.due = True

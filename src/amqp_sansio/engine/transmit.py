@@ -189,7 +189,7 @@ def transfer(
     if subscriber is not None:
         subscriber.flow.transfer(cost)
         if subscriber.flow.mode:
-            session.windows[id] = (subscriber, cost)
+            session.windows[id] = (subscriber, cost, subscriber.flow.switches)
     return id
 
 

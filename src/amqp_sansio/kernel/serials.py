@@ -305,6 +305,27 @@ class MutableRangeSet:
                 left.append((low, high))
         return RangeSet._of_line(tuple(left))
 
+    def around(self, ids: RangeSet) -> RangeSet:
+        """The ranges of this set, whole, in which ids of that one are."""
+        lows, highs = self.lows, self.highs
+        found: list[Range] = []
+        for low, high in ids._line:
+            at = bisect_left(highs, low)
+            if found and at < len(highs) and highs[at] == found[-1][1]:
+                at += 1
+            while at < len(lows) and lows[at] <= high:
+                found.append((lows[at], highs[at]))
+                at += 1
+        return RangeSet._of_line(tuple(found))
+
+    def first_ranges(self, id: int, most: int) -> RangeSet:
+        """The first ranges, at most so many, that are met from `id` on, around the circle; what is before it in one is left."""
+        lows, highs = self.lows, self.highs
+        at = bisect_left(highs, id)
+        found = [(max(id, low), high) for low, high in zip(lows[at : at + most], highs[at : at + most], strict=True)]
+        left = min(at, most - len(found))
+        return RangeSet._of_line(merge([*zip(lows[:left], highs[:left], strict=True), *found]))
+
     def end_of(self, id: int) -> int:
         """The last id of the range in which this one is, which is in the set."""
         return self.highs[bisect_left(self.highs, id)]
