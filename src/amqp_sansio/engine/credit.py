@@ -196,10 +196,10 @@ class Flow:
         """Whether there is no credit in either unit but what the flushes under way take away."""
         if not self._flushes:
             return self.empty
-        limits = [(messages.limit, octets.limit) for _, messages, octets in self._flushes]
-        limits.append((self.messages.limit, self.octets.limit))
-        return all(
-            min([limit[unit] for limit in limits]) <= credit.used for unit, credit in enumerate((self.messages, self.octets))
+        messages, octets = next(reversed(self._flushes.values()))  # since the last one the least was granted
+        return (
+            min(self.messages.limit, self._message_grants.since(messages)) <= self.messages.used
+            and min(self.octets.limit, self._octet_grants.since(octets)) <= self.octets.used
         )
 
     @property

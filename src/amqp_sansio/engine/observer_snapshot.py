@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from amqp_sansio.engine.consumers import Consumers
 from amqp_sansio.engine.contents import ContentClass, Contents
-from amqp_sansio.engine.credit import Credit, Flow
+from amqp_sansio.engine.credit import Credit, Flow, Grants
 from amqp_sansio.engine.credit_book import CreditBook
 from amqp_sansio.engine.deliveries import Deliveries
 from amqp_sansio.engine.demarcation import Demarcation
@@ -54,6 +54,7 @@ _CLASSES: Final[dict[str, type]] = {
         DemarcationWitness,
         Findings,
         Flow,
+        Grants,
         Grant,
         HandshakeWitness,
         Ear,
