@@ -44,12 +44,19 @@ def packet_rows(path: str, file_id: int = 0) -> list[Row]:
 
 
 def by_connection(rows: Iterable[Row]) -> dict[object, list[Row]]:
-    """Rows of each key in the order of time."""
+    """Rows of each key as they are heard: those of a file in its order, files merged by the latest time seen in each."""
     found: dict[object, list[Row]] = {}
+    latest: dict[object, dict[object, int]] = {}
+    keys: dict[int, tuple[int, object]] = {}
     for row in rows:
+        seen = latest.setdefault(row["connection"], {})
+        time = row["ts_ns"]
+        assert isinstance(time, int)
+        seen[row["file_id"]] = max(time, seen.get(row["file_id"], time))
+        keys[id(row)] = seen[row["file_id"]], row["file_id"]
         found.setdefault(row["connection"], []).append(row)
     for each in found.values():
-        each.sort(key=lambda row: (row["ts_ns"], row["file_id"], row["offset"]))
+        each.sort(key=lambda row: keys[id(row)])
     return found
 
 

@@ -313,7 +313,7 @@ class Conversation:
         self.octets[side] += len(octets)
         witness.receive_data(self._name(side), octets)
         self._drain()
-        self._last[side] = max(self._last[side], times[-1])
+        self._last[side] = times[-1]
         if len(marks.ends) > marks.room:
             self._tidy(side)
 

@@ -156,7 +156,7 @@ COMMANDS: Final = Table(
         Column("octets", Type.INT, "Size with header and body, without frame headers.", "octets", nullable=False),
         Column("last_octet_ns", Type.LONG, "Last octet.", _NS, nullable=False),
         Column("completed_ns", Type.LONG, "When the other side said that it is complete.", _NS),
-        Column("complete_latency_ns", Type.LONG, "`completed_ns` - `last_octet_ns`.", _LAST),
+        Column("complete_latency_ns", Type.LONG, "`completed_ns` - `last_octet_ns`; null where time went back.", _LAST),
         Column("result_ns", Type.LONG, "When its result came.", _NS),
         Column("result", Type.STRING, "Its result as JSON."),
         Column(
@@ -214,7 +214,7 @@ MESSAGES: Final = Table(
             "When its fate was sealed: accepted, rejected, released, or complete where no accept is asked for.",
             _NS,
         ),
-        Column("settle_latency_ns", Type.LONG, "`settled_ns` - `last_octet_ns`.", _LAST),
+        Column("settle_latency_ns", Type.LONG, "`settled_ns` - `last_octet_ns`; null where time went back.", _LAST),
         Column(
             "outcome",
             Type.STRING,
@@ -276,7 +276,7 @@ TRANSACTIONS: Final = Table(
         Column("transaction", Type.LONG, "Number in its session, from 1.", nullable=False),
         Column("end_ns", Type.LONG, "When commit or rollback was said.", _NS),
         Column("completed_ns", Type.LONG, "When that was complete.", _NS),
-        Column("latency_ns", Type.LONG, "`completed_ns` - `end_ns`.", _LAST),
+        Column("latency_ns", Type.LONG, "`completed_ns` - `end_ns`; null where time went back.", _LAST),
         Column(
             "outcome",
             Type.STRING,

@@ -143,10 +143,20 @@ def _start(piece: Piece) -> int:
     return piece.start
 
 
+class TimeBack(NamedTuple):
+    """How the times of a connection's packets go back: how often, by how many ns at most, and the first such packet."""
+
+    often: int
+    most: int
+    packet: int
+    time: int
+    side: int
+
+
 class Flow:
     """A TCP connection as it was captured.  Hand in each segment; the sink hears both streams."""
 
-    __slots__ = ("_sink", "_time", "closed", "packet", "payload", "reset_by", "segments", "sides")
+    __slots__ = ("_sink", "_time", "back", "closed", "packet", "payload", "reset_by", "segments", "sides")
 
     def __init__(self, sink: Sink) -> None:
         self.sides: Final = (Direction(), Direction())
@@ -156,6 +166,8 @@ class Flow:
         self.closed = False
         self.packet = 0
         self.reset_by: int | None = None
+        self.back: TimeBack | None = None
+        """Where time went back, if it did."""
         self._time = 0
         self._sink = sink
 
@@ -185,10 +197,17 @@ class Flow:
         self.sides[0].position += octets[0]
         self.sides[1].position += octets[1]
 
+    def went_back(self, by: int, packet: int, time: int, side: int, count: int = 1) -> None:
+        """The time of a packet lies so many ns before that of the one before it; `count` and `by` may be of several."""
+        back = self.back or TimeBack(0, 0, packet, time, side)
+        self.back = back._replace(often=back.often + count, most=max(back.most, by))
+
     def hear(
         self, side: int, sequence: int, acknowledged: int, flags: int, octets: bytes, cut: int, packet: int, time: int
     ) -> None:
         """A segment of `side`; `cut` is how many octets of it were not captured."""
+        if time < self._time and self.segments:
+            self.went_back(self._time - time, packet, time, side)
         self.segments += 1
         self.payload += len(octets)
         self.packet, self._time = packet, time

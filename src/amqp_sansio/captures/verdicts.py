@@ -110,9 +110,7 @@ class _Case:
 
     def hear(self, heard: Heard) -> None:
         self._recorder.hear(heard)
-        if self._rows.full(_ROWS):
-            self._doubt = self._doubt.grown(self._rows, self._recorder.common[1])
-            self._rows.clear()
+        self._drop()
         said = heard.said
         if isinstance(said, CommandSeen):
             self.commands += 1
@@ -130,6 +128,14 @@ class _Case:
         else:
             self._recorder.transfers(found)
             self.commands += len(found.items)
+        self._drop()
+
+    def _drop(self) -> None:
+        """Rows serve to count what is in doubt."""
+        if self._rows.full(_ROWS):
+            self._recorder.leave()
+            self._doubt = self._doubt.grown(self._rows, self._recorder.common[1])
+            self._rows.clear()
 
     def add(self, finding: Finding) -> None:
         # A violation that comes after FINDINGS notes must still be seen.
@@ -140,6 +146,11 @@ class _Case:
         self.violated = self.violated or finding.level == VIOLATION
 
     def verdict(self, talk: Talk) -> Verdict:
+        recorder = self._recorder
+        recorder.finish()
+        back = recorder.time_back
+        if back is not None and (found := finding_of(back)) is not None:
+            self.add(found)
         findings = sorted(self.findings, key=lambda each: each.packet)
         conversation = talk.conversation
         if self.more:
@@ -147,8 +158,6 @@ class _Case:
             findings.append(Finding(NOTE, "C", conversation.packet, "limits.findings", text, (), text))
         client = conversation.client
         octets = conversation.octets[client], conversation.octets[1 - client]
-        recorder = self._recorder
-        recorder.finish()
         doubt = self._doubt.grown(self._rows, recorder.common[1])
         self._rows.clear()
         said = self.controls, self.commands, octets, recorder.not_judged, conversation.unread, doubt

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ORDER: Final = ("connection", "ts_ns", "file_id", "offset")
-"""What packets are sorted by: every connection by itself, as it happened."""
+"""What bundles are sorted by: every connection by itself, as it happened."""
+LATEST: Final = "max(ts_ns) over (partition by connection, file_id order by offset)"
+"""What takes the place of the time where single packets are sorted: see `captures.columns.bundles.latest`."""
 
 
 def replayed(packets: DataFrame, options: ReplayOptions, partitions: int) -> DataFrame:
@@ -41,7 +43,8 @@ def replayed(packets: DataFrame, options: ReplayOptions, partitions: int) -> Dat
         full = list(sealer.add(machine.finish()))
         yield as_batch([*full, *sealer.rest()])
 
-    ordered = packets.repartition(partitions, ORDER[0]).sortWithinPartitions(*ORDER)
+    timed = packets.repartition(partitions, ORDER[0]).selectExpr("*", f"{LATEST} as latest_ns")
+    ordered = timed.sortWithinPartitions(ORDER[0], "latest_ns", *ORDER[2:]).drop("latest_ns")
     return ordered.groupBy(ORDER[0]).applyInArrow(replay, ENVELOPE)
 
 

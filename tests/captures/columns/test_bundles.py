@@ -62,9 +62,20 @@ def test_files_that_overlap_in_time_are_merged(rows: list[Row]) -> None:
     for row in rows:
         part = chance.choice((first, second))
         part.append(row | {"file_id": int(part is second)})
-    chance.shuffle(second)
     whole = [*bundled([batch(second)]), *bundled([batch(first)])]
     assert told(opened(shuffled(whole))) == by_connection([*first, *second])
+
+
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_packets_of_a_file_stay_in_its_order_whatever_its_clock_does(
+    rows: list[Row], size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BUNDLE_PACKETS", size)
+    monkeypatch.setattr(module, "GATHERED_OCTETS", 40_000)
+    chance = random.Random(2)
+    wild = [row | {"ts_ns": chance.randrange(10**18)} for row in rows]
+    pieces = [batch(wild[at : at + 50]) for at in range(0, len(wild), 50)]
+    assert told(opened(shuffled(bundled(pieces)))) == by_connection(wild)
 
 
 def test_a_bundle_has_no_more_octets_than_its_limit_or_a_single_packet(

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from tests.captures.packets import gathered, tables_of
+from tests.captures import build
+from tests.captures.packets import gathered, packet_rows, tables_of
 
 from amqp_sansio.captures.columns import runner as module
-from amqp_sansio.captures.columns.runner import disordered, records_of, run
+from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, bundled
+from amqp_sansio.captures.columns.read import read_file
+from amqp_sansio.captures.columns.runner import overlapping, records_of, run
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.verdicts import verdicts
+from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.spark.passes import replays
 from bench.traffic import make
 
 DATA = Path(__file__).parents[2] / "data" / "captures"
@@ -64,11 +73,95 @@ def parts(path: Path, folder: Path, count: int) -> list[str]:
 
 def test_files_that_overlap_give_the_rows_of_one(traffic: Path, tmp_path: Path) -> None:
     names = parts(traffic, tmp_path, 3)
-    assert disordered(names)
-    assert not disordered([str(traffic)])
+    assert overlapping(names)
+    assert not overlapping([str(traffic)])
     places = ("capture", "file_id", "offset")
     whole = plain(gathered(records_of([str(traffic)], ALL)), places)
     assert plain(gathered(records_of(names, ALL)), places) == whole
+
+
+Clock = Callable[[int, int], int]
+"""From the number of a packet and its time to the time that is recorded."""
+
+CLOCKS: dict[str, Clock] = {
+    "a step of 5 s back": lambda number, time: time - 5_000_000_000 * (number > 400),
+    "a step forward and back": lambda number, time: time + 7_000_000_000 * (100 < number < 300),
+    "jitter of 0.3 ms": lambda number, time: time + Random(number).randrange(-300_000, 300_000),
+    "no clock": lambda number, time: 0,
+}
+
+
+def clocked(path: Path, out: Path, clock: Clock) -> str:
+    """The same packets with other times."""
+    octets = bytearray(path.read_bytes())
+    at, number = 24, 0
+    while at < len(octets):
+        seconds, fraction, size = struct.unpack_from("<III", octets, at)
+        unit = 1 if octets[:4] == b"\x4d\x3c\xb2\xa1" else 1000
+        struct.pack_into("<II", octets, at, *divmod(clock(number, seconds * 10**9 + fraction * unit), 10**9))
+        number += 1
+        at += 16 + size
+    octets[:4] = b"\x4d\x3c\xb2\xa1"
+    out.write_bytes(octets)
+    return str(out)
+
+
+TIMES = tuple({name for table in TABLES.values() for name in table.names if name.endswith("_ns")} | {"capture", "capture_date"})
+
+
+@pytest.mark.parametrize("name", CLOCKS)
+def test_whatever_the_clock_does_the_rows_are_the_same_but_for_times(name: str, traffic: Path, tmp_path: Path) -> None:
+    """Packets with the times of a bad clock give the rows of a good one, and one note for each connection on which time
+    goes back; plain, bundles and `check` say the same."""
+    path = clocked(traffic, tmp_path / "x.pcap", CLOCKS[name])
+    found = gathered(records_of([path], ALL))
+    notes = [row for row in found["violations"] if row["rule"] == "capture.time"]
+    assert bool(notes) == (name != "no clock")
+    silence = ("capture.time", "connection.silence")  # who was silent, a clock must tell
+    for rows in (found, whole := gathered(records_of([str(traffic)], ALL))):
+        rows["violations"] = [row for row in rows["violations"] if row["rule"] not in silence]
+        rows["connections"] = [{**row, "notes": 0, "connection": 0} for row in rows["connections"]]
+    assert plain(found, (*TIMES, "connection")) == plain(whole, (*TIMES, "connection"))
+    bundles = gathered(replays(sorted_bundles(path), ALL))
+    assert plain(bundles) == plain(gathered(records_of([path], ALL)))
+    judged = [each for one in verdicts(path, observers(), (), print) for each in one.findings]
+    assert sorted((each.rule, each.text) for each in judged) == sorted(
+        (str(row["rule"]), str(row["text"])) for row in bundles["violations"]
+    )
+
+
+def sorted_bundles(path: str) -> list[pa.RecordBatch]:
+    """The bundles of a file as Spark sorts them."""
+    made = pa.Table.from_batches(list(bundled(read_file(path))), BUNDLES_ARROW)
+    batches: list[pa.RecordBatch] = made.sort_by([(each, "ascending") for each in ORDER]).to_batches()
+    return batches
+
+
+def test_a_latency_that_would_be_negative_is_null_and_counted(tmp_path: Path) -> None:
+    talk = build.conversation([b"one", b"two"])
+    good = Path(build.write(tmp_path / "good", build.pcap(build.records(talk.segments))))
+    back = next(index for index, each in enumerate(talk.segments) if build.completed(0) in each.octets)
+    path = clocked(good, tmp_path / "bad", lambda number, time: time - 5_000_000_000 * (number >= back))
+    found = gathered(records_of([path], ALL))
+    assert [row["complete_latency_ns"] is None for row in found["commands"]] == [True, False]
+    (note,) = [row for row in found["violations"] if row["rule"] == "capture.time"]
+    assert note["text"] == "the time of packets goes back once, by up to 4.999000 s; 2 latencies are left out"
+    assert note["offset"] == [row["offset"] for row in packet_rows(path)][back]
+
+
+def test_files_are_merged_by_the_latest_time_in_each(traffic: Path, tmp_path: Path) -> None:
+    """A step back stays inside its file: another file goes on where its own times say."""
+    names = parts(traffic, tmp_path, 2)
+    first, second = [
+        clocked(Path(each), tmp_path / f"{index}.late", lambda number, time: time - 300_000 * (number % 7 == 0))
+        for index, each in enumerate(names)
+    ]
+    found = plain(gathered(records_of([first, second], ALL)))
+    made = pa.Table.from_batches(
+        [each for number, path in enumerate((first, second)) for each in bundled(read_file(path, number))], BUNDLES_ARROW
+    )
+    bundles = made.sort_by([(each, "ascending") for each in ORDER]).to_batches()
+    assert plain(gathered(replays(bundles, ALL))) == found
 
 
 def test_the_tables_of_all_recordings_in_a_folder(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_rows_are_counted_once() -> None:
     rows = Rows()
     rows.sessions.append(row(SESSIONS, in_doubt_by_client=((1, 3),), in_doubt_by_server=((7, 7), (9, 10))))
     rows.sessions.append(row(SESSIONS))  # unknown
-    rows.transactions += [row(TRANSACTIONS, outcome="in-doubt"), row(TRANSACTIONS, outcome="committed")]
+    rows.transactions.extend([row(TRANSACTIONS, outcome="in-doubt"), row(TRANSACTIONS, outcome="committed")])
     rows.dtx.append(row(DTX, ts_ns=5, prepare_ns=8, xid="1:a:", outcome="prepared", in_doubt=True))
     doubt = Doubt().grown(rows, "b")
     assert (doubt.publishes, doubt.deliveries, doubt.commits) == (3, 3, 1)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, Payloads, Stamp
 from amqp_sansio.captures.columns.schema import PACKETS_ARROW, arrow_schema
 
@@ -22,7 +23,8 @@ BUNDLES: Final = (
     "connection bigint NOT NULL, ts_ns bigint NOT NULL, file_id int NOT NULL, offset bigint NOT NULL, capture string NOT NULL,"
     " file_octets bigint NOT NULL, file_ns bigint NOT NULL, packets binary NOT NULL"
 )
-"""The columns in Spark's words: those of the earliest packet, the stamp of the file that has the payloads, and all packets."""
+"""The columns in Spark's words: those of the first packet (`ts_ns` is the latest time up to it, see `latest`), the stamp of the
+file that has the payloads, and all packets, in the order of the file."""
 BUNDLES_ARROW: Final = pa.schema(
     [
         pa.field("connection", pa.int64(), False),
@@ -51,7 +53,17 @@ GATHERED_OCTETS: Final = 8 * 1024 * 1024
 _SHARED: Final = ("capture", "file_id", "connection")
 _INSIDE: Final = pa.schema([field for field in PACKETS_ARROW if field.name not in _SHARED])
 _PLACED: Final = pa.schema([field for field in arrow_schema(PLACED) if field.name not in _SHARED])
-_TIMES: Final = [("ts_ns", "ascending"), ("file_id", "ascending"), ("offset", "ascending")]
+_LATEST: Final = "latest_ns"
+_TIMES: Final = [(_LATEST, "ascending"), ("file_id", "ascending"), ("offset", "ascending")]
+
+
+def latest(times: Ints, before: int) -> Ints:
+    """The latest time seen so far, for each packet of a connection in a file: what files are merged by.
+
+    The order of packets in a file is their order, whatever their clock did; a step back stays inside its file.
+    """
+    found: Ints = np.maximum.accumulate(np.maximum(times, before))
+    return found
 
 
 def bundled(batches: Iterable[pa.RecordBatch], stamp: Stamp = CARRIED) -> Iterator[pa.RecordBatch]:
@@ -61,24 +73,26 @@ def bundled(batches: Iterable[pa.RecordBatch], stamp: Stamp = CARRIED) -> Iterat
     """
     waiting: list[pa.RecordBatch] = []
     octets = 0
+    peaks: dict[int, int] = {}
     for batch in batches:
         if batch.num_rows:
             waiting.append(batch)
             octets += batch.nbytes
             if octets >= GATHERED_OCTETS:
-                yield _bundles(waiting, stamp)
+                yield _bundles(waiting, stamp, peaks)
                 waiting, octets = [], 0
     if waiting:
-        yield _bundles(waiting, stamp)
+        yield _bundles(waiting, stamp, peaks)
 
 
-def _bundles(batches: list[pa.RecordBatch], stamp: Stamp) -> pa.RecordBatch:
+def _bundles(batches: list[pa.RecordBatch], stamp: Stamp, peaks: dict[int, int]) -> pa.RecordBatch:
+    """`peaks` are the latest times of connections so far."""
     whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
     keys = whole.column("connection").to_numpy()
-    times = whole.column("ts_ns").to_numpy()
-    order = np.lexsort((times, keys))  # stable: packets of one time stay in the order of the file
+    order = np.argsort(keys, kind="stable")  # packets of a connection stay in the order of the file
     whole = whole.take(pa.array(order))
     keys = keys[order]
+    times = whole.column("ts_ns").to_numpy().copy()
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
     stops = [*starts[1:].tolist(), len(keys)]
     inside = whole.select((_INSIDE if stamp == CARRIED else _PLACED).names)
@@ -86,7 +100,9 @@ def _bundles(batches: list[pa.RecordBatch], stamp: Stamp) -> pa.RecordBatch:
     packed: list[bytes] = []
     lengths = pc.binary_length(whole.column("payload")) if stamp == CARRIED else whole.column("length")
     sums = np.cumsum(lengths.to_numpy(), dtype=np.int64)
-    for start, stop in zip(starts.tolist(), stops, strict=True):
+    for key, start, stop in zip(keys[starts].tolist(), starts.tolist(), stops, strict=True):
+        times[start:stop] = latest(times[start:stop], peaks.get(key, int(times[start])))
+        peaks[key] = int(times[stop - 1])
         at = start
         while at < stop:
             before = int(sums[at - 1]) if at else 0
@@ -97,11 +113,13 @@ def _bundles(batches: list[pa.RecordBatch], stamp: Stamp) -> pa.RecordBatch:
             at = end
     heads = whole.select([*ORDER, "capture"]).take(pa.array(firsts))
     stamps = [pa.repeat(pa.scalar(value, pa.int64()), len(firsts)) for value in stamp]
-    return pa.RecordBatch.from_arrays([*heads.columns, *stamps, pa.array(packed, pa.binary())], schema=BUNDLES_ARROW)
+    columns = [*heads.columns, *stamps, pa.array(packed, pa.binary())]
+    columns[ORDER.index("ts_ns")] = pa.array(times[firsts])
+    return pa.RecordBatch.from_arrays(columns, schema=BUNDLES_ARROW)
 
 
 def opened(bundles: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The packets in bundles that come in ORDER: each connection's in the order of time, under its key.
+    """The packets in bundles that come in ORDER: each connection's under its key, files merged by the latest time in each.
 
     What is held is what overlaps in time with the next bundle.  CaptureError when a file that has payloads was changed or
     removed; told at the end, too, of what was handed out before.
@@ -116,20 +134,21 @@ def opened(bundles: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBa
         for row, (connection, first) in enumerate(zip(keys, times, strict=True)):
             if held is not None and key is not None:
                 late = None
-                if connection == key and held.column("ts_ns")[-1].as_py() >= first:
-                    behind = pc.greater_equal(held.column("ts_ns"), first)
+                if connection == key and held.column(_LATEST)[-1].as_py() >= first:
+                    behind = pc.greater_equal(held.column(_LATEST), first)
                     late, held = held.filter(behind), held.filter(pc.invert(behind))
-                for part in held.to_batches():
+                for part in held.drop_columns([_LATEST]).to_batches():
                     yield key, part
                 held = late
             key = connection
             inside = _packets(data[row].as_buffer(), captures[row], files[row], connection, stamps[row], payloads)
-            packets = pa.Table.from_batches([inside])
+            seen = latest(inside.column("ts_ns").to_numpy(), first)
+            packets = pa.Table.from_batches([inside]).append_column(_LATEST, pa.array(seen))
             if held is not None:
                 packets = pa.concat_tables([held, packets]).sort_by(_TIMES).combine_chunks()
             held = packets
     if held is not None and key is not None:
-        for part in held.to_batches():
+        for part in held.drop_columns([_LATEST]).to_batches():
             yield key, part
     payloads.close()
 

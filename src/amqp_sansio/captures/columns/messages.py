@@ -75,8 +75,10 @@ def _numbers(values: Sequence[int | None]) -> pa.Array:
 
 
 def _latency(end: pa.Array, last: pa.Array) -> pa.Array:
-    """From the last octet on, not below 0: captures may be out of order."""
-    return pc.max_element_wise(pc.subtract(end, last), 0, skip_nulls=False)
+    """From the last octet on; null where the clock went back meanwhile."""
+    passed = pc.subtract(end, last)
+    least = pc.min(passed).as_py()
+    return passed if least is None or least >= 0 else pc.if_else(pc.greater_equal(passed, 0), passed, None)
 
 
 def _places(transfers: Sequence[Message]) -> Columns:

@@ -49,7 +49,7 @@ class Records(NamedTuple):
 
 
 class ConnectionReplay:
-    """`feed` it batches of the packets of one connection key (see `packets_schema`), in the order of (ts_ns, file_id, offset);
+    """`feed` it batches of the packets of one connection key (see `packets_schema`), those of a file in its order;
     `finish` when there are no more.  Both give rows that nothing will change any more.
 
     The same ports may be used again within a key: each use is a connection of its own.  Whatever the sizes of the batches, the
@@ -234,7 +234,7 @@ class ConnectionReplay:
         if recorder is None:
             recorder = Recorder(talk, self._rows, self.options, self._capture)
         recorder.finish()
-        self._flush(recorder)
+        self._flush(recorder, over=True)
         self._last = None
 
     def _damage(self, ts: int, note: str, file: int, offset: int) -> None:
@@ -243,12 +243,14 @@ class ConnectionReplay:
         if "violations" in self.options.tables:
             self._made.append(Records("violations", table_batch(TABLES["violations"], common, [row])))
 
-    def _flush(self, recorder: Recorder | None = None) -> None:
+    def _flush(self, recorder: Recorder | None = None, over: bool = False) -> None:
         """Makes batches of the rows: all of them are of one connection."""
         if recorder is None:
             if self._last is None and len(self._recorders) != 1:
                 return
             recorder = self._last[1] if self._last is not None else next(iter(self._recorders.values()))
+        if not over:
+            recorder.leave()
         common, tables, made = recorder.common, self.options.tables, self._made
         for name, rows in self._rows.by_table.items():
             if rows:

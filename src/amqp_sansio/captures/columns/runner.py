@@ -1,8 +1,8 @@
 """Captures in, all tables out, in one process and without Spark: the oracle for Spark, and useful by itself.
 
 Memory is bounded whatever the size of the captures: packets wait within named limits, a connection that is over is kept as a
-few octets.  One exception: where the packets of a connection do not stand in the order of their times (files that overlap, a
-capture from several queues), all packets of that connection wait, to be sorted.
+few octets.  One exception: where a connection is in several files that overlap in time, all packets of that connection wait, to
+be merged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from amqp_sansio.captures.columns.bundles import latest
 from amqp_sansio.captures.columns.cycles import rarely
+from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.columns.replay import ConnectionReplay, Records
 from amqp_sansio.captures.columns.store import Store
@@ -38,11 +40,12 @@ class Outcome(NamedTuple):
     manifest: Path
 
 
-def disordered(paths: Sequence[str]) -> frozenset[int]:
-    """The connections whose packets do not stand in the order of their times, in the files one after the other."""
-    latest: dict[int, int] = {}
+def overlapping(paths: Sequence[str]) -> frozenset[int]:
+    """The connections that go on in a file before an earlier file has its latest packet of them: those are to be merged."""
+    before: dict[int, int] = {}
     found: set[int] = set()
-    for number, path in enumerate(paths):
+    for number, path in enumerate(paths if len(paths) > 1 else ()):
+        peaks: dict[int, int] = {}
         try:
             for batch in read_file(path, number, _ORDER):
                 if not batch.num_rows:
@@ -52,24 +55,24 @@ def disordered(paths: Sequence[str]) -> frozenset[int]:
                 order = np.argsort(keys, kind="stable")
                 keys, times = keys[order], times[order]
                 starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-                back = np.flatnonzero((times[1:] < times[:-1]) & (keys[1:] == keys[:-1]))
-                found.update(keys[back].tolist())
                 for key, first in zip(keys[starts].tolist(), times[starts].tolist(), strict=True):
-                    if first < latest.get(key, first):
+                    if key not in peaks and first < before.get(key, first):
                         found.add(key)
                 for key, peak in zip(keys[starts].tolist(), np.maximum.reduceat(times, starts).tolist(), strict=True):
-                    latest[key] = max(peak, latest.get(key, peak))
+                    peaks[key] = max(peak, peaks.get(key, peak))
         except CaptureError:
-            continue  # told when its packets are read
+            pass  # told when its packets are read
+        for key, peak in peaks.items():
+            before[key] = max(peak, before.get(key, peak))
     return frozenset(found)
 
 
 class Runner:
     """Feeds packets to one replay for each connection key."""
 
-    def __init__(self, options: ReplayOptions, sorting: frozenset[int] = frozenset()) -> None:
+    def __init__(self, options: ReplayOptions, merging: frozenset[int] = frozenset()) -> None:
         self._options: Final = options
-        self._sorting: Final = sorting
+        self._merging: Final = merging
         self._awake: dict[int, ConnectionReplay] = {}
         self._asleep: dict[int, bytes] = {}
         self._waiting: dict[int, list[pa.RecordBatch]] = {}
@@ -87,7 +90,7 @@ class Runner:
             key = int(keys[order[start]])
             part = sorted_.slice(start, stop - start)
             self._waiting.setdefault(key, []).append(part)
-            if key in self._sorting:
+            if key in self._merging:
                 continue
             count = self._counts[key] = self._counts.get(key, 0) + part.num_rows
             self._octets += part.nbytes
@@ -118,13 +121,23 @@ class Runner:
         waiting = pa.Table.from_batches(self._waiting.pop(key)).combine_chunks()
         if self._counts.pop(key, None) is not None:
             self._octets -= waiting.nbytes
-        if key in self._sorting:
-            waiting = waiting.sort_by([("ts_ns", "ascending"), ("file_id", "ascending"), ("offset", "ascending")])
+        if key in self._merging:
+            waiting = waiting.take(pa.array(_merged(waiting))).combine_chunks()
         replay = self._replay(key)
         for batch in waiting.to_batches(WAITING_ROWS):
             yield from replay.feed(batch)
         if replay.quiet:
             self._asleep[key] = self._awake.pop(key).snapshot()
+
+
+def _merged(packets: pa.Table) -> Ints:
+    """The order of packets that stand file after file, when their files are merged by the latest time seen so far in each."""
+    files, times = packets.column("file_id").to_numpy(), packets.column("ts_ns").to_numpy().copy()
+    for file in np.unique(files):
+        of_file = np.flatnonzero(files == file)
+        times[of_file] = latest(times[of_file], int(times[of_file[0]]))
+    order: Ints = np.argsort(times, kind="stable")
+    return order
 
 
 def records_of(
@@ -135,7 +148,7 @@ def records_of(
 ) -> Iterator[Records]:
     """The rows of all tables of these captures.  `problem` hears of a file that cannot be read (any further), `progress` how
     many packets of which file have been read."""
-    runner = Runner(options, disordered(paths))
+    runner = Runner(options, overlapping(paths))
     for number, path in enumerate(paths):
         packets = 0
         try:

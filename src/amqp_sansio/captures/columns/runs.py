@@ -182,5 +182,12 @@ def _skip(listener: Listener, talk: Talk, packets: Packets, here: int, behind: i
     last = behind - 1
     time = int(packets.times[last])
     number = packet_number(order + behind, int(packets.files[last]), int(packets.places[last]))
+    times = packets.times[here:behind]
+    steps = np.diff(times, prepend=talk.last)
+    if steps.min() < 0:
+        back = np.flatnonzero(steps < 0)
+        first = here + int(back[0])
+        at = packet_number(order + first + 1, int(packets.files[first]), int(packets.places[first]))
+        talk.went_back(-int(steps.min()), at, int(packets.times[first]), int(packets.sides[first]), len(back))
     listener.skip(behind - here, number, time)
     talk.skip(behind - here, (octets[0], octets[1]), number, time)

@@ -170,7 +170,7 @@ class CreditLine:
         """Nothing more is heard of the session."""
         for name, found in self.subscriptions.items():
             if found.stalled is not None:
-                self._tell(time, name, found, "end", stalled=max(0, time - found.stalled))
+                self._tell(time, name, found, "end", stalled=_passed(found.stalled, time))
         self.forget()
 
     def forget(self) -> None:
@@ -185,7 +185,7 @@ class CreditLine:
         if since is None or not (whatever or (found.flow.messages.available and found.flow.octets.available)):
             return None
         found.stalled = None
-        return max(0, time - since)
+        return _passed(since, time)
 
     def _tell(
         self,
@@ -201,3 +201,8 @@ class CreditLine:
         mode = "window" if flow.mode == WINDOW_MODE else "credit"
         credit = flow.messages.available, flow.octets.available
         self._rows.credit.append((time, *self._head, name, found.queue, event, unit, value, mode, *credit, stalled))
+
+
+def _passed(since: int, time: int) -> int | None:
+    """None where the capture's clock went back meanwhile."""
+    return time - since if time >= since else None

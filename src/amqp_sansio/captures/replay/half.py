@@ -143,7 +143,8 @@ class Half:
         for id in found:
             row = self.commands.pop(id)
             row[C_COMPLETED] = time
-            row[C_LATENCY] = max(0, time - row[C_LAST])  # type: ignore[operator]
+            passed = time - row[C_LAST]  # type: ignore[operator]
+            row[C_LATENCY] = passed if passed >= 0 else None
             row[C_OUTCOME] = DONE
             if row[RESULT_NS] is None and row[RESULT] is not None:
                 row[RESULT] = None

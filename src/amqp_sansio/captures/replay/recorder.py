@@ -11,12 +11,15 @@ from amqp_sansio.captures.findings import VIOLATION, finding_of
 from amqp_sansio.captures.flows import Talk, address
 from amqp_sansio.captures.replay.branches import Branches
 from amqp_sansio.captures.replay.controls import Controls
+from amqp_sansio.captures.replay.half import C_COMPLETED, C_LAST
 from amqp_sansio.captures.replay.headers import properties_of
 from amqp_sansio.captures.replay.message import NOTHING, Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import Rows, place
 from amqp_sansio.captures.replay.session import Place, Session, When
+from amqp_sansio.captures.tables import TRANSACTIONS
 from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.engine.quick import Answered, Transfers
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, Note, OpaqueSeen
@@ -31,6 +34,8 @@ from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
 
 INFINITE: Final = 0xFFFFFFFF
 UNREAD: Final = NOTHING, None
+_T_COMPLETED: Final = place(TRANSACTIONS, "completed_ns")
+_T_END: Final = place(TRANSACTIONS, "end_ns")
 _PLACE_BITS: Final = 48
 _FILE_BITS: Final = 32
 _PLACE: Final = (1 << _PLACE_BITS) - 1
@@ -56,9 +61,9 @@ def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) ->
 class Recorder:
     """The rows of one connection go to `rows`; `common` are capture, broker and connection id of each."""
 
-    __slots__ = ("_branches", "_close", "_controls", "_header", "_late", "_mechanism", "_names", "_notes", "_opaque", "_opened",
-                 "_options", "_rows", "_sessions", "_talk", "_tuned", "_verbs", "_vhost", "_violations",
-                 "commands", "common", "transferred")  # fmt: skip
+    __slots__ = ("_branches", "_close", "_controls", "_header", "_late", "_mechanism", "_names", "_negative",
+                 "_notes", "_opaque", "_opened", "_options", "_rows", "_sessions", "_talk", "_tuned", "_verbs",
+                 "_vhost", "_violations", "commands", "common", "transferred")  # fmt: skip
 
     def __init__(self, talk: Talk, rows: Rows, options: ReplayOptions, capture: str) -> None:
         self._talk: Final = talk
@@ -87,6 +92,8 @@ class Recorder:
         self._tuned: tuple[int | None, int | None, int | None] = (None, None, None)
         self._violations = 0
         self._notes = 0
+        self._negative = 0
+        """Latencies that would be negative."""
         self._header: bytes | None = None
         """The protocol header of the client."""
         self._opaque: str | None = None
@@ -323,6 +330,29 @@ class Recorder:
             return "the client ended within its protocol header"
         return f"{ProtocolHeader(header).name} is not read here"
 
+    def leave(self) -> None:
+        """The rows go out now: latencies among them that would be negative are counted."""
+        if self._talk.back is None:
+            return
+        rows = self._rows
+        self._negative += sum([each.settled is not None and each.settled < each.last for each in rows.messages])
+        self._negative += sum([each.completed is not None and each.completed < each.last for each in rows.transfers])
+        self._negative += sum([_before(row[C_COMPLETED], row[C_LAST]) for row in rows.commands])
+        self._negative += sum([_before(row[_T_COMPLETED], row[_T_END]) for row in rows.transactions])
+
+    @property
+    def time_back(self) -> Heard | None:
+        """A note where time went back in the capture of the connection, once it is over."""
+        talk = self._talk
+        back = talk.back
+        if back is None:
+            return None
+        often = "once" if back.often == 1 else f"{back.often} times"
+        lost = "1 latency is" if self._negative == 1 else f"{self._negative} latencies are"
+        text = f"the time of packets goes back {often}, by up to {back.most / 1e9:.6f} s; {lost} left out"
+        speaker: Speaker = "C" if back.side == talk.conversation.client else "S"
+        return Heard(back.packet, back.time, speaker, Note("capture.time", text), 0, 0)
+
     def finish(self) -> None:
         """Nothing more will be heard of it."""
         talk = self._talk
@@ -336,6 +366,10 @@ class Recorder:
             session.finish("open" if end == "open" else "connection", time)
         self._sessions.clear()
         self._branches.finish()
+        self.leave()
+        note = self.time_back
+        if note is not None:
+            self._found(note)
         first, second = conversation.client, 1 - conversation.client
         octets, lost, frames = conversation.octets, conversation.lost, conversation.frames
         unread = sum(conversation.unread)
@@ -347,6 +381,10 @@ class Recorder:
              sorted(self._verbs["C"].items()), sorted(self._verbs["S"].items()), self._violations, self._notes,
              self.not_judged)
         )  # fmt: skip
+
+
+def _before(end: object, start: object) -> bool:
+    return isinstance(end, int) and isinstance(start, int) and end < start
 
 
 def structs_of(said: CommandSeen) -> tuple[Struct, ...]:

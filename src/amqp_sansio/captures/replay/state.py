@@ -17,7 +17,7 @@ from amqp_sansio.captures.replay.message import Fate, Kind, Message, Properties
 from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.session import Session
 from amqp_sansio.captures.replay.transactions import Transaction, Transactions
-from amqp_sansio.captures.tcp import Direction, Piece
+from amqp_sansio.captures.tcp import Direction, Piece, TimeBack
 from amqp_sansio.engine.credit import Credit, Flow
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.plain import Dumper, Loader
@@ -35,7 +35,7 @@ _CLASSES: Final[dict[str, type]] = {
     kind.__name__: kind
     for kind in (
         Branch, Branches, Controls, Conversation, Credit, CreditLine, Direction, Fate, Flow, Half, Kind, Marks, Message,
-        MutableRangeSet, Past, Piece, Properties, Recorder, Session, Subscription, Talk, Transaction, Transactions,
+        MutableRangeSet, Past, Piece, Properties, Recorder, Session, Subscription, Talk, TimeBack, Transaction, Transactions,
     )
 }  # fmt: skip
 

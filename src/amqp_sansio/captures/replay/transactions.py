@@ -87,7 +87,7 @@ class Transactions:
             self._deliveries.doubted(ending.accepted)
         end, latency = ending.end, None
         if time is not None and end is not None:
-            latency = max(0, time - end)
+            latency = time - end if time >= end else None
         begin = end if ending.begin is None else ending.begin
         counts = ending.transfers, ending.accepts
         self._rows.transactions.append((begin, *self._head, ending.number, end, time, latency, outcome, *counts))
