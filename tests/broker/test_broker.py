@@ -299,3 +299,25 @@ def test_what_is_no_time_and_no_config_is_refused() -> None:
     with pytest.raises(EncodeError):
         broker.connect("config")  # type: ignore[arg-type]
     assert broker.peers == ()
+
+
+def test_virtual_hosts_that_are_empty_and_idle_are_given_up_when_another_one_is_wanted(world: World) -> None:
+    """Sixty-four names that somebody opened once do not lock out everybody else."""
+    world = World(BrokerConfig(limits=BrokerLimits(virtual_hosts=4)), world.chunk)
+    used = world.connect(ClientConfig(virtual_host="used"))
+    filled = world.connect(ClientConfig(virtual_host="filled"))
+    done(filled, filled.session(), queue.Declare("q"))
+    filled.connection.close()
+    world.run()
+    world.broker.host("held")
+    for number in range(10):
+        client = world.connect(ClientConfig(virtual_host=f"name {number}"))
+        assert client.connection.is_open
+        client.connection.close()
+        world.run()
+    assert {"used", "filled", "held"} < set(world.broker.sites)
+    assert len(world.broker.sites) == 4
+    assert used.connection.is_open
+    there = world.connect(ClientConfig(virtual_host="name 9"))
+    assert there.connection.is_open
+    assert not world.connect(ClientConfig(virtual_host="one more")).connection.is_open

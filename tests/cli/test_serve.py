@@ -24,7 +24,9 @@ from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write
 from amqp_sansio.broker import Broker, BrokerConfig, encode_entry
 from amqp_sansio.cli import serve as verb
 from amqp_sansio.cli.serve import ServeError, Wishes, configuration, context, resolve, restore, serve
-from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, SessionLost
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, SessionFailed, SessionLost
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import queue
 
 
@@ -77,7 +79,7 @@ def test_what_is_durable_is_there_again(tmp_path: Path) -> None:
         assert run("send", serving.url, "--queue", "q", "--create", "kept", "too").returncode == 0
         assert run("send", serving.url, "--queue", "q", "--transient", "lost").returncode == 0
         assert serving.stop() == 0
-    assert sorted(os.listdir(data)) == [FILE]
+    assert sorted(os.listdir(data)) == ["broker.lock", "broker.mark", FILE]
     assert stat.S_IMODE(os.stat(data).st_mode) == 0o700
     assert stat.S_IMODE(os.stat(Path(data) / FILE).st_mode) == 0o600
     with Serving("--data-dir", data) as serving:
@@ -149,6 +151,7 @@ def test_passwords(tmp_path: Path) -> None:
         assert run("send", f"amqp://bob:secret@127.0.0.1:{port}", "--queue", "q", "x").returncode == 0
         assert serving.stop() == 0
         assert serving.errors == (
+            "amqp-sansio: warning: passwords and messages cross the network to 0.0.0.0 in clear (see --tls-cert)\n"
             f"amqp-sansio: {tmp_path}/users: line 1 is none of `amqp-sansio passwd`; the users are those of before\n"
         )
 
@@ -239,7 +242,7 @@ def test_a_store_with_a_hole_is_told(tmp_path: Path) -> None:
     entries = broker.journal()
     store.append([(each.number, encode_entry(each)) for each in entries if each.number != 2])
     with pytest.raises(StoreError, match="the store is damaged: "):
-        restore(store, 0.0)
+        restore(store, 0.0, Wishes())
     store.close()
 
 
@@ -311,7 +314,7 @@ def test_what_is_broken_is_told_and_ends_it(monkeypatch: pytest.MonkeyPatch, cap
             asyncio.get_running_loop().call_soon(lambda: 1 / 0)
             return None
 
-    monkeypatch.setattr(verb, "restore", lambda store, now: Broken())
+    monkeypatch.setattr(verb, "restore", lambda store, now, wishes: Broken())
 
     connects = []
 
@@ -333,3 +336,60 @@ def test_tls_versions_of_old_are_refused() -> None:
         tls = context(both, both)
     assert tls is not None
     assert tls.minimum_version >= ssl.TLSVersion.TLSv1_2
+
+
+def test_the_virtual_hosts_that_exist() -> None:
+    with Serving("--virtual-host", "", "--virtual-host", "orders") as serving:
+        where = serving.url.rstrip("/")
+        for name in ("", "orders"):
+            with connect(f"{where}/{name}"):
+                pass
+        with (
+            pytest.raises(ConnectFailed, match=r"\(402\): no such virtual host"),
+            connect(f"{where}/another"),
+        ):
+            pass
+
+
+def test_a_message_of_100_mb_is_taken_when_the_limit_says_so_and_else_refused_with_its_command_id() -> None:
+    body = bytes(100_000_000)
+    client = ClientConfig(limits=Limits(assembly_octets=2 * len(body)))
+    with (
+        Serving("--max-message", "100000000") as serving,
+        connect(serving.url, config=client) as connection,
+        connection.session() as session,
+    ):
+        session.say(queue.Declare("q"))
+        session.publish("", "q", body)
+        with session.subscribe("q", prefetch=1) as messages:
+            message = messages.receive(60)
+            assert message is not None
+            assert message.body == body
+            message.accept()
+    with Serving() as serving, connect(serving.url) as connection:
+        with connection.session() as session:
+            session.say(queue.Declare("q"))
+        with pytest.raises(SessionFailed) as told, connection.session() as session:
+            session.confirmed(session.send("", "q", body))
+        assert (told.value.code, told.value.command) == (506, "message.transfer")
+
+
+def test_the_settings_of_each_option() -> None:
+    """At the limit one message of that size fits everywhere; nothing shrinks below its default."""
+    default = Wishes()
+    assert (default.limits, default.broker(journal=False, epoch=0.0).limits) == (DEFAULT_LIMITS, DEFAULT_BROKER_LIMITS)
+    for most in (1000, 100_000_000, 5_000_000_000):
+        wishes = Wishes(max_message=most, error_codes="spec", login_seconds=3.0, virtual_hosts=("a",))
+        broker = wishes.broker(journal=True, epoch=0.0)
+        assert wishes.limits.assembly_octets == most + 4096
+        assert min(wishes.limits.buffered_octets, wishes.limits.replay_octets) >= most + 4096
+        assert min(broker.limits.queue_octets, broker.limits.host_octets, broker.limits.transaction_octets) >= most
+        assert broker.limits.queue_octets >= DEFAULT_BROKER_LIMITS.queue_octets
+        assert (wishes.limits.handshake_seconds, broker.virtual_hosts, broker.error_codes) == (3.0, ("a",), "spec")
+        assert configuration(wishes, "127.0.0.1")().profile.error_codes == "spec"
+
+
+def test_who_takes_too_long_to_log_in_is_dropped() -> None:
+    with Serving("--login-timeout", "0.1") as serving, socket.create_connection(("127.0.0.1", serving.port)) as connected:
+        connected.settimeout(60)
+        assert connected.recv(1) == b""

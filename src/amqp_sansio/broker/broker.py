@@ -71,6 +71,7 @@ class Broker:
         self._ready: dict[Peer, None] = {}
         self._untold: Final[dict[Peer | Holder, None]] = {}  # who must hear what time it is: octets came, or a time is to begin
         self._kept: Final[dict[tuple[str, str], int]] = {}
+        self._asked: Final[dict[str, None]] = {}  # virtual hosts that the program may hold in its hands
         if config.virtual_hosts is not None:
             for name in config.virtual_hosts:
                 self.sites[name] = Site(self, name)
@@ -269,14 +270,24 @@ class Broker:
         return self.config.virtual_hosts is None or name in self.config.virtual_hosts
 
     def open(self, name: str) -> Site | None:
-        """The virtual host of that name, made when it is not there yet; None when it may not be."""
+        """The virtual host of that name, made when it is not there yet; None when it may not be.
+
+        When there are as many as the limit, those that are empty and that nobody uses are given up.
+        """
         site = self.sites.get(name)
+        if site is None and self.exists(name) and len(self.sites) >= self.limits.virtual_hosts:
+            self._give_up_idle()
         if site is None and self.exists(name) and len(self.sites) < self.limits.virtual_hosts:
             site = self.sites[name] = Site(self, name)
         return site
 
+    def _give_up_idle(self) -> None:
+        used = {peer.site.host.name for peer in self._peers if peer.site is not None} | {key[0] for key in self.sessions}
+        for name in [name for name, site in self.sites.items() if site.empty and name not in used | self._asked.keys()]:
+            del self.sites[name]
+
     def host(self, name: str = "") -> VirtualHost:
-        """The model of a virtual host, made when it is not there yet.
+        """The model of a virtual host, made when it is not there yet; it stays from now on.
 
         Raises LocalProtocolError for one that the config does not know, LimitError for one too many.
         """
@@ -287,6 +298,7 @@ class Broker:
                 legal = tuple([repr(each) for each in hosts])
                 raise LocalProtocolError(f"host({name!r})", "no such virtual host", legal, "BrokerConfig.virtual_hosts")
             raise LimitError("virtual_hosts", self.limits.virtual_hosts, len(self.sites) + 1)
+        self._asked[name] = None
         return site.host
 
     def coordinator(self, name: str = "") -> Coordinator:

@@ -24,15 +24,18 @@ from amqp_sansio.adapters.verifiers import VerifierError, Verifiers
 from amqp_sansio.broker import Broker, BrokerConfig
 from amqp_sansio.cli.conversation import Conversations
 from amqp_sansio.cli.output import complain
-from amqp_sansio.config import ServerConfig, ServerMechanism
+from amqp_sansio.config import ErrorCodes, Profile, ServerConfig, ServerMechanism
 from amqp_sansio.conversation.address import Endpoint
 from amqp_sansio.engine.sasl import AnonymousServer, PlainServer
 from amqp_sansio.errors import AmqpError, RestoreError
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, Limits, ServerLimits
 
 KEPT_SECONDS: Final = 3600
 """How long a session is kept without a connection, at most, when its client asks for it."""
 FILES: Final = 65536
 """Files that may be open, where the system lets us say so."""
+COMMAND_OCTETS: Final = 4096
+"""Octets of the largest command message.transfer, which comes with a message and counts with it."""
 STOPPED: Final = "the broker is stopped"
 
 
@@ -51,6 +54,44 @@ class Wishes:
     tls_key: str | None = None
     data_dir: str | None = None
     log: str | None = None
+    virtual_hosts: tuple[str, ...] = ()
+    """Those that exist; none: any."""
+    max_message: int | None = None
+    """Octets of header and body; None: as the default limits say."""
+    error_codes: ErrorCodes = "qpid"
+    login_seconds: float = 30.0
+
+    @property
+    def limits(self) -> Limits:
+        """What one connection may cost."""
+        limits = attrs.evolve(DEFAULT_LIMITS, handshake_seconds=self.login_seconds)
+        if self.max_message is None:
+            return limits
+        most = self.max_message + COMMAND_OCTETS
+        return attrs.evolve(
+            limits,
+            assembly_octets=most,
+            buffered_octets=max(limits.buffered_octets, most),
+            replay_octets=max(limits.replay_octets, most),
+        )
+
+    def broker(self, *, journal: bool, epoch: float) -> BrokerConfig:
+        """How the broker keeps what it is given: at least one of the largest messages fits everywhere."""
+        limits, most = DEFAULT_BROKER_LIMITS, self.max_message or 0
+        limits = attrs.evolve(
+            limits,
+            queue_octets=max(limits.queue_octets, most),
+            host_octets=max(limits.host_octets, most),
+            transaction_octets=max(limits.transaction_octets, most),
+            held_octets=max(limits.held_octets, most),
+        )
+        return BrokerConfig(
+            journal=journal,
+            epoch=epoch,
+            virtual_hosts=self.virtual_hosts or None,
+            error_codes=self.error_codes,
+            limits=limits,
+        )
 
 
 def serve(wishes: Wishes) -> int:
@@ -92,17 +133,29 @@ async def _serve(
             end(f"it is broken ({type(error).__name__}: {error}); please report this")
 
     loop.set_exception_handler(unhandled)
-    broker = restore(store, loop.time())
+    broker = restore(store, loop.time(), wishes)
     log = Conversations(sys.stdout, loop.time) if wishes.log == "conversation" else None
     listen: Callable[[], Listener] | None = None if log is None else log.connection
     server = BrokerServer(
-        broker, configure, address, wishes.port, tls=tls, store=store, failed=lambda why: end(f"it stops: {why}"), listen=listen
+        broker,
+        configure,
+        address,
+        wishes.port,
+        tls=tls,
+        store=store,
+        failed=lambda why: end(f"it stops: {why}"),
+        listen=listen,
+        limits=ServerLimits(tls_seconds=wishes.login_seconds),
     )
     with _signals(end):
         try:
             await server.__aenter__()
         except OSError as error:
             raise ServeError(f"{Endpoint(address, wishes.port)}: {_cannot_listen(error)}") from None
+        if tls is None and not loopback(address):
+            complain(
+                f"warning: passwords and messages cross the network to {address} in clear: --tls-cert and --tls-key prevent it"
+            )
         scheme = "amqps" if tls is not None else "amqp"
         print(f"amqp-sansio: listening on {scheme}://{Endpoint(*server.address)}", flush=True)
         why = await ended
@@ -116,14 +169,14 @@ async def _serve(
     return 0 if why is None else 1
 
 
-def restore(store: Store | None, now: float) -> Broker:
+def restore(store: Store | None, now: float, wishes: Wishes) -> Broker:
     """The broker as the store left it.  StoreError when it is damaged."""
     epoch = time.time() - now
     if store is None:
-        return Broker(BrokerConfig(epoch=epoch))
+        return Broker(wishes.broker(journal=False, epoch=epoch))
     snapshot, entries = store.load()
     try:
-        return Broker.restore(snapshot, entries, config=BrokerConfig(journal=True, epoch=epoch))
+        return Broker.restore(snapshot, entries, config=wishes.broker(journal=True, epoch=epoch))
     except RestoreError as error:
         raise StoreError(store.directory, f"the store is damaged: {error}") from None
 
@@ -142,16 +195,25 @@ def resolve(host: str) -> tuple[int, str]:
     return family, str(address[0])
 
 
+def loopback(address: str) -> bool:
+    """Whether an address is of this machine alone."""
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+
 def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
     """Who makes the settings of each connection.  ServeError for --auth none where others could come; VerifierError."""
+    profile, limits = Profile(error_codes=wishes.error_codes), wishes.limits
     if wishes.auth == "none":
-        if not ipaddress.ip_address(address.partition("%")[0]).is_loopback:
+        if not loopback(address):
             raise ServeError(
                 f"--auth none lets everybody in, so it listens on loopback only, not on {address}: give --auth FILE"
                 " (see `amqp-sansio passwd`)"
             )
         config = ServerConfig(
-            mechanisms=(AnonymousServer(), PlainServer(lambda username, password: True)), session_timeout=KEPT_SECONDS
+            mechanisms=(AnonymousServer(), PlainServer(lambda username, password: True)),
+            session_timeout=KEPT_SECONDS,
+            profile=profile,
+            limits=limits,
         )
         return lambda: config
     verifiers = Verifiers(wishes.auth)
@@ -170,7 +232,7 @@ def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
             complaint = verifiers.complaint
             if complaint:
                 complain(f"{complaint}; the users are those of before")
-        return ServerConfig(mechanisms=mechanisms, session_timeout=KEPT_SECONDS)
+        return ServerConfig(mechanisms=mechanisms, session_timeout=KEPT_SECONDS, profile=profile, limits=limits)
 
     return configure
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     _Verbs = argparse._SubParsersAction[argparse.ArgumentParser]
 
+MOST_MESSAGE: Final = 1 << 40
+"""Octets of the largest message that may be allowed: more is a slip."""
 VERBS: Final = ("serve", "passwd", "store", "send", "receive", "probe")
 
 _SERVE: Final = """\
@@ -131,6 +133,14 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--tls-cert", metavar="F", help="the certificate, with those that lead to its authority (PEM)")
     verb.add_argument("--tls-key", metavar="F", help="its key (PEM)")
     verb.add_argument("--data-dir", metavar="D", help="where the durable part is kept; made when it is not there")
+    verb.add_argument("--virtual-host", action="append", default=[], type=_host, metavar="NAME", dest="virtual_hosts",
+                      help="a virtual host that exists; may be repeated (any, made when it is first opened)")  # fmt: skip
+    verb.add_argument("--max-message", type=_whole(MOST_MESSAGE, 1), metavar="OCTETS",
+                      help="the largest message that is taken (64 MiB); a larger one is refused with 506")  # fmt: skip
+    verb.add_argument("--error-codes", default="qpid", choices=("qpid", "spec"),
+                      help="error codes of deployed brokers (qpid), or of the specification (spec)")  # fmt: skip
+    verb.add_argument("--login-timeout", default=30.0, type=_some_seconds, metavar="S",
+                      help="seconds that a client has to log in, and before that for its TLS handshake (30)")  # fmt: skip
     verb.add_argument("--log", choices=("conversation",), help="print who said what, without payloads and secrets")
 
 
@@ -220,6 +230,19 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _some_seconds(text: str) -> float:
+    seconds = _seconds(text)
+    if not seconds:
+        raise argparse.ArgumentTypeError("0 seconds leave no time")
+    return seconds
+
+
+def _host(text: str) -> str:
+    if len(text.encode("utf-8", "surrogateescape")) > 255 or not text.isprintable():
+        raise argparse.ArgumentTypeError("the name of a virtual host is printable and has at most 255 octets")
+    return text
+
+
 def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
@@ -238,7 +261,8 @@ def run(given: argparse.Namespace) -> int:
         return serve(
             Wishes(
                 host=given.host, port=given.port, auth=given.auth, tls_cert=given.tls_cert, tls_key=given.tls_key,
-                data_dir=given.data_dir, log=given.log,
+                data_dir=given.data_dir, log=given.log, virtual_hosts=tuple(given.virtual_hosts),
+                max_message=given.max_message, error_codes=given.error_codes, login_seconds=given.login_timeout,
             )
         )  # fmt: skip
     if given.verb == "passwd":

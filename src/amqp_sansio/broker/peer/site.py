@@ -21,7 +21,7 @@ SLICE: Final = 16
 class Site:
     """One virtual host of a broker."""
 
-    __slots__ = ("_flushing", "coordinator", "host", "subscribers")
+    __slots__ = ("_flushing", "_predeclared", "coordinator", "host", "subscribers")
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.host: Final = VirtualHost(name, broker.journals, broker.limits, broker.intake, broker.config.error_codes)
@@ -29,9 +29,16 @@ class Site:
         self.coordinator: Final = Coordinator(
             self.host, broker.journals, broker.limits, config.branch_timeout, config.most_branch_timeout
         )
+        self._predeclared: Final = frozenset(self.host.exchanges)
         self.subscribers = 0
         """Subscriptions to its queues."""
         self._flushing: Final[dict[Queue, dict[Consumer, None]]] = {}
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was made in it that is still there: nobody would notice if it were gone."""
+        host = self.host
+        return not host.queues and host.exchanges.keys() == self._predeclared and not self.coordinator.branches
 
     def dispatch(self, most: int) -> bool:
         """Up to about so many deliveries, a few from each queue that can go on; whether there is more to do."""
