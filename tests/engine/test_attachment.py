@@ -254,7 +254,8 @@ def test_what_was_confirmed_and_is_expected_again_is_gapped() -> None:
 
 
 def test_a_client_that_begins_anew_gets_a_new_session() -> None:
-    """A server that kept state and is told that the client has none gives the session up: its ids would not fit."""
+    """A server that kept state and is told that the client has none gives the session up, since its ids would not fit, and
+    says why."""
     carrier, session = attached_session("server", max_timeout=60)
     carrier.hear(c.RequestTimeout(60), message.Transfer("", 1, 0))
     carrier.lost()
@@ -263,7 +264,8 @@ def test_a_client_that_begins_anew_gets_a_new_session() -> None:
     (event,) = carrier.happened()
     assert isinstance(event, SessionDetached)
     assert event.ended
-    assert carrier.said() == [c.Detach(b"s")]
+    text = "session cannot be resumed: the client has no state of this session: it is lost"
+    assert carrier.said() == [c.CommandPoint(0, 0), execution.Exception_(409, description=text), c.Detach(b"s")]
 
 
 def test_an_attachment_that_was_never_used_is_resumed_too() -> None:

@@ -9,9 +9,11 @@ from amqp_sansio.engine import attachment, feedback, outcomes
 from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.content_talk import content_completed
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
+from amqp_sansio.engine.transmit import say_exception
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, TimeoutGranted
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import EMPTY, RangeSet, serial_lt
+from amqp_sansio.spec import execution
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
@@ -127,7 +129,7 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
         attachment.ready(session, False)
         return
     if not ids:
-        _give_up(session, Origin.PEER, "the other side has no state of this session: it is lost")
+        _give_up(session, Origin.PEER, f"the {_other(session)} has no state of this session: it is lost")
         return
     if serial_lt(outbound.next_id, ids.last):
         violate(
@@ -142,7 +144,8 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
         return
     plan = outbound.replay(ids)
     if plan.missing:
-        _give_up(session, Origin.LOCAL, f"commands {plan.missing} are expected and were not kept")
+        text = f"the {_other(session)} expects commands {plan.missing}, which the {session.role} did not keep"
+        _give_up(session, Origin.LOCAL, text)
         return
     room = channel.carrier.max_frame_size - 12
     for id in plan.ids:
@@ -166,9 +169,18 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
         session.touch()
 
 
+def _other(session: Session) -> str:
+    return "client" if session.role == "server" else "server"
+
+
 def _give_up(session: Session, origin: Origin, text: str) -> None:
-    assert session.channel is not None
-    session.channel.say(controls.Detach(session.name))
+    """The session cannot be resumed and is over.  A client hears why: session.detach has neither code nor text."""
+    if session.role == "server":
+        description = f"session cannot be resumed: {text}"
+        say_exception(session, execution.Exception_(ErrorCode.ILLEGAL_STATE, description=description))
+    else:
+        assert session.channel is not None
+        session.channel.say(controls.Detach(session.name))
     attachment.leave(session, origin, None, text, ended=True)
 
 

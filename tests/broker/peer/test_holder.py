@@ -409,3 +409,21 @@ def test_publishes_with_accept_mode_explicit_are_accepted(world: World) -> None:
     assert accepted == RangeSet.of(ids[0], ids[1], ids[3])
     assert rejected == RangeSet.of(ids[2], ids[4])
     assert not session.in_doubt
+
+
+@pytest.mark.parametrize("cut", [True, False], ids=["detached", "attached elsewhere"])
+def test_a_new_session_that_takes_the_name_of_a_kept_one_hears_why_it_ends(world: World, cut: bool) -> None:
+    """The kept one has ended too: whoever attaches again begins anew."""
+    first = world.connect(server=KEEP)
+    done(first, first.session(b"s", 60), queue.Declare("q"))
+    if cut:
+        first.cut()
+    other = world.connect(server=KEEP)
+    other.session(b"s", force=True)
+    (exception,) = other.all(ExceptionReceived)
+    assert (exception.error_code, exception.description) == (
+        409, "session cannot be resumed: the client has no state of this session: it is lost"
+    )  # fmt: skip
+    (detached,) = other.all(SessionDetached)
+    assert (detached.ended, exception.description in detached.text) == (True, True)
+    assert other.session(b"s").state == "attached"
