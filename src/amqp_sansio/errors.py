@@ -18,6 +18,9 @@ class AmqpError(Exception):
     terminal or forges a line of a log.  The attributes hold what was said as it is.
     """
 
+    seen = False
+    """Whether a caller of a session has seen it: then the end of the session does not raise it again."""
+
     def __str__(self) -> str:
         text = super().__str__()
         return text if text.isprintable() else "".join([each if each.isprintable() else _escaped(each) for each in text])

@@ -10,6 +10,7 @@ from tests.conversation.stage import Stage, staged
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.xid import xid
@@ -260,3 +261,45 @@ def test_publishing_waits_for_room() -> None:
             return world.waits
 
     assert run(work()) > 5
+
+
+async def handled(world: World) -> None:
+    async with world.session() as session:
+        with pytest.raises(SessionFailed):
+            await session.say(queue.Delete("nowhere"))
+
+
+async def unhandled(world: World) -> None:
+    async with world.session() as session:
+        session.talk.say(queue.Delete("nowhere"))
+        world.stage.run()
+
+
+@pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
+def test_an_error_that_a_caller_has_seen_is_not_raised_at_the_end_of_the_block(retry: RetryPolicy) -> None:
+    world = World()
+    world.stage = staged(server=ServerConfig(), retry=retry)
+    run(handled(world))
+    with pytest.raises(SessionFailed):
+        unhandled(world).send(None)
+
+
+async def two_users(world: World) -> bytes:
+    async with world.session() as session:
+        with pytest.raises(SessionFailed):
+            await session.publish("nowhere", "q", b"lost")
+        await session.say(queue.Declare("q"))
+        await session.publish("", "q", b"there")
+        subscription = session.subscribe("q")
+        with pytest.raises(SessionFailed):
+            await session.say(queue.Delete("nowhere"))
+        message = await subscription.receive()
+        assert message is not None
+        message.accept()
+        return message.body
+
+
+def test_a_shared_session_goes_on_under_a_retry_policy() -> None:
+    world = World()
+    world.stage = staged(server=ServerConfig(), retry=RetryPolicy())
+    assert run(two_users(world)) == b"there"

@@ -9,9 +9,17 @@ import pytest
 from tests.conversation.stage import Stage, staged
 
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.conversation.errors import ConnectionLost, MessageReturned, SessionFailed, SessionLost
-from amqp_sansio.conversation.retry import RetryPolicy
-from amqp_sansio.conversation.talk import HEADERS
+from amqp_sansio.conversation.errors import (
+    ConnectionLost,
+    MessageReturned,
+    SessionFailed,
+    SessionLost,
+    SessionReopened,
+    SharedSessionFailed,
+    TransactionFailed,
+)
+from amqp_sansio.conversation.headers import HEADERS
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.spec import queue
@@ -30,15 +38,87 @@ def test_what_is_said_is_answered() -> None:
 
 
 def test_a_refused_command_fails_its_ticket_and_everything_behind_it() -> None:
-    stage = staged()
+    stage = staged(retry=NEVER)
     talk = stage.open()
+    before = talk.ask(queue.Query("q"))
     refused, behind = talk.say(queue.Delete("nowhere")), talk.sync()
     stage.run()
-    for ticket in (refused, behind, talk.ended):
-        assert isinstance(ticket.error, SessionFailed)
+    assert before.error is None
+    for ticket in (refused, talk.ended):
+        assert type(ticket.error) is SessionFailed
     assert refused.error is not None
     assert "404 to queue.delete" in str(refused.error)
+    assert type(behind.error) is SharedSessionFailed
+    assert "404 to queue.delete" in str(behind.error)
+    assert "not this call's command" in str(behind.error)
     assert talk.name not in stage.client.talks
+
+
+def test_with_a_retry_policy_a_session_that_failed_is_opened_again_by_the_next_call() -> None:
+    stage = staged()
+    talk = stage.open()
+    stage.get(talk.say(queue.Declare("q")))
+    inbox = talk.subscribe("q")
+    waiting, refused = inbox.more, talk.say(queue.Delete("nowhere"))
+    sent = talk.publish("", "q", b"one")
+    stage.run()
+    assert type(refused.error) is SessionFailed
+    assert type(waiting.error) is type(sent.error) is SharedSessionFailed
+    assert not talk.ended.done
+    talk.open_again()
+    stage.run()
+    assert talk.attached.done
+    stage.get(talk.publish("", "q", b"two"))
+    stage.run()
+    message = inbox.take()
+    assert message is not None
+    assert message.body == b"two"
+
+
+def test_what_did_not_come_back_is_told_once_to_the_call_that_finds_the_session_open_again() -> None:
+    stage = staged()
+    talk = stage.open()
+    stage.get(talk.say(queue.Declare("mine", exclusive=True)))
+    stage.get(talk.say(queue.Declare("all")))
+    mine, others = talk.subscribe("mine"), talk.subscribe("all")
+    talk.say(queue.Delete("nowhere"))
+    stage.run()
+    talk.open_again()
+    stage.run()
+    with pytest.raises(SessionReopened) as told:
+        talk.say(queue.Declare("mine", exclusive=True))
+    assert told.value.queues == ("mine",)
+    assert mine.closed
+    with pytest.raises(SessionReopened):
+        mine.take()
+    assert not others.closed
+    stage.get(talk.say(queue.Declare("mine", exclusive=True)))
+
+
+def test_what_is_said_in_a_transaction_whose_session_failed_is_refused() -> None:
+    stage = staged()
+    talk = stage.open()
+    talk.transactions.begin()
+    talk.say(queue.Delete("nowhere"))
+    stage.run()
+    talk.open_again()
+    stage.run()
+    with pytest.raises(TransactionFailed, match="rolled back"):
+        talk.publish("", "q", b"")
+
+
+def test_a_session_that_failed_may_be_left_without_opening_it_again() -> None:
+    for look in (False, True):
+        stage = staged()
+        talk = stage.open()
+        refused = talk.say(queue.Delete("nowhere"))
+        stage.run()
+        if look:
+            with pytest.raises(SessionFailed):
+                refused.result()
+        ended = talk.detach()
+        assert (ended.error is None) is look
+        assert talk.remade == 0
 
 
 def test_a_message_that_nobody_takes_fails_its_own_ticket_only() -> None:

@@ -91,6 +91,13 @@ class Answers:
             ticket.fail(error)
             self._unconfirmed.append(ticket)
 
+    def refused(self, id: int | None, error: Exception) -> None:
+        """The command is refused, which ends the session; None: no certain one."""
+        if id in self._tickets:
+            self._tickets[id][0].fail(error)
+        elif id in self._results:
+            self._results[id][0].fail(error)
+
     def lost(self, error: Exception) -> None:
         """The session is gone: nothing will be answered any more."""
         self._unconfirmed.extend([ticket for ticket, _, octets in self._tickets.values() if octets >= 0])

@@ -267,7 +267,7 @@ class Client:
         Who resumes does so by force: the other side may believe that the lost connection lives.
         """
         machine = self.machine
-        if not talk.has_session:
+        if talk.present is None:
             talk.session = machine.session(talk.name, talk.timeout)
         elif talk.session.resumable:
             machine.resume(talk.session, force=True)
@@ -282,11 +282,21 @@ class Client:
             talk.resuming = False
         self.wake()
 
+    def _open_again(self, talk: Talk) -> None:
+        """Brings a session that failed onto the connection, if that is open; else it is brought onto the next one."""
+        if self._machine is not None and self._machine.is_open:
+            self._attach(talk)
+
     def _detached(self, machine: ClientConnection, talk: Talk | None, event: SessionDetached) -> None:
         if talk is None:
             return
         lost = machine.closed_cause is not None and self.comes_back and not talk.detaching
         forgotten = talk.resuming and event.ended and machine.closed_cause is None and self.comes_back
+        violated = event.violation is not None
+        failed = event.ended and not (lost or forgotten or violated or talk.detaching) and self.comes_back
+        if failed and machine.closed_cause is None and talk.attached.done:
+            talk.fail(event, lambda: self._open_again(talk))
+            return
         talk.detached(event, lost or forgotten)
         if forgotten:  # the other side did not keep it: a new one under the same name
             self._attach(talk)

@@ -51,6 +51,33 @@ class SessionFailed(AmqpError):
         return type(self), (self.session, self.code, self.text, self.command)
 
 
+class SharedSessionFailed(SessionFailed):
+    """Another call's command was refused, which ended the session that this call used too: the fault was not its own.
+
+    What this call asked for may have happened, or not.  `code`, `command` and `text` are those of the refusal.
+    """
+
+    def __init__(self, session: bytes, code: int, text: str, command: str = "") -> None:
+        super().__init__(session, code, text, command)
+        self.args = (f"{self.args[0]}; that was not this call's command, which may have been executed or not",)
+
+
+class SessionReopened(AmqpError):
+    """The session was lost and is open again, without the exclusive `queues` that were declared on it.
+
+    The call that raises this did nothing: declare the queues and subscribe to them, then say it again.
+    """
+
+    def __init__(self, session: bytes, queues: tuple[str, ...]) -> None:
+        gone = ", ".join([repr(name) for name in queues])
+        super().__init__(f"session {session!r} was opened again; its exclusive queues are gone: {gone}")
+        self.session: Final = session
+        self.queues: Final = queues
+
+    def __reduce__(self) -> tuple[type[SessionReopened], tuple[bytes, tuple[str, ...]]]:
+        return type(self), (self.session, self.queues)
+
+
 class SessionLost(AmqpError):
     """The session is over and was not resumed.  What this error answers may have happened, or not.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE
 from amqp_sansio.events import TransferReceived
 
@@ -68,7 +68,7 @@ class Inbox:
         """The next message, None when there is none for now.  When it is closed and empty: raises `error`, if there is one."""
         if not self.messages:
             if self.closed and self.error is not None:
-                raise self.error
+                raise seen(self.error)
             return None
         message = self.messages.popleft()
         if not self.explicit:
@@ -78,6 +78,7 @@ class Inbox:
     @property
     def more(self) -> Ticket[None]:
         """Settled when there is something to take, or nothing will come any more."""
+        self.talk.open_again()
         if self._waiting is None or self._waiting.done:
             self._waiting = Ticket()
             if self.messages or self.closed:
@@ -153,6 +154,12 @@ class Inbox:
         if error is not None:
             self.messages.clear()
         self._wake()
+
+    def interrupt(self, error: Exception | None) -> None:
+        """Its session failed: who waits hears so.  What is here will come again when the session is opened again."""
+        self.messages.clear()
+        if self._waiting is not None and error is not None:
+            self._waiting.fail(error)
 
     def resubscribe(self) -> None:
         """The session was made again: what came in the old one will come once more."""

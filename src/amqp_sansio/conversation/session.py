@@ -49,13 +49,14 @@ class Session:
         """
         try:
             if error is None:
-                if not self.talk.ended.done:
+                if not (self.talk.ended.done or self.talk.failure.again is not None):
                     await self.sync()
                 self.talk.unheard()
         finally:
             await self._end(quiet=error is not None)
 
     async def _end(self, quiet: bool) -> None:
+        quiet = quiet or (self.talk.ended.done and self.talk.failure.seen)
         try:
             await self._line.wait(self.talk.detach(), self._close_timeout)
         except TimeoutError:
@@ -68,6 +69,7 @@ class Session:
 
     async def _attached(self) -> None:
         """Until something may be said; raises why nothing ever will."""
+        self.talk.open_again()
         while not self.talk.attached.done:
             await self._line.wait(self.talk.attached)
         self.talk.attached.result()

@@ -13,7 +13,9 @@ from uuid import UUID
 
 from amqp_sansio.conversation.acceptance import Acceptance
 from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers
-from amqp_sansio.conversation.errors import MessageReturned, SessionLost, failure_of
+from amqp_sansio.conversation.errors import MessageReturned, SessionLost, SessionReopened, failure_of
+from amqp_sansio.conversation.failure import Failure
+from amqp_sansio.conversation.headers import PlainHeaders
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket
@@ -40,8 +42,6 @@ from amqp_sansio.spec.message import ReplyTo
 from amqp_sansio.spec.values import Value
 from amqp_sansio.wire.layouts.properties import write_properties
 
-HEADERS: Final = 64
-"""Headers that a session remembers by their routing keys."""
 ENDED_HERE: Final = "it was ended here"
 
 
@@ -82,11 +82,10 @@ class Talk:
         self._owing: Final = {} if owing is None else owing  # who has accepted something and not said so yet
         self._acceptance: Final = Acceptance()
         self._answers: Final = Answers()
-        self._headers: Final[dict[str | None, bytes]] = {}  # those without properties, by routing key
+        self._headers: Final = PlainHeaders()
         self._room: Ticket[None] | None = None
         self._unprompted = False  # there is a publish behind the last thing that asked for completion
-        self.failure: Exception | None = None
-        """Why it is over, or about to be."""
+        self.failure: Final = Failure()
         self._numbers = 0
         self._later: Final[list[Callable[[], object]]] = []  # what is said once the session is resumed
         self.transactions: Final = Transactions(self)
@@ -113,11 +112,6 @@ class Talk:
         return self._session
 
     @property
-    def has_session(self) -> bool:
-        """Whether it was ever brought onto a connection."""
-        return self._session is not None
-
-    @property
     def name_again(self) -> bytes:
         """The name that it has when it is made again."""
         return self._first_name + b"-again-%d" % (self.remade + 1)
@@ -132,6 +126,17 @@ class Talk:
         """Whether something may be said now."""
         return self._session is not None and self._session.speaks
 
+    def open_again(self) -> None:
+        """Opens the session again if it failed: so begins every call that waits for something."""
+        if self.failure.again is not None:
+            self.failure.again()
+            self.failure.again = None
+
+    def _check(self) -> None:
+        """Raises what does not let a call say something: its transaction or its queues are gone."""
+        self.transactions.check()
+        self.failure.check(self.name)
+
     def unheard(self) -> None:
         """Raises the first error of a message that was published and of which nobody asked what became of it."""
         self._answers.unheard()
@@ -140,14 +145,15 @@ class Talk:
 
     def say(self, command: Command) -> Ticket[None]:
         """Says a command; settled when the other side has executed it."""
-        self.transactions.check()
+        self._check()
         ticket = self.track(self.session.send(command, sync=True), command.VERB)
+        self.failure.said(command)
         self.wake()
         return ticket
 
     def ask(self, command: Command) -> Ticket[Struct | None]:
         """Says a command that has a result; settled with it."""
-        self.transactions.check()
+        self._check()
         id = self.session.send(command, sync=True)
         ticket = self._answers.result(id, command.VERB)
         self.wake()
@@ -176,6 +182,7 @@ class Talk:
     @property
     def room(self) -> Ticket[None]:
         """Settled when there is room, or when there never will be: then it fails as the session did."""
+        self.open_again()
         if self._room is None or self._room.done:
             self._room = Ticket()
             if self.ended.done:
@@ -228,16 +235,7 @@ class Talk:
             if sync:
                 properties["sync"] = True
             return self.publish(exchange, routing_key, body, **properties)
-        try:
-            header = self._headers.get(routing_key)
-        except TypeError:  # what cannot be hashed is no routing key: the encoder says so
-            header = None
-        if header is None:
-            header = write_properties(routing_key=routing_key)
-            if len(self._headers) >= HEADERS:
-                self._headers.clear()
-            self._headers[routing_key] = header
-        return self._transfer(exchange, header, body, 1, sync)
+        return self._transfer(exchange, self._headers.of(routing_key), body, 1, sync)
 
     def _transfer(self, exchange: str, header: bytes, body: bytes, accept_mode: int, sync: bool) -> Ticket[None]:
         answers = self._answers
@@ -245,7 +243,7 @@ class Talk:
             raise LimitError("most_in_flight", self.most_in_flight, answers.messages + 1)
         if answers.octets >= self.most_in_flight_octets:
             raise LimitError("most_in_flight_octets", self.most_in_flight_octets, answers.octets + len(body))
-        self.transactions.check()
+        self._check()
         prompt = sync or answers.messages % self._often == self._often - 1
         session = self._session
         if session is None or self._acceptance.ids:
@@ -280,7 +278,7 @@ class Talk:
         without, the broker forgets a message when it sends it.  `browse` leaves the messages on the queue."""
         if prefetch < 1:
             raise LocalProtocolError("message.subscribe", f"prefetch {prefetch}", ("a prefetch of 1 or more",))
-        self.transactions.check()
+        self._check()
         if destination is None:
             self._numbers += 1
             destination = f"{queue}-{self._numbers}"
@@ -307,7 +305,8 @@ class Talk:
         self.flush()
         self.detaching = True
         if self._session is None or self._session.state in ("ended", "detached"):
-            self.over(None)
+            self.failure.again = None
+            self.over(None if self.failure.seen else self.failure.error)
         elif self._session.state in ("attached", "resuming", "attaching"):
             self._session.detach()
             self.wake()
@@ -334,7 +333,9 @@ class Talk:
                 error = MessageReturned(reject.code or 0, reject.text or "")
                 self._answers.returned(reject.transfers or EMPTY, error)
             case ExceptionReceived(id=id):
-                self.failure = failure_of(self.name, event, self._answers.verb(id) or self.transactions.verb(id or 0))
+                refused = failure_of(self.name, event, self._answers.verb(id) or self.transactions.verb(id or 0))
+                self.failure.error, self.failure.of_one = refused, id is not None
+                self._answers.refused(id, refused)
             case ProducerCreditChanged():
                 self._check_room()
             case SessionAttached():
@@ -367,42 +368,44 @@ class Talk:
             self.attached = Ticket()
         if comes_back and not event.ended:
             return
-        cause = self._cause(event)
-        if self.failure is None and cause is not None:
-            self.failure = SessionLost(self.name, cause, event.in_doubt)
+        self.failure.ended(self.name, event, self.detaching)
         if comes_back:
             self.in_doubt(event.in_doubt)
-            self.failure = None
+            self.failure.error = None
         else:
-            self.over(self.failure)
+            self.over(self.failure.error)
 
-    def _cause(self, event: SessionDetached) -> str | None:
-        """Why it ended; None when that was our wish."""
-        violation = event.violation
-        if violation is not None:
-            return f"the other side broke {violation.rule}: {violation.text or violation.said}"
-        if self.detaching and not event.code:
-            return None
-        return event.text or f"the other side detached it ({event.code})"
+    def fail(self, event: SessionDetached, again: Callable[[], None]) -> None:
+        """It failed while the connection lives: who waits hears so; `again` opens it, for the next call."""
+        self.failure.ended(self.name, event, self.detaching)
+        self.failure.again = again
+        self.attached = Ticket()
+        self.in_doubt(event.in_doubt)
+        error = self.failure.for_others
+        for inbox in self.inboxes.values():
+            inbox.interrupt(error)
+        if self._room is not None:
+            self._room.fail(error or SessionLost(self.name, ENDED_HERE))
 
     def in_doubt(self, ids: RangeSet) -> None:
         """The session is gone: who waits for an answer hears so."""
-        error = self.failure or SessionLost(self.name, "the session ended", ids)
+        error = self.failure.for_others or SessionLost(self.name, "the session ended", ids)
         self.transactions.lost()
         self._acceptance.clear()
         self._answers.lost(error)
 
     def over(self, error: Exception | None) -> None:
         """It is over for good."""
-        if error is not None and self.failure is None:
+        if error is not None and self.failure.error is None:
             doubt = self._session.in_doubt if self._session is not None else EMPTY
-            self.failure = error if isinstance(error, SessionLost) else SessionLost(self.name, str(error), doubt)
-        error = self.failure if error is not None else None
+            self.failure.error = error if isinstance(error, SessionLost) else SessionLost(self.name, str(error), doubt)
+        error = error and self.failure.error
         self.in_doubt(EMPTY)
+        others = error and self.failure.for_others
         for inbox in list(self.inboxes.values()):
-            inbox.close(error)
+            inbox.close(others)
         self.inboxes.clear()
-        gone = error or SessionLost(self.name, ENDED_HERE)
+        gone = others or SessionLost(self.name, ENDED_HERE)
         if self.attached.done:
             self.attached = Ticket()
         self.attached.fail(gone)
@@ -417,8 +420,11 @@ class Talk:
         """The other side has lost the session, and this is a new one, called `name_again`."""
         self.name = session.name
         self._session = session
-        self.failure = None
         self.remade += 1
+        gone = self.failure.over()
+        for inbox in [inbox for inbox in self.inboxes.values() if inbox.queue in gone]:
+            inbox.close(SessionReopened(self.name, (inbox.queue,)))
+            del self.inboxes[inbox.destination]
 
     def resubscribe(self) -> None:
         """On a session that was made again: what was subscribed to is subscribed to once more."""

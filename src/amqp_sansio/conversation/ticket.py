@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from amqp_sansio.errors import AmqpError
+
 Value = TypeVar("Value")
+
+
+def seen(error: Exception) -> Exception:
+    """The error, noted as one that a caller has seen; so is the one that it comes from."""
+    for each in (error, error.__cause__):
+        if isinstance(each, AmqpError):
+            each.seen = True
+    return error
 
 
 class Ticket(Generic[Value]):
@@ -54,7 +64,7 @@ class Ticket(Generic[Value]):
         assert self.done, "not settled yet"
         self.heard = True
         if self.error is not None:
-            raise self.error
+            raise seen(self.error)
         return self._value  # type: ignore[return-value]  # done without an error: `settle` put it there
 
     def _call(self) -> None:

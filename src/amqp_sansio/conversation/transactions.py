@@ -254,7 +254,7 @@ class Transactions:
                 if branch is not None and status in GOOD:
                     branch[0].settle(XaStatus(status))
                 elif branch is not None:
-                    failure = self._talk.failure
+                    failure = self._talk.failure.error
                     branch[0].fail(failure if refused is not None and failure is not None else BranchFailed(verb, status))
             case BranchesRecovered(id=id, xids=xids):
                 recovering = self._recovering.pop(id, None)
@@ -296,5 +296,7 @@ class Transactions:
         if outcome == wanted:
             ticket.settle(None)
         else:
-            failure = self._talk.failure
-            ticket.fail(TransactionFailed(outcome, "" if failure is None else str(failure)))
+            failure = self._talk.failure.error
+            error = TransactionFailed(outcome, "" if failure is None else str(failure))
+            error.__cause__ = failure
+            ticket.fail(error)

@@ -53,13 +53,14 @@ class Session:
         with self._lock:
             try:
                 if error is None:
-                    if not self.talk.ended.done:
+                    if not (self.talk.ended.done or self.talk.failure.again is not None):
                         self.sync()
                     self.talk.unheard()
             finally:
                 self._end(quiet=error is not None)
 
     def _end(self, quiet: bool) -> None:
+        quiet = quiet or (self.talk.ended.done and self.talk.failure.seen)
         try:
             self._driver.wait(self.talk.detach(), self._close_timeout)
         except TimeoutError:
@@ -72,6 +73,7 @@ class Session:
 
     def _attached(self) -> None:
         """Until something may be said; raises why nothing ever will.  Under the lock."""
+        self.talk.open_again()
         while not self.talk.attached.done:
             self._driver.wait(self.talk.attached)
         self.talk.attached.result()
