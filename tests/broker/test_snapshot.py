@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.broker.harness import World, bodies, done
+from tests.broker.harness import Client, World, bodies, done
 from tests.broker.histories import QUEUES, History, Step, steps
 from tests.broker.restarts import JOURNAL, XID, again, consume, declared, ledger, publish, say, stored
 from tests.broker.test_survey import told
 
-from amqp_sansio import RangeSet
+from amqp_sansio import RangeSet, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.ledger import Ledger
@@ -23,7 +24,9 @@ from amqp_sansio.events import ResultReceived, TransferReceived
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import RecoverResult, XaResult
+from amqp_sansio.spec.exchange import ExchangeBoundResult
 from amqp_sansio.spec.message import DeliveryProperties
+from amqp_sansio.spec.queue import QueueQueryResult
 
 # --- what is durable ------------------------------------------------------------------------------------------------------
 
@@ -47,6 +50,61 @@ def test_what_is_durable_is_there_again_and_what_is_not_is_gone() -> None:
     stored(then)  # that somebody has come
     consume(reader, session)
     assert bodies(reader) == [b"kept"]
+
+
+Restart = Callable[[World, tuple[Entry, ...]], World]
+
+RESTARTS: dict[str, Restart] = {
+    "snapshot": lambda world, _: again(world),
+    "journal": lambda world, entries: World(broker=Broker.restore(None, entries, config=world.broker.config)),
+}
+
+
+@pytest.fixture(params=RESTARTS)
+def restarted(request: pytest.FixtureRequest) -> tuple[Client, Session]:
+    """A session at a broker that goes on, from its snapshot or from its journal, where another one stopped: with a durable
+    queue "q" and a durable exchange "x", bound with the key "a.#", and the persistent message "kept" on the queue."""
+    world = World(JOURNAL)
+    client, session = world.session()
+    entries: list[Entry] = []
+    for command in (
+        queue.Declare("q", durable=True), queue.Declare("t"), exchange.Declare("x", "topic", durable=True),
+        exchange.Bind("q", "x", "a.#"), exchange.Bind("t", "x", "#"),
+    ):  # fmt: skip
+        session.send(command)
+    session.publish("x", routing_key="a.b", body=b"kept", delivery_mode=2)
+    session.publish("x", routing_key="a.b", body=b"transient")
+    world.run()
+    entries += stored(world)
+    client.cut()
+    then = RESTARTS[request.param](world, tuple(entries))
+    reader = then.connect()
+    session = reader.session(b"reader")
+    stored(then)  # that somebody has come
+    return reader, session
+
+
+@pytest.mark.rule("queue.declare.durable.persistence")
+def test_a_durable_queue_is_there_after_a_restart(restarted: tuple[Client, Session]) -> None:
+    client, session = restarted
+    assert done(client, session, queue.Declare("q", passive=True)) is None
+    assert done(client, session, queue.Query("t")) == QueueQueryResult()
+
+
+@pytest.mark.rule("exchange.bind.durable-exchange")
+def test_a_binding_of_durable_ends_is_there_after_a_restart(restarted: tuple[Client, Session]) -> None:
+    client, session = restarted
+    assert done(client, session, exchange.Bound("x", "q", "a.#")) == ExchangeBoundResult()
+    session.publish("x", routing_key="a.c", body=b"routed")
+    consume(client, session)
+    assert b"routed" in bodies(client)
+
+
+@pytest.mark.rule("message.persistent-message")
+def test_a_persistent_message_is_there_after_a_restart(restarted: tuple[Client, Session]) -> None:
+    client, session = restarted
+    consume(client, session)
+    assert bodies(client) == [b"kept"]
 
 
 @pytest.mark.parametrize("connected", [False, True])

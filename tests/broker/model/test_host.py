@@ -32,7 +32,6 @@ ME, YOU = object(), object()
 
 
 @pytest.mark.rule(
-    "queue.declare.durable.persistence",
     "queue.declare.durable.types",
     "queue.declare.durable.pre-existence",
     "queue.declare.auto-delete.pre-existence",

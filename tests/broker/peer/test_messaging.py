@@ -402,6 +402,16 @@ def test_subscribe_to_a_queue_without_a_name(world: World) -> None:
     assert refused(client, session, message.Subscribe("", "d")).error_code == 531
 
 
+@pytest.mark.rule("message.subscribe.simultaneous-subscriptions")
+def test_a_queue_has_room_for_sixteen_subscriptions() -> None:
+    """With the limits that a broker has when nobody says others."""
+    world = World()
+    client, session = queue_with(world)
+    for number in range(16):
+        done(client, session, message.Subscribe("q", f"{number}"))
+    assert world.broker.host().queues["q"].subscribers == 16
+
+
 def test_a_destination_is_used_once(world: World) -> None:
     client, session = queue_with(world)
     done(client, session, message.Subscribe("q", "d"))
@@ -418,8 +428,9 @@ def test_a_subscription_without_destination_has_the_empty_name(world: World, nam
     assert refused(client, session, message.Subscribe("q", name)).error_code == 530
     other, theirs = world.session(b"other")
     other.deaf = True  # our own client wants to know where what comes belongs
-    for word in (message.Subscribe("q", name, 1), message.Flow(name, 0, 1), message.Flow(name, 1, INFINITE)):
-        blurt(theirs, word)
+    blurt(theirs, message.Subscribe("q", name, 1))
+    for unit, value in ((0, 1), (1, INFINITE)):
+        blurt(theirs, message.Flow(name, unit, value))
     world.run()
     (holder,) = world.broker.sessions.values()
     assert list(holder.consumers) == [""]
