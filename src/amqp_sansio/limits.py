@@ -161,6 +161,10 @@ class BrokerLimits:
     unaccepted_transfers: int = 65536
     """Transfers to one session that it has not settled; it gets no more until it does.  What it has accepted in a transaction
     is settled, until that is rolled back."""
+    selector_octets: int = 4096
+    """Octets of one message selector, in UTF-8."""
+    selector_depth: int = 64
+    """Parentheses inside one another in a message selector."""
     kept_sessions: int = 4096
     """Sessions of one identity that outlive their connection; the next one is granted a timeout of 0."""
 
