@@ -64,7 +64,7 @@ def compiled(sources: Path, libraries: Path, folder: Path) -> Path:
     compiler = java("javac")
     shutil.rmtree(classes, ignore_errors=True)
     done = subprocess.run(
-        [compiler, "-encoding", "UTF-8", "-Xlint:all,-options,-processing", "-Werror", "-cp", f"{libraries}/*",
+        [compiler, "-encoding", "UTF-8", "-Xlint:all,-options,-processing,-path", "-Werror", "-cp", f"{libraries}/*",
          "-d", str(classes), *map(str, files)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip

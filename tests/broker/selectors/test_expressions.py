@@ -76,8 +76,9 @@ def test_values_of_like_type_are_equal_or_not(a: Value, b: Value) -> None:
 
 @given(VALUES, VALUES, VALUES)
 def test_between_is_two_comparisons(value: Value, low: Value, high: Value) -> None:
-    found = value_of(Between(Constant(value), Constant(low), Constant(high)))
-    assert found is both(All, compare(">=", value, low), compare("<=", value, high))
+    parts = Constant(value), Constant(low), Constant(high)
+    assert value_of(Between(*parts)) is both(All, compare(">=", value, low), compare("<=", value, high))
+    assert value_of(Between(*parts, outside=True)) is both(Any, compare("<", value, low), compare(">", value, high))
 
 
 @given(VALUES)

@@ -73,6 +73,8 @@ def test_what_selects_the_message(text: str) -> None:
         "missing NOT IN ('a')",
         "missing NOT LIKE 'a'",
         "missing BETWEEN 1 AND 2",
+        "color BETWEEN 1 AND 2",
+        "color NOT BETWEEN 1 AND 2",
         "missing + 1 IS NOT NULL",
         "weight = '2600'",
         "weight <> '2600'",

@@ -163,22 +163,26 @@ ORDERED: Final[Mapping[str, Callable[[float, float], bool]]] = {
 
 
 class Between(Expression):
-    """`x BETWEEN low AND high`, which is `x >= low AND x <= high`."""
+    """`x BETWEEN low AND high`, which is `x >= low AND x <= high`; `outside`: `x NOT BETWEEN low AND high`, which is
+    `x < low OR x > high` (section 3.8.1.1)."""
 
-    __slots__ = ("high", "low", "operand")
+    __slots__ = ("high", "low", "operand", "outside")
 
-    def __init__(self, operand: Expression, low: Expression, high: Expression) -> None:
+    def __init__(self, operand: Expression, low: Expression, high: Expression, outside: bool = False) -> None:
         self.operand: Final = operand
         self.low: Final = low
         self.high: Final = high
+        self.outside: Final = outside
 
     def value(self, lookup: Lookup) -> Value:
         value = self.operand.value(lookup)
-        above = compare(">=", value, self.low.value(lookup))
-        if above is False:
-            return False
-        below = compare("<=", value, self.high.value(lookup))
-        return False if below is False else None if above is None or below is None else True
+        below, above = ("<", ">") if self.outside else (">=", "<=")
+        decided = self.outside  # the value with which one of the two decides
+        first = compare(below, value, self.low.value(lookup))
+        if first is decided:
+            return decided
+        second = compare(above, value, self.high.value(lookup))
+        return decided if second is decided else None if first is None or second is None else not decided
 
 
 class In(Expression):

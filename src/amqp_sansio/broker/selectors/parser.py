@@ -49,7 +49,7 @@ _NO_CONDITION: Final = (Arithmetic, Negative, Positive)
 class Selector:
     """A selector that was read.  Equal when their texts are."""
 
-    __slots__ = ("_condition", "text")
+    __slots__ = ("condition", "text")
 
     def __init__(self, text: str, limits: BrokerLimits = DEFAULT_BROKER_LIMITS) -> None:
         """Reads the text.  SelectorError, which says where, when it is no selector or goes beyond a limit (`selector_octets`,
@@ -58,11 +58,11 @@ class Selector:
         octets = len(text.encode("utf-8", "surrogatepass"))
         if octets > limits.selector_octets:
             raise SelectorError(f"limit selector_octets is {limits.selector_octets}, the selector has {octets}", 0)
-        self._condition: Final = _Parser(text, limits.selector_depth).whole()
+        self.condition: Final = _Parser(text, limits.selector_depth).whole()
 
     def selects(self, lookup: Lookup) -> bool:
         """Whether the condition is true for the message whose properties are looked up: neither false nor unknown."""
-        return self._condition.value(lookup) is True
+        return self.condition.value(lookup) is True
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Selector) and other.text == self.text
@@ -175,8 +175,8 @@ class _Parser:
         if self._take("BETWEEN"):
             low = self._sum()
             self._need("AND")
-            found = Between(left, low, self._sum())
-        elif self._take("IN"):
+            return Between(left, low, self._sum(), denied)
+        if self._take("IN"):
             found = In(left, self._strings())
         elif self._take("LIKE"):
             found = Like(left, self._pattern())
