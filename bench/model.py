@@ -34,6 +34,8 @@ class Taker:
     """A consumer that accepts whatever it is given, at once."""
 
     acquires = True
+    explicit = True
+    selective = False
     exclusive = False
     owner: object = None
 
@@ -54,6 +56,10 @@ class Taker:
     def able(self, message: Message) -> bool:
         """Whether there is credit."""
         return self.credit > 0
+
+    def selects(self, entry: Entry) -> bool:
+        """It has no selector."""
+        return True
 
     def gone(self, queue: Queue) -> None:
         """Nothing follows."""

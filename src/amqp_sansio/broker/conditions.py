@@ -118,6 +118,7 @@ SUBSCRIBE_TWICE: Final = _row(
 SUBSCRIBE_EXCLUSIVE: Final = _row(message.Subscribe, "exclusive", "queue in use", "exclusive.in-use", 405)
 SUBSCRIBE_OWNED: Final = _row(message.Subscribe, "queue", "queue of another session", "", 405)
 SUBSCRIBE_QUEUE_DELETED: Final = _row(message.Subscribe, "", "queue deleted", "queue-deletion", 408)
+SUBSCRIBE_SELECTOR: Final = _row(message.Subscribe, "arguments", "a selector that cannot be read", "", 531)
 CANCEL_NO_DESTINATION: Final = _row(
     message.Cancel, "destination", "no such destination", "destination.subscription-not-found", 404
 )  # fmt: skip

@@ -161,7 +161,7 @@ def _strip(host: HostLedger, sessions: Iterable[Mapping[str, Any]]) -> None:
     entries: set[tuple[str, int]] = set()
     for session in sessions:
         queues.update(session["owned"])
-        queues.update([name for _, name, _ in session["consumers"]])
+        queues.update([name for _, name, *_ in session["consumers"]])
         for _, queue, number, acquired, _ in (*session["unsettled"], *session["pledged"]):
             queues.add(queue)
             if acquired:

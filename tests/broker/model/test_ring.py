@@ -145,3 +145,63 @@ def test_a_queue_is_stirred_only_when_somebody_may_take_something() -> None:
     assert not stirred
     queue.wake(sink)
     assert list(stirred) == [queue]
+
+
+def test_a_selective_consumer_takes_what_it_selects_and_leaves_the_rest_to_others() -> None:
+    odd, rest = Sink(wanted=b"1"), Sink(credit=2)
+    queue = queue_of(odd, rest)
+    for body in (b"0a", b"1a", b"0b", b"1b", b"0c"):
+        queue.put(message(body=body))
+    assert not queue.dispatch(100)
+    assert odd.bodies == [b"1a", b"1b"]
+    assert rest.bodies == [b"0a", b"0b"]
+    assert [entry.message.body for entry in queue.waiting()] == [b"0c"]
+    assert {entry.state for entry in odd.got} == {ACQUIRED}
+
+
+def test_a_selective_consumer_looks_at_each_message_once_and_again_after_a_release() -> None:
+    sink, other = Sink(wanted=b"x"), Sink(credit=1)
+    queue = queue_of(sink, messages=50)
+    for _ in range(5):
+        queue.dispatch(100)
+    assert (sink.looked, sink.got) == (50, [])
+    queue.subscribe(other)
+    queue.dispatch(100)
+    queue.release(other.got[0])
+    queue.dispatch(100)
+    assert sink.looked == 51
+
+
+def test_a_selective_consumer_without_credit_loses_nothing() -> None:
+    sink = Sink(wanted=b"x", credit=1)
+    queue = queue_of(sink)
+    for number in range(3):
+        queue.put(message(body=b"x%d" % number))
+    queue.dispatch(100)
+    assert (sink.bodies, queue.available, queue.acquired) == ([b"x0"], 2, 1)
+    sink.credit = 5
+    queue.wake(sink)
+    queue.release(sink.got[0])
+    queue.dispatch(100)
+    assert sink.bodies == [b"x0", b"x0", b"x1", b"x2"]
+
+
+def test_a_selective_browser_sees_what_it_selects_and_takes_nothing() -> None:
+    sink = Sink(wanted=b"1", acquires=False)
+    queue = queue_of(sink, messages=12)
+    queue.dispatch(100)
+    assert sink.bodies == [b"1", b"10", b"11"]
+    assert (queue.available, queue.acquired) == (12, 0)
+
+
+@pytest.mark.parametrize("many", [1000])
+def test_selective_consumers_cost_linear_work(many: int) -> None:
+    """Ten of them look at each message once each, however the turns are cut."""
+    sinks = [Sink(wanted=b"%d" % number) for number in range(10)]
+    queue = queue_of(*sinks, messages=many)
+    turns = 0
+    while queue.dispatch(7):
+        turns += 1
+    assert sum(sink.looked for sink in sinks) <= 10 * many
+    assert sum(len(sink.got) for sink in sinks) == many
+    assert turns <= 2 * many

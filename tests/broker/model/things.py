@@ -36,6 +36,7 @@ class Sink:
         owner: object = None,
         name: str = "",
         explicit: bool = False,
+        wanted: bytes | None = None,
     ) -> None:
         self.credit = credit
         self.acquires = acquires
@@ -43,6 +44,10 @@ class Sink:
         self.owner = owner
         self.name = name
         self.explicit = explicit
+        self.wanted = wanted
+        """The bodies that its selector selects begin so; None: it has no selector."""
+        self.selective = wanted is not None
+        self.looked = 0
         self.got: list[Entry] = []
         self.asked = 0
         self.heard: list[Queue] = []
@@ -54,6 +59,10 @@ class Sink:
         self.credit -= 1
         self.got.append(entry)
         return True
+
+    def selects(self, entry: Entry) -> bool:
+        self.looked += 1
+        return self.wanted is None or entry.message.body.startswith(self.wanted)
 
     def able(self, message: Message) -> bool:
         return self.credit > 0

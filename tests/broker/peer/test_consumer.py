@@ -9,7 +9,7 @@ from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.credit import CREDIT_MODE
-from amqp_sansio.events import CommandsCompleted, TransferReceived
+from amqp_sansio.events import CommandsCompleted, ExceptionReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import BrokerLimits, Limits
 from amqp_sansio.spec import queue
@@ -212,3 +212,49 @@ def test_a_queue_that_is_deleted_makes_room_for_subscribers(world: World) -> Non
         assert site.subscribers == 0
         client.cut()
         other.cut()
+
+
+def test_a_subscription_with_a_selector_gets_what_it_selects(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    session.subscribe("q", "red", arguments={"x-filter-jms-selector": "color = 'red' AND JMSPriority > 3"}).grant(10)
+    session.subscribe("q", "rest", arguments={"x-apache-selector": "color IS NULL OR color <> 'red'"}).grant(10)
+    for number, color in enumerate(("red", "blue", None, "red")):
+        headers = {} if color is None else {"color": color}
+        session.publish(routing_key="q", application_headers=headers, priority=number + 3, body=b"%d" % number)
+    world.run()
+    got = {(event.transfer.destination, event.body) for event in client.take(TransferReceived)}
+    assert got == {("rest", b"1"), ("rest", b"2"), ("red", b"3")}  # the first red one has priority 3: nobody selects it
+
+
+def test_a_selector_that_cannot_be_read_is_refused_with_the_place(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    session.subscribe("q", "d", arguments={"x-apache-selector": "color = "})
+    world.run()
+    (refused,) = client.take(ExceptionReceived)
+    assert refused.error_code == 531
+    assert "x-apache-selector" in refused.description
+    assert "at character 9" in refused.description
+
+
+def test_a_selector_is_text(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    session.subscribe("q", "d", arguments={"x-apache-selector": 5})
+    world.run()
+    (refused,) = client.take(ExceptionReceived)
+    assert "must be text" in refused.description
+
+
+def test_a_released_message_comes_again_to_a_subscription_that_selects_it(world: World) -> None:
+    client, session = scene(world, 3)
+    session.subscribe("q", "d", arguments={"x-filter-jms-selector": "JMSRedelivered = FALSE"}).grant(10)
+    session.subscribe("q", "again", arguments={"x-filter-jms-selector": "JMSRedelivered"}).grant(10)
+    world.run()
+    events = client.take(TransferReceived)
+    assert [event.transfer.destination for event in events] == ["d"] * 3
+    session.release([events[1].id], set_redelivered=True)
+    world.run()
+    (event,) = client.take(TransferReceived)
+    assert (event.transfer.destination, event.body) == ("again", b"1")

@@ -9,6 +9,8 @@ import attrs
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.model.queue import MOST_LEVELS
+from amqp_sansio.broker.selectors.errors import SelectorError
+from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.values import Map, Value
 from amqp_sansio.wire.encoding import encode_map
@@ -25,6 +27,8 @@ NO_LOCAL: Final = "no-local"
 """Whether it gets nothing that its owner's own connection publishes; Qpid JMS says one or the other of every queue."""
 _DIGITS: Final = 20  # of 2**64 - 1
 _BOOLEANS: Final = {"true": True, "false": False}
+SELECTORS: Final = ("x-apache-selector", "x-filter-jms-selector")
+"""The selector of a subscription: the words of qpidd and of Broker-J."""
 KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL)
 
 
@@ -63,6 +67,25 @@ def refuse_unknown(arguments: Map, condition: Condition) -> None:
     for name in arguments:
         if name not in KNOWN:
             raise Refused(condition, f"{name!r}; known are {', '.join(KNOWN)}")
+
+
+def read_selector(arguments: Map, limits: BrokerLimits) -> Selector | None:
+    """The selector of message.subscribe; None when there is none.  Refused, with the place, for one that cannot be read."""
+    for name in SELECTORS:
+        value = arguments.get(name)
+        if value is None:
+            continue
+        try:
+            text = value.decode() if isinstance(value, bytes) else value
+        except UnicodeDecodeError:
+            text = None
+        if not isinstance(text, str):
+            raise Refused(conditions.SUBSCRIBE_SELECTOR, f"{name} must be text, not {value!r}")
+        try:
+            return Selector(text, limits)
+        except SelectorError as error:
+            raise Refused(conditions.SUBSCRIBE_SELECTOR, f"{name}: {error}") from None
+    return None
 
 
 def octets_of(arguments: Map) -> int:

@@ -29,6 +29,15 @@ class Consumer(Protocol):
         ...
 
     @property
+    def selective(self) -> bool:
+        """Whether it has a selector: it looks through the queue itself, and takes what it `selects`."""
+        ...
+
+    def selects(self, entry: Entry) -> bool:
+        """Whether its selector is true for the message; asked of those that are selective."""
+        ...
+
+    @property
     def exclusive(self) -> bool:
         """Whether it wants to be the only one."""
         ...
@@ -55,7 +64,11 @@ class Consumer(Protocol):
 
 
 class Ring:
-    """Those that can take something are asked by turns; those that said no wait until they are woken, and cost nothing."""
+    """Those that can take something are asked by turns; those that said no wait until they are woken, and cost nothing.
+
+    A consumer that acquires and has no selector gets the head of the queue.  The others have a cursor: browsers, and those with
+    a selector, which look at each message once, and once more after each release.
+    """
 
     __slots__ = ("_browsing", "_cursors", "_queue", "_starving", "_taking", "consumers")
 
@@ -77,8 +90,8 @@ class Ring:
                 + ("; an exclusive subscription wants none" if consumer.exclusive else ", an exclusive one"),
             )
         self.consumers[consumer] = None
-        if not consumer.acquires:
-            self._cursors[consumer] = self._queue.cursor(released=consumer.explicit)
+        if not consumer.acquires or consumer.selective:
+            self._cursors[consumer] = self._queue.cursor(released=consumer.acquires or consumer.explicit)
         self.wake(consumer)
 
     def leave(self, consumer: Consumer) -> None:
@@ -134,12 +147,21 @@ class Ring:
             del self._browsing[consumer]
             self._starving[consumer] = None
             return 0
-        if consumer.offer(found[1]):
+        entry = found[1]
+        if consumer.selective and not consumer.selects(entry):
+            cursor.see(*found)
+            self._browsing.move_to_end(consumer)
+            return 1
+        if consumer.acquires:
+            self._queue.acquire(entry)
+        if consumer.offer(entry):
             cursor.see(*found)
             if consumer in self._browsing:
                 self._browsing.move_to_end(consumer)
             return 1
         self._browsing.pop(consumer, None)
+        if consumer.acquires:
+            self._queue.put_back(entry)
         return 0
 
     def _give(self, entry: Entry) -> int:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Message
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.peer.holder import Holder
+    from amqp_sansio.broker.selectors.parser import Selector
     from amqp_sansio.engine.subscription import Subscriber
 
 
@@ -32,16 +33,22 @@ class Consumer:
         "holder",
         "owner",
         "queue",
+        "selective",
+        "selector",
         "subscriber",
     )
 
-    def __init__(self, holder: Holder, queue: str | None, subscriber: Subscriber, exclusive: bool) -> None:
+    def __init__(
+        self, holder: Holder, queue: str | None, subscriber: Subscriber, exclusive: bool, selector: Selector | None = None
+    ) -> None:
         """Joins the subscribers of the queue, or raises `Refused`."""
         self.holder: Final = holder
         self.owner: Final[object] = holder
         self.subscriber: Final = subscriber
         self.destination: Final = subscriber.destination
         self.exclusive: Final = exclusive
+        self.selector: Final = selector
+        self.selective: Final = selector is not None
         self.explicit: Final = subscriber.accept_mode == 0
         self.acquires: Final = subscriber.acquire_mode == 0
         self._accept_mode: Final = subscriber.accept_mode
@@ -99,9 +106,19 @@ class Consumer:
         holder.broker.wrote(peer)
         return True
 
+    def selects(self, entry: Entry) -> bool:
+        """Whether its selector is true for the message."""
+        return self._selects(entry.message, entry.redelivered)
+
+    def _selects(self, message: Message, redelivered: bool) -> bool:
+        properties = self.holder.site.selectable.properties(message, redelivered)
+        return self.selector is None or self.selector.selects(properties.get)
+
     def able(self, message: Message) -> bool:
         """Whether it could have the message at once."""
         holder = self.holder
+        if self.selective and not self._selects(message, message.redelivered):
+            return False
         session = holder.session
         peer = holder.peer
         if peer is None or holder.ended or not session.speaks or peer.full:

@@ -10,6 +10,7 @@ import attrs
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.broker.peer.holder import Holder, Unsettled
+from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.broker.transactions.work import Work
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.session import Session
@@ -60,7 +61,7 @@ def take(holder: Holder) -> dict[str, object]:
         "profile": attrs.asdict(session.profile),
         "limits": attrs.asdict(session.limits),
         "consumers": tuple([
-            (each.destination, each.queue.name, each.exclusive)
+            (each.destination, each.queue.name, each.exclusive, each.selector and each.selector.text)
             for each in holder.consumers.values() if not each.queue.deleted
         ]),
         "owned": tuple([queue.name for queue in holder.site.host.queues.values() if queue.owner is holder]),
@@ -100,10 +101,11 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
         if name in rebuilding.queues:
             host.declare_queue(name, exclusive=True, owner=holder)
     failing = plain["failing"]
-    for destination, name, exclusive in plain["consumers"]:
+    for destination, name, exclusive, *more in plain["consumers"]:  # before 0.2 a subscription had no selector
         if name in rebuilding.queues:
             subscriber = session.subscribers[destination]
-            holder.consumers[destination] = Consumer(holder, name, subscriber, exclusive)
+            selector = Selector(more[0], host.limits) if more and more[0] is not None else None
+            holder.consumers[destination] = Consumer(holder, name, subscriber, exclusive, selector)
         else:
             code = SUBSCRIBE_QUEUE_DELETED.code(session.profile.error_codes)
             failing = failing or (None, code, f"queue {name!r} is deleted", None)

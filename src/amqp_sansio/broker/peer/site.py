@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.selectors.properties import Selectable
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.kernel.deadlines import earliest
 
@@ -21,7 +22,7 @@ SLICE: Final = 16
 class Site:
     """One virtual host of a broker."""
 
-    __slots__ = ("_flushing", "_predeclared", "coordinator", "host", "subscribers")
+    __slots__ = ("_flushing", "_predeclared", "coordinator", "host", "selectable", "subscribers")
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.host: Final = VirtualHost(name, broker.journals, broker.limits, broker.intake, broker.config.error_codes)
@@ -30,6 +31,8 @@ class Site:
             self.host, broker.journals, broker.limits, config.branch_timeout, config.most_branch_timeout
         )
         self._predeclared: Final = frozenset(self.host.exchanges)
+        self.selectable: Final = Selectable()
+        """Properties of its messages as selectors see them."""
         self.subscribers = 0
         """Subscriptions to its queues."""
         self._flushing: Final[dict[Queue, dict[Consumer, None]]] = {}

@@ -1,0 +1,105 @@
+"""What identifiers of a selector mean for a message of AMQP 0-10.
+
+Header fields of JMS (section 3.8.1.1, and those that deployed brokers add), else application-headers by name:
+
+| identifier | value |
+|---|---|
+| JMSMessageID | "ID:" and the UUID of message-id |
+| JMSCorrelationID | correlation-id as text |
+| JMSType | the application header x-jms-type |
+| JMSDeliveryMode | "PERSISTENT" or "NON_PERSISTENT" |
+| JMSPriority | priority, 4 where there is none |
+| JMSTimestamp, JMSExpiration | timestamp and expiration as they are on the wire, 0 where there is none |
+| JMSRedelivered | whether somebody may have had the message before |
+
+A header of octets is text when it is UTF-8, as clients of Python 2 write text; one that is neither text, number nor boolean is
+NULL.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from amqp_sansio.broker.selectors.expressions import Value
+from amqp_sansio.errors import DecodeError
+from amqp_sansio.spec.codes import DeliveryMode
+from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
+from amqp_sansio.spec.natives import Boolean
+from amqp_sansio.wire.headers import decode_headers
+
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.message import Envelope, Message
+    from amqp_sansio.spec.values import Value as Native
+
+TYPE_HEADER: Final = "x-jms-type"
+"""The application header in which JMS clients send JMSType."""
+REMEMBERED: Final = 64
+"""Messages whose properties are remembered: subscriptions of one queue look at the same ones, one after the other."""
+
+
+class Selectable:
+    """The properties of messages, as selectors see them, read once for each of the last few."""
+
+    __slots__ = ("_remembered",)
+
+    def __init__(self) -> None:
+        self._remembered: Final[dict[int, tuple[Envelope, dict[str, Value]]]] = {}
+
+    def properties(self, message: Message, redelivered: bool) -> dict[str, Value]:
+        """What each identifier is for this message; identifiers that are not there are NULL."""
+        envelope = message.envelope
+        found = self._remembered.get(id(envelope))  # which stays its name while the envelope is remembered beside it
+        if found is None:
+            if len(self._remembered) >= REMEMBERED:
+                self._remembered.clear()
+            found = self._remembered[id(envelope)] = envelope, _read(envelope.header)
+        properties = found[1]
+        properties["JMSRedelivered"] = redelivered
+        return properties
+
+
+def _read(header: bytes) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    delivery, message = DeliveryProperties(), MessageProperties()
+    try:
+        for struct in decode_headers(header, 0, len(header)):
+            if type(struct) is DeliveryProperties:
+                delivery = struct
+            elif type(struct) is MessageProperties:
+                message = struct
+    except DecodeError:  # a header that cannot be read was refused when it came; one restored from a disk has no properties
+        return found
+    for name, value in (message.application_headers or {}).items():
+        plain = _plain(value)
+        if plain is not None:
+            found[name] = plain
+    kind = found.get(TYPE_HEADER)
+    if isinstance(kind, str):
+        found["JMSType"] = kind
+    if message.message_id is not None:
+        found["JMSMessageID"] = f"ID:{message.message_id}"
+    if message.correlation_id is not None:
+        found["JMSCorrelationID"] = message.correlation_id.decode("utf-8", "replace")
+    found["JMSDeliveryMode"] = "PERSISTENT" if delivery.delivery_mode == DeliveryMode.PERSISTENT else "NON_PERSISTENT"
+    found["JMSPriority"] = 4 if delivery.priority is None else int(delivery.priority)
+    found["JMSTimestamp"] = int(delivery.timestamp or 0)
+    found["JMSExpiration"] = int(delivery.expiration or 0)
+    return found
+
+
+def _plain(value: Native) -> Value:
+    """A value of a map as a selector compares it; None for what it cannot compare."""
+    if isinstance(value, bool | Boolean):
+        return bool(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return None
+    return None

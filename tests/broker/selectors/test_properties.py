@@ -1,0 +1,65 @@
+"""What identifiers mean for a message."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from tests.broker.model.things import message
+
+from amqp_sansio.broker.selectors import properties as module
+from amqp_sansio.broker.selectors.properties import Selectable
+from amqp_sansio.spec.values import Float, List, Map, Str8, Uint8, Value, Vbin16
+
+
+def test_header_fields_of_jms() -> None:
+    sent = message(
+        message_id=UUID(int=5), correlation_id=b"gr\xc3\xbcn", priority=7, delivery_mode=2, timestamp=1700000000000,
+        expiration=9,
+        application_headers=Map({"x-jms-type": "car"}),
+    )  # fmt: skip
+    assert Selectable().properties(sent, True) == {
+        "JMSMessageID": "ID:00000000-0000-0000-0000-000000000005",
+        "JMSCorrelationID": "grün",
+        "JMSType": "car",
+        "JMSDeliveryMode": "PERSISTENT",
+        "JMSPriority": 7,
+        "JMSTimestamp": 1700000000000,
+        "JMSExpiration": 9,
+        "JMSRedelivered": True,
+        "x-jms-type": "car",
+    }
+
+
+def test_a_message_without_properties() -> None:
+    assert Selectable().properties(message(), False) == {
+        "JMSDeliveryMode": "NON_PERSISTENT",
+        "JMSPriority": 4,
+        "JMSTimestamp": 0,
+        "JMSExpiration": 0,
+        "JMSRedelivered": False,
+    }
+
+
+def test_application_headers_are_plain_values_and_what_cannot_be_compared_is_null() -> None:
+    headers: dict[str, Value] = {
+        "text": Str8("a"), "octets": Vbin16(b"gr\xc3\xbcn"), "other": b"\xff", "number": Uint8(3), "ratio": Float(2.5),
+        "yes": True, "map": Map({"a": 1}), "list": List([1]), "none": None,
+    }  # fmt: skip
+    found = Selectable().properties(message(application_headers=Map(headers)), False)
+    plain = {name: value for name, value in found.items() if not name.startswith("JMS")}
+    assert plain == {"text": "a", "octets": "grün", "number": 3, "ratio": 2.5, "yes": True}
+    assert [type(value) for value in plain.values()] == [str, str, int, float, bool]
+
+
+def test_an_application_header_does_not_replace_a_header_field() -> None:
+    found = Selectable().properties(message(application_headers=Map({"JMSPriority": 9, "JMSRedelivered": True})), False)
+    assert (found["JMSPriority"], found["JMSRedelivered"]) == (4, False)
+
+
+def test_only_the_last_messages_are_remembered() -> None:
+    selectable = Selectable()
+    sent = [message(key=f"k{number}") for number in range(module.REMEMBERED + 1)]
+    for each in sent:
+        selectable.properties(each, False)
+        assert len(selectable._remembered) <= module.REMEMBERED
+    assert selectable.properties(sent[-1], True) is selectable.properties(sent[-1], False)
