@@ -162,9 +162,9 @@ class BrokerLimits:
     """Transfers to one session that it has not settled; it gets no more until it does.  What it has accepted in a transaction
     is settled, until that is rolled back."""
     selector_octets: int = 4096
-    """Octets of one message selector, in UTF-8."""
+    """Octets of one message selector, in UTF-8; a longer one is refused with 531."""
     selector_depth: int = 64
-    """Parentheses inside one another in a message selector."""
+    """Parentheses inside one another in a message selector; a deeper one is refused with 531."""
     kept_sessions: int = 4096
     """Sessions of one identity that outlive their connection; the next one is granted a timeout of 0."""
 

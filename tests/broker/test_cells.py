@@ -27,6 +27,7 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import XaResult, Xid
 from amqp_sansio.spec.message import DeliveryProperties, FragmentProperties, MessageProperties
+from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import branch as b
 from amqp_sansio.tables import demarcation as d
 from amqp_sansio.tables.branch import Phase, Relation
@@ -210,6 +211,9 @@ REFUSALS: Final[dict[str, Command | Callable[[Client, Session], tuple[int | None
     "message.subscribe: empty name": message.Subscribe("", "e"),
     "message.subscribe: destination in use": message.Subscribe("shared", "d"),
     "message.subscribe: queue in use": message.Subscribe("busy", "e", exclusive=True),
+    "message.subscribe: a selector that cannot be read": message.Subscribe(
+        "q", "e", arguments=Map({"x-apache-selector": "a ="})
+    ),
     "message.subscribe: queue of another session": message.Subscribe("mine", "e"),
     "message.subscribe: queue deleted": lambda c, s: deleted_under(c, s),
     "message.cancel: no such destination": message.Cancel("nowhere"),

@@ -55,6 +55,7 @@ ROWS: Final[dict[str, Row]] = {
     "message.subscribe: empty name": Row(531, 531, lambda host: host.subscribe("", Sink())),
     "message.subscribe: destination in use": Row(530, 530),
     "message.subscribe: queue in use": Row(405, 405, lambda host: host.subscribe("busy", Sink(exclusive=True))),
+    "message.subscribe: a selector that cannot be read": Row(531, 531, None),
     "message.subscribe: queue of another session": Row(405, 405, lambda host: host.subscribe("mine", Sink(owner=YOU))),
     "message.subscribe: queue deleted": Row(408, 408),
     "message.cancel: no such destination": Row(404, 404),

@@ -90,6 +90,18 @@ def subscribers(limits: BrokerLimits, amount: int) -> int:
     return code(client)
 
 
+def selector_octets(limits: BrokerLimits, amount: int) -> int:
+    client, session = begin(limits)
+    session.subscribe("q", "d", arguments={"x-apache-selector": "a".ljust(amount)})
+    return code(client)
+
+
+def selector_depth(limits: BrokerLimits, amount: int) -> int:
+    client, session = begin(limits)
+    session.subscribe("q", "d", arguments={"x-apache-selector": "(" * amount + "a" + ")" * amount})
+    return code(client)
+
+
 def messages(limits: BrokerLimits, amount: int) -> int:
     client, session = begin(limits)
     for _ in range(amount):
@@ -227,6 +239,8 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "held_octets": (50, REFUSED, held_octets),
     "outbox_octets": (100, (2, 1, 1), outbox_octets),
     "unaccepted_transfers": (4, (3, 4, 4), unaccepted_transfers),
+    "selector_octets": (20, (0, 0, 531), selector_octets),
+    "selector_depth": (4, (0, 0, 531), selector_depth),
     "kept_sessions": (3, (2, 3, 3), kept_sessions),
 }
 """By limit: its value here, what is had below, at and beyond it, and how."""

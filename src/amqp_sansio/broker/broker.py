@@ -26,9 +26,14 @@ from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
 from amqp_sansio.limits import BrokerLimits
+from amqp_sansio.spec.values import List, Map
 
 TURN: Final = 64
 """Deliveries at most between two events: whoever is read waits for no more."""
+
+
+ANNOUNCED: Final = Map({"qpid.features": List(["qpid.jms-selector"])})
+"""Server-properties that every connection of a broker announces: with this feature Qpid JMS leaves selecting to the broker."""
 
 
 class Broker:
@@ -90,7 +95,8 @@ class Broker:
         # What a header says is read once by the model, for all messages that share it, and is refused there when it is wrong;
         # and a command is complete when the broker has done it, whatever the profile says.
         profile = attrs.evolve(config.profile, completion="default")
-        peer = Peer(self, attrs.evolve(config, headers="lazy", profile=profile))
+        properties = Map({**ANNOUNCED, **config.properties})
+        peer = Peer(self, attrs.evolve(config, headers="lazy", profile=profile, properties=properties))
         self._peers[peer] = None
         self._untold[peer] = None
         if self.clean:
