@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.broker.harness import Client, World, blurt, bodies, done
 
 from amqp_sansio import ServerConfig, Session
@@ -236,6 +237,15 @@ def test_a_selector_that_cannot_be_read_is_refused_with_the_place(world: World) 
     assert refused.error_code == 531
     assert "x-apache-selector" in refused.description
     assert "at character 9" in refused.description
+
+
+@pytest.mark.parametrize("text", ["", " \t"])
+def test_an_empty_selector_is_none(world: World, text: str) -> None:
+    client, session = scene(world, 3)
+    session.subscribe("q", "d", arguments={"x-filter-jms-selector": text}).grant(10)
+    world.run()
+    assert not only(world).selective
+    assert len(bodies(client)) == 3
 
 
 def test_a_selector_is_text(world: World) -> None:

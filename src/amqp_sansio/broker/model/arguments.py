@@ -70,7 +70,10 @@ def refuse_unknown(arguments: Map, condition: Condition) -> None:
 
 
 def read_selector(arguments: Map, limits: BrokerLimits) -> Selector | None:
-    """The selector of message.subscribe; None when there is none.  Refused, with the place, for one that cannot be read."""
+    """The selector of message.subscribe; None when there is none, or one of spaces alone, as Qpid JMS sends it for none.
+
+    Refused, with the place, for one that cannot be read.
+    """
     for name in SELECTORS:
         value = arguments.get(name)
         if value is None:
@@ -81,6 +84,8 @@ def read_selector(arguments: Map, limits: BrokerLimits) -> Selector | None:
             text = None
         if not isinstance(text, str):
             raise Refused(conditions.SUBSCRIBE_SELECTOR, f"{name} must be text, not {value!r}")
+        if not text.strip():
+            continue
         try:
             return Selector(text, limits)
         except SelectorError as error:
