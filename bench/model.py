@@ -61,7 +61,7 @@ class Taker:
         """It has no selector."""
         return True
 
-    def gone(self, queue: Queue) -> None:
+    def gone(self, queue: Queue, by: object) -> None:
         """Nothing follows."""
 
 
