@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import struct
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,7 @@ from tests.captures.build import Record, pcap, pcapng, write
 
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.packet import MAX_PACKET_OCTETS, Packet
+from amqp_sansio.captures.pcap import MOST_ZEROS
 from amqp_sansio.captures.reader import read_packets
 
 PACKETS = [Record(1, bytes([number]) * (60 + number), 60 + number, 1_700_000_000_123_456_789 + number) for number in range(5)]
@@ -118,3 +120,16 @@ def test_any_damage_gives_packets_or_a_capture_error(tmp_path: Path) -> None:
                 pass
             before = [packet for packet, after in pairwise(good) if after.offset <= at]
             assert packets[: len(before)] == before
+
+
+@pytest.mark.parametrize("zeros", [MOST_ZEROS - 1, MOST_ZEROS, MOST_ZEROS + 1])
+def test_records_of_nothing_but_zeros_are_no_capture(tmp_path: Path, zeros: int) -> None:
+    """A few octets of gzip hold billions of them."""
+    whole = gzip.compress(pcap(PACKETS) + bytes(16 * zeros))
+    if zeros <= MOST_ZEROS:
+        packets, warnings = read(tmp_path, whole)
+        assert (len(packets), warnings) == (5 + zeros, [])
+    else:
+        packets, error = fault(tmp_path, whole)
+        assert len(packets) == 5 + MOST_ZEROS
+        assert "nothing but zeros" in str(error)

@@ -17,8 +17,11 @@ MAGICS: Final[dict[bytes, tuple[str, int]]] = {
 }
 """First four octets -> byte order, nanoseconds in one unit of the fraction."""
 
+MOST_ZEROS: Final = 4096
+"""Records in a row of which every octet is 0: no capture has them, and a compressed file may hold billions in a few octets."""
 _HEADER_OCTETS: Final = 24
 _RECORD_OCTETS: Final = 16
+_ZEROS: Final = bytes(_RECORD_OCTETS)
 
 
 def read_pcap(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
@@ -37,7 +40,7 @@ def read_pcap(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
     link &= 0xFFFF  # what stands above tells how many octets of checksum end each frame: the IP length leaves those out
     record = struct.Struct(order + "IIII").unpack
     take = source.take
-    number = 0
+    number = zeros = 0
     while True:
         start = source.offset
         head = take(_RECORD_OCTETS)
@@ -48,6 +51,11 @@ def read_pcap(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
         if len(head) < _RECORD_OCTETS:
             warn(f"packet {number}, octet {start}: the file ends inside the header of its last record")
             return
+        zeros = 0 if head != _ZEROS else zeros + 1
+        if zeros > MOST_ZEROS:
+            raise source.error(
+                f"more than {MOST_ZEROS} records in a row are nothing but zeros: what follows is no capture", start
+            )
         seconds, fraction, captured, original = record(head)
         if captured > MAX_PACKET_OCTETS:
             raise source.error(f"a record claims {captured} octets, more than the {MAX_PACKET_OCTETS} a packet may have", start)

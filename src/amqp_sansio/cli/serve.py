@@ -153,9 +153,7 @@ async def _serve(
         except OSError as error:
             raise ServeError(f"{Endpoint(address, wishes.port)}: {_cannot_listen(error)}") from None
         if tls is None and not loopback(address):
-            complain(
-                f"warning: passwords and messages cross the network to {address} in clear: --tls-cert and --tls-key prevent it"
-            )
+            complain(f"warning: passwords and messages cross the network to {address} in clear (see --tls-cert)")
         scheme = "amqps" if tls is not None else "amqp"
         print(f"amqp-sansio: listening on {scheme}://{Endpoint(*server.address)}", flush=True)
         why = await ended

@@ -335,7 +335,6 @@ def test_nobody_sends_larger_frames_than_agreed() -> None:
 # --- open, redirect, close --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("connection.open.virtual-host.security")
 def test_a_server_may_look_at_who_asks_before_it_opens_a_virtual_host() -> None:
     """Who it is and where it wants to go are told before anything is answered; a refusal is a close."""
     peer = peer_of_server(ServerConfig(mechanisms=[PlainServer(lambda user, password: True)]))
@@ -353,7 +352,6 @@ def test_a_server_may_look_at_who_asks_before_it_opens_a_virtual_host() -> None:
     assert list(server.events()) == []
 
 
-@pytest.mark.rule("connection.open.virtual-host.security")
 @pytest.mark.parametrize(("host", "good"), [("a", True), ("b", True), ("c", False), ("", False)])
 def test_a_virtual_host_that_is_not_served_is_refused(host: str, good: bool) -> None:
     peer = peer_of_server(ServerConfig(virtual_hosts=("a", "b")))

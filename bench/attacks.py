@@ -1,0 +1,142 @@
+"""What a stranger can cost a broker, in figures: `python -m bench.attacks`, with `--src DIR` for another tree of the library.
+
+Each attack meets a fresh `amqp-sansio serve` in a process of its own.  Linux only: memory is what /proc says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import trustme
+
+from amqp_sansio.adapters.sync import connect
+from amqp_sansio.adapters.verifiers import Verifier, write
+from amqp_sansio.spec.connection import StartOk
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_control
+
+HEADER: Final = b"AMQP\1\1\0\x0a"
+PIECE: Final = 65_000
+IDLE: Final = 3_000
+FLOODS: Final = 8
+"""Connections that flood, each with OCTETS."""
+OCTETS: Final = 32 * 1024 * 1024
+LOGINS: Final = 100
+MIB: Final = 1024 * 1024
+
+
+@contextmanager
+def served(src: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A broker, and its port."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "amqp_sansio", "serve", "--port", "0", *options],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, "PYTHONPATH": src},
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        yield process, int(process.stdout.readline().rpartition(":")[2])
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def memory(process: subprocess.Popen[str]) -> int:
+    """Octets that the process has in memory."""
+    with open(f"/proc/{process.pid}/statm", encoding="ascii") as said:
+        return int(said.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def settled(process: subprocess.Popen[str]) -> int:
+    """The same, once it does not grow any more."""
+    most = 0
+    for _ in range(50):
+        now = memory(process)
+        if now <= most:
+            return now
+        most = now
+        time.sleep(0.2)
+    return most
+
+
+def unfinished(src: str) -> str:
+    """Before login: commands on many channels that never end."""
+    with served(src) as (process, port), ExitStack() as kept:
+        before = memory(process)
+        for _ in range(FLOODS):
+            connected = kept.enter_context(socket.create_connection(("127.0.0.1", port)))
+            connected.settimeout(1)
+            with suppress(OSError):
+                connected.sendall(HEADER)
+                for number in range(OCTETS // PIECE):
+                    head = bytes([0x0A, 1]) + (12 + PIECE).to_bytes(2) + b"\0\1" + number.to_bytes(2) + bytes(4)
+                    connected.sendall(head + bytes(PIECE))
+        grown = settled(process) - before
+    return f"{FLOODS} connections, each with {OCTETS // MIB} MiB of commands without an end: {grown / MIB:.0f} MiB held"
+
+
+def idle(src: str, folder: str) -> str:
+    """Before login: TLS sockets that say nothing."""
+    certificate, key = Path(folder, "cert.pem"), Path(folder, "key.pem")
+    issued = trustme.CA().issue_cert("127.0.0.1")
+    issued.cert_chain_pems[0].write_to_path(certificate)
+    issued.private_key_pem.write_to_path(key)
+    with served(src, "--tls-cert", str(certificate), "--tls-key", str(key)) as (process, port), ExitStack() as kept:
+        before = memory(process)
+        for _ in range(IDLE):
+            with suppress(OSError):
+                kept.enter_context(socket.create_connection(("127.0.0.1", port)))
+        grown = settled(process) - before
+    return f"{IDLE} idle TLS sockets: {grown / MIB:.0f} MiB held"
+
+
+def logins(src: str, folder: str) -> str:
+    """Wrong passwords, all at once: how long somebody waits who is logged in."""
+    users = str(Path(folder, "users"))
+    write(users, "ann", Verifier.make("right"))  # without what releases before did not know
+    Path(users).write_text("".join([line for line in Path(users).read_text().splitlines(True) if "salt-key" not in line]))
+    with served(src, "--auth", users) as (_, port):
+
+        def fail(number: int) -> None:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port)) as connected:
+                start_ok = StartOk({}, "PLAIN", b"\0ann\0wrong%d" % number, "en_US")
+                connected.sendall(HEADER + frame_control(0, LAYOUT.encode_control(start_ok), 4096))
+                connected.settimeout(60)
+                while connected.recv(65536):
+                    pass
+
+        with connect(f"amqp://ann:right@127.0.0.1:{port}") as connection, connection.session() as session:
+            session.sync()
+            threads = [threading.Thread(target=fail, args=(number,)) for number in range(LOGINS)]
+            for thread in threads:
+                thread.start()
+            longest = 0.0
+            while any(thread.is_alive() for thread in threads):
+                begun = time.monotonic()
+                session.sync()
+                longest = max(longest, time.monotonic() - begun)
+    return f"{LOGINS} wrong passwords at once: somebody who is logged in waits {longest * 1000:.0f} ms at most"
+
+
+def main() -> None:
+    """Prints one line for each attack."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--src", default=str(Path(__file__).parents[1] / "src"), help="the tree whose `serve` is attacked")
+    src = parser.parse_args().src
+    with tempfile.TemporaryDirectory() as folder:
+        print(unfinished(src), idle(src, folder), logins(src, folder), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
