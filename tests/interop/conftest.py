@@ -10,6 +10,7 @@ import pytest
 from tools.interop.broker_j import BrokerJ
 from tools.interop.jms import Jms
 from tools.interop.peers import CACHE, VARIABLE, chromium, wanted
+from tools.interop.qpid_python import Suites
 from tools.interop.tshark import Tshark
 
 collect_ignore_glob = [] if os.environ.get(VARIABLE) else ["test_*.py"]
@@ -33,6 +34,13 @@ def jms() -> Jms:
     """The Qpid JMS client."""
     have("jms")
     return Jms(CACHE / "jms")
+
+
+@pytest.fixture(scope="session")
+def suites() -> Suites:
+    """Apache's Python client and its suites."""
+    have("qpid_python")
+    return Suites(CACHE / "qpid_python")
 
 
 @pytest.fixture(scope="session")

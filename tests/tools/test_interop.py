@@ -13,7 +13,7 @@ import pytest
 from amqp_sansio.captures.transcript import transcript
 from amqp_sansio.captures.witnesses import observers
 from tools.interop import __main__ as interop
-from tools.interop import broker_j, jms, maven, peers
+from tools.interop import broker_j, jms, maven, peers, qpid_python
 from tools.interop.pcap import PcapWriter
 from tools.interop.recording import Recording
 
@@ -25,6 +25,7 @@ def nothing(monkeypatch: pytest.MonkeyPatch, *there: str) -> None:
     monkeypatch.setattr(shutil, "which", lambda command: command if command in there else None)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PYENV_ROOT", "/nowhere")
 
 
 def test_without_anything_it_is_not_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,6 +34,8 @@ def test_without_anything_it_is_not_run(monkeypatch: pytest.MonkeyPatch, capsys:
     assert capsys.readouterr().err.splitlines() == [
         f"interop: NOT RUN with Apache Qpid Broker-J: {JAVA.format('java')}",
         f"interop: NOT RUN with the Qpid JMS client: {JAVA.format('javac')}",
+        "interop: NOT RUN with Apache's Python client and its suites:"
+        " it needs Python 2.7: there is none here, also not below ~/.pyenv/versions",
         "interop: NOT RUN with tshark: there is no tshark here",
         "interop: NOT RUN with chromium, that shows the report: there is no chromium here",
         "interop: NOT RUN: none of the peers can be had here",
@@ -53,7 +56,7 @@ def test_what_is_there_is_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setattr(subprocess, "run", run)
     assert interop.main(["-q"]) == 1
     assert ran == ["tshark"]
-    assert len(capsys.readouterr().err.splitlines()) == 3
+    assert len(capsys.readouterr().err.splitlines()) == 4
     assert interop.main(["--only", "tshark", "-q", "--as-it-is"]) == 1
     assert interop.main(["--only", "jms"]) == 75
     assert ran == ["tshark", "tshark"]
@@ -151,3 +154,65 @@ def test_a_recording_carries_both_ways_and_can_cut(tmp_path: Path) -> None:
             assert server.recv(1) == b""
     rows = [row for _, row in transcript(str(path), observers(), (), lambda text: None)]
     assert [row["kind"] for row in rows[:2]] == ["header", "header"]
+
+
+PRINTED_BY_A_SUITE = """\
+qpid_tests.broker_0_10.tx.TxTests.test_commit ........ pass
+qpid_tests.broker_0_10.tx.TxTests.test_noisy ......... start
+  fail
+  a line
+qpid_tests.broker_0_10.tx.TxTests.test_noisy ......... fail
+Error during test:  Traceback (most recent call last):
+    AssertionError
+qpid_tests.broker_0_10.tx.TxTests.test_forks .........
+  a line of the child
+ pass
+qpid_tests.broker_0_10.tx.TxTests.test_absent ........ skip
+  Skipped
+qpid_tests.broker_0_10.tx.TxTests.test_cut ........... start
+"""
+
+
+def test_the_outcome_of_each_test_of_a_suite_is_read() -> None:
+    found = qpid_python.outcomes(PRINTED_BY_A_SUITE)
+    assert {name.rpartition(".")[2]: outcome for name, outcome in found.items()} == {
+        "test_commit": "pass",
+        "test_noisy": "fail",
+        "test_forks": "pass",
+        "test_absent": "skip",
+    }
+    report = qpid_python.Report({**found, "cut": qpid_python.NOT_RUN}, "")
+    assert report.passed == 2
+    assert {name.rpartition(".")[2] for name in report.others} == {"test_noisy", "test_absent", "cut"}
+
+
+def answer(path: Path, text: str) -> str:
+    """A program that prints a text, whatever it is asked."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho '{text}'\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_python_2_7_is_found_on_the_path_or_below_pyenv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    shim = answer(tmp_path / "shims" / "python2.7", "pyenv: python2.7: command not found")
+    monkeypatch.setattr(shutil, "which", lambda command: shim)
+    with pytest.raises(maven.NotAvailable, match=r"it needs Python 2\.7"):
+        qpid_python.python()
+    built = answer(tmp_path / "versions" / "2.7.18" / "bin" / "python2.7", "True")
+    assert qpid_python.python() == built
+    on_the_path = answer(tmp_path / "bin" / "python2.7", "True")
+    monkeypatch.setattr(shutil, "which", lambda command: on_the_path)
+    assert qpid_python.python() == on_the_path
+
+
+def test_a_pip_that_fails_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    failed = subprocess.CompletedProcess(["pip"], 1, "", "DEPRECATION: old\nERROR: no network\n\n")
+    monkeypatch.setattr(subprocess, "run", lambda *arguments, **named: failed)
+    with pytest.raises(maven.NotAvailable, match=r"pip could not install it: ERROR: no network$"):
+        qpid_python.install("python2.7", tmp_path)
+    (tmp_path / "installed").write_text("python2.7\n" + qpid_python.REQUIREMENTS.read_text())
+    assert qpid_python.install("python2.7", tmp_path) == tmp_path / "lib"
+    with pytest.raises(maven.NotAvailable, match="no network"):
+        qpid_python.install("another", tmp_path)

@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from tools.interop import broker_j, jms, tshark
+from tools.interop import broker_j, jms, qpid_python, tshark
 from tools.interop.maven import NotAvailable, compiled, fetch, java
 
 CACHE: Final = Path(__file__).resolve().parents[2] / ".cache"
@@ -46,6 +46,10 @@ def _jms() -> None:
     compiled(jms.SOURCES, fetch(jms.POM, CACHE / "jms"), CACHE / "jms")
 
 
+def _qpid_python() -> None:
+    qpid_python.install(qpid_python.python(), CACHE / "qpid_python")
+
+
 def chromium() -> str:
     """The browser.  NotAvailable."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
@@ -57,6 +61,7 @@ def chromium() -> str:
 PEERS: Final = (
     Peer("broker_j", "Apache Qpid Broker-J", _broker_j),
     Peer("jms", "the Qpid JMS client", _jms),
+    Peer("qpid_python", "Apache's Python client and its suites", _qpid_python),
     Peer("tshark", "tshark", tshark.program),
     Peer("chromium", "chromium, that shows the report", chromium),
 )
