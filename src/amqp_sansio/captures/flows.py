@@ -17,6 +17,7 @@ from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
 from amqp_sansio.captures.link import LINKS, unknown_link
 from amqp_sansio.captures.packet import Packet, Warn
 from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
+from amqp_sansio.captures.tunnels import innermost, packets_left_out
 
 CONVERSATIONS: Final = 16384
 """AMQP connections listened to at a time; beyond it, the one that has been quiet longest is taken for ended."""
@@ -111,6 +112,8 @@ class Listener:
         self._unfinished: dict[Key, int] = {}  # connections on which something is under way, and the packet of its latest part
         self._waiting = 0
         self._odd: set[str] = set()
+        self._left_out: dict[str, int] = {}
+        """Packets in tunnels that cannot be followed, by the reason."""
         self._packet = 0
         self._time = 0
         self._count = 0
@@ -126,6 +129,12 @@ class Listener:
         data = packet.data
         at = find(data)
         found = tcp_in(data, at, packet.original) if at >= 0 else None
+        if found is None and at >= 0:
+            inside, left_out = innermost(data, at)
+            if left_out:
+                self._left_out[left_out] = self._left_out.get(left_out, 0) + 1
+            elif 0 <= inside != at:
+                found = tcp_in(data, inside, packet.original)
         if found is FRAGMENT:
             self._once(f"packet {packet.number}: IP packets are in fragments; what the later ones hold counts as a gap")
         elif found is not None and found.start + 14 <= len(data):
@@ -162,6 +171,8 @@ class Listener:
 
     def finish(self) -> None:
         """The file is over: everything that is still open ends here."""
+        for why, count in self._left_out.items():
+            self._warn(packets_left_out(count, why))
         for talk in [*self._strangers.values(), *self._talks.values()]:
             self._close(talk)
 

@@ -13,6 +13,26 @@ _AUTHENTICATION: Final = 51
 _LENGTH: Final = struct.Struct(">H").unpack_from
 
 
+def payload_of(data: bytes, at: int) -> tuple[int, int, bool] | None:
+    """Of the IP packet at `at`: the protocol that it carries, where that starts, and whether it is a later fragment.
+
+    None when the header was not captured, or is none.
+    """
+    if len(data) < at + 20:
+        return None
+    version = data[at] >> 4
+    if version == 4:
+        header = (data[at] & 15) * 4
+        later = bool((data[at + 6] & 0x1F) << 8 | data[at + 7])
+        return None if header < 20 else (data[at + 9], at + header, later)
+    if version != 6:
+        return None
+    kind, start = data[at + 6], at + 40
+    while kind in _OPTIONS and start + 8 <= len(data):
+        kind, start = data[start], start + 8 + data[start + 1] * 8
+    return kind, start, False
+
+
 class TcpIn(NamedTuple):
     """A TCP segment inside a packet: from `start` to `end` of the data; `end` may lie behind the octets captured."""
 

@@ -8,25 +8,48 @@ from typing import Final
 _IP: Final = frozenset((b"\x08\x00", b"\x86\xdd"))
 _TAGS: Final = frozenset((b"\x81\x00", b"\x88\xa8", b"\x91\x00", b"\x92\x00"))
 MAX_TAGS: Final = 8
-"""VLAN tags of one packet that are stepped over."""
+"""VLAN tags of one packet that are stepped over; MPLS labels likewise."""
+_PPPOE: Final = b"\x88\x64"
+_PPP: Final = frozenset((b"\x00\x21", b"\x00\x57"))
+_MPLS: Final = frozenset((b"\x88\x47", b"\x88\x48"))
 FAMILIES: Final = (2, 10, 23, 24, 28, 30)
 """AF_INET, and AF_INET6 as Linux, Windows, NetBSD, FreeBSD and Darwin number it."""
 
 
-def _after_type(data: bytes, at: int) -> int:
-    """Where IP starts when the two octets at `at` are an EtherType, stepping over VLAN tags; -1 when it is not IP."""
+def after_type(data: bytes, at: int) -> int:
+    """Where IP starts when the two octets at `at` are an EtherType, behind VLAN tags, PPPoE and MPLS; -1 when it is not IP."""
     for _ in range(MAX_TAGS):
         kind = data[at : at + 2]
         if kind in _IP:
             return at + 2
+        if kind == _PPPOE:
+            return at + 10 if data[at + 8 : at + 10] in _PPP else -1
+        if kind in _MPLS:
+            return _after_labels(data, at + 2)
         if kind not in _TAGS:
             return -1
         at += 4
     return -1
 
 
+def _after_labels(data: bytes, at: int) -> int:
+    """Where IP starts behind MPLS labels: IP itself, or Ethernet, with a control word before it or without."""
+    for _ in range(MAX_TAGS):
+        if len(data) < at + 5:
+            return -1
+        last = data[at + 2] & 1
+        at += 4
+        if last:
+            first = data[at] >> 4
+            if first in (4, 6):
+                return at
+            found = after_type(data, at + 16) if first == 0 else -1
+            return after_type(data, at + 12) if found < 0 else found
+    return -1
+
+
 def _ethernet(data: bytes) -> int:
-    return _after_type(data, 12)
+    return after_type(data, 12)
 
 
 def _loopback(data: bytes) -> int:
@@ -36,7 +59,7 @@ def _loopback(data: bytes) -> int:
 
 
 def _cooked(data: bytes) -> int:
-    return _after_type(data, 14)
+    return after_type(data, 14)
 
 
 def _cooked_2(data: bytes) -> int:
@@ -44,7 +67,7 @@ def _cooked_2(data: bytes) -> int:
     kind = data[:2]
     if kind in _IP:
         return 20
-    return _after_type(data, 22) if kind in _TAGS else -1
+    return after_type(data, 22) if kind in _TAGS else -1
 
 
 def _raw(data: bytes) -> int:

@@ -48,7 +48,9 @@ class Parsed:
         self._base: Final = base
         self._parts: Final[list[tuple[Group, Ports | None]]] = []
         rows: list[Ints] = []
-        for group in groups(octets, found):
+        self.left_out: Final[dict[str, int]] = {}
+        """Packets in tunnels that are not read, by the reason."""
+        for group in groups(octets, found, self.left_out):
             part: tuple[Group, Ports | None] = (group, None)
             if group.note is None:
                 part = ports(octets, found, group)

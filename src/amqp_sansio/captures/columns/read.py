@@ -14,6 +14,7 @@ from amqp_sansio.captures.link import LINKS, unknown_link
 from amqp_sansio.captures.packets_schema import PACKETS, Column
 from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, SplitError, over_split, reindexed, splits
 from amqp_sansio.captures.stretches import Stretch
+from amqp_sansio.captures.tunnels import packets_left_out
 from amqp_sansio.captures.walk_pcap import PcapWalk
 
 BATCH_ROWS: Final = 10_000
@@ -30,6 +31,7 @@ def read_split(
     """
     last: tuple[Stretch, int] | None = None
     first = True
+    left_out: dict[str, int] = {}
 
     def before() -> int:
         return int(records(last[0].octets, last[0].walk, [last[1]]).time[0]) if last is not None else split.before
@@ -51,6 +53,8 @@ def read_split(
             for begin in range(0, len(positions), rows):
                 found = records(stretch.octets, walk, positions[begin : begin + rows])
                 parsed = Parsed(stretch.octets, found, split.path, split.file_id, stretch.base)
+                for why, count in parsed.left_out.items():
+                    left_out[why] = left_out.get(why, 0) + count
                 if filters and len(parsed):
                     parsed.keep(chosen(filters, parsed.column))
                 if len(parsed):
@@ -59,6 +63,8 @@ def read_split(
                 last = (stretch, positions[-1])
             if stretch.problem is not None:
                 yield from note(*stretch.problem)
+        for why, count in left_out.items():
+            yield from note(split.start, packets_left_out(count, why))
     except SplitError as error:
         error.before = before()
         raise

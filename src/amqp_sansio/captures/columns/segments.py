@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from amqp_sansio.captures.columns.heads import HEAD_OCTETS, Bytes, Ints, Records, gathered, words
 from amqp_sansio.captures.ip import FRAGMENT, tcp_in
 from amqp_sansio.captures.link import FAMILIES, LINKS, MAX_TAGS
+from amqp_sansio.captures.tunnels import GENEVE_PORT, GRE, IP_IN_IP, UDP, VXLAN_PORTS, innermost
 from amqp_sansio.captures.walk import Octets
 
 _IP: Final = (0x0800, 0x86DD)
@@ -17,6 +18,13 @@ _TAGS: Final = (0x8100, 0x88A8, 0x9100, 0x9200)
 _TCP: Final = 6
 _FRAGMENT: Final = "a later fragment of an IP packet: it has no TCP header, its octets count as missing"
 _TYPE_AT: Final = {1: 12, 113: 14}
+_SHIMS: Final = (0x8864, 0x8847, 0x8848)
+_SHIM: Final = -2
+"""In the place of a start: something stands between the EtherType and the IP packet."""
+_DEEP: Final = HEAD_OCTETS - 50
+"""Where an IP packet may start at most for `heads` to hold what is looked at."""
+_UDP_PORTS: Final = (*VXLAN_PORTS, GENEVE_PORT)
+_EXTENSIONS: Final = (0, 43, 60, 135, 139, 140)
 
 
 class Group(NamedTuple):
@@ -45,10 +53,14 @@ class Ports(NamedTuple):
     cut: Ints
 
 
-def groups(octets: Octets, found: Records) -> list[Group]:
-    """Every TCP segment, and every later fragment of an IP packet."""
+def groups(octets: Octets, found: Records, left_out: dict[str, int] | None = None) -> list[Group]:
+    """Every TCP segment, and every later fragment of an IP packet; `left_out` counts packets in tunnels that are not read."""
     heads = gathered(octets, found.start, HEAD_OCTETS)
-    at = _starts(heads, found)
+    at = _starts(octets, heads, found)
+    _follow(octets, heads, found, at, {} if left_out is None else left_out)
+    deepest = int(at.max(initial=0))
+    if deepest > _DEEP:
+        heads = gathered(octets, found.start, deepest + HEAD_OCTETS - _DEEP)
     made: list[Group] = []
     for place in np.unique(at).tolist():
         if place >= 0:
@@ -56,7 +68,27 @@ def groups(octets: Octets, found: Records) -> list[Group]:
     return [group for group in made if len(group.row)]
 
 
-def _starts(heads: Bytes, found: Records) -> Ints:
+def _follow(octets: Octets, heads: Bytes, found: Records, at: Ints, left_out: dict[str, int]) -> None:
+    """Puts the place of the innermost IP packet where a tunnel is.  They are followed one packet at a time."""
+    for place in np.unique(at).tolist():
+        if place < 0:
+            continue
+        rows = np.nonzero((at == place) & (found.captured >= place + 20))[0]
+        if place <= _DEEP:
+            version, options = heads[rows, place] >> 4, heads[rows, place] & 15 != 5
+            carried = np.where(version == 4, heads[rows, place + 9], heads[rows, place + 6])
+            ports = np.where(version == 4, words(heads[rows], place + 22, ">u2"), words(heads[rows], place + 42, ">u2"))
+            udp = (carried == UDP) & (np.isin(ports, _UDP_PORTS) | ((version == 4) & options))
+            headed = (version == 6) & np.isin(carried, _EXTENSIONS)
+            rows = rows[np.isin(carried, (*IP_IN_IP, GRE)) | udp | headed]
+        for row in rows.tolist():
+            begin = int(found.start[row])
+            at[row], why = innermost(bytes(octets[begin : begin + int(found.captured[row])]), place)
+            if why:
+                left_out[why] = left_out.get(why, 0) + 1
+
+
+def _starts(octets: Octets, heads: Bytes, found: Records) -> Ints:
     """Where the IP packet starts, for each record; -1 where there is none."""
     if not len(found.link):
         return found.link
@@ -66,6 +98,9 @@ def _starts(heads: Bytes, found: Records) -> Ints:
             continue
         rows = np.nonzero(found.link == link)[0]
         at[rows] = _start(link, heads[rows], found.captured[rows])
+        for row in rows[at[rows] == _SHIM].tolist():  # PPPoE, MPLS: one packet at a time
+            begin = int(found.start[row])
+            at[row] = LINKS[link](bytes(octets[begin : begin + int(found.captured[row])]))
     at[list(found.wrong)] = -1
     return at
 
@@ -91,6 +126,7 @@ def _after_type(heads: Bytes, captured: Ints, active: NDArray[np.bool_], at: int
         kind = words(heads, at, ">u2")
         there = active & (captured >= at + 2)
         start[there & ((kind == _IP[0]) | (kind == _IP[1]))] = at + 2
+        start[there & np.isin(kind, _SHIMS)] = _SHIM
         active = there & np.isin(kind, _TAGS)
         if not active.any():
             break

@@ -1,0 +1,137 @@
+"""Packets in packets: whatever carries them, the same conversation comes out, one packet at a time and by columns."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.captures import build
+from tests.captures.build import Record, Segment
+from tests.captures.packets import Row, gathered
+
+from amqp_sansio.captures.columns.runner import records_of
+from amqp_sansio.captures.link import LINKS
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.tunnels import MAX_TUNNELS, innermost, packets_left_out
+from amqp_sansio.captures.verdicts import verdicts
+from amqp_sansio.captures.witnesses import observers
+
+ALL = ReplayOptions(tables=tuple(TABLES))
+MACS = b"\x02" * 12
+
+
+def v4(protocol: int, payload: bytes, fragment: int = 0) -> bytes:
+    head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(payload), 1, fragment, 64, protocol, 0)
+    return head + bytes([1, 1, 1, 1, 2, 2, 2, 2]) + payload
+
+
+def v6(protocol: int, payload: bytes) -> bytes:
+    return struct.pack(">IHBB", 6 << 28, len(payload), protocol, 64) + b"\1" * 32 + payload
+
+
+def kind(packet: bytes) -> bytes:
+    return b"\x08\x00" if packet[0] >> 4 == 4 else b"\x86\xdd"
+
+
+def udp(port: int, payload: bytes) -> bytes:
+    return struct.pack(">HHHH", 50000, port, 8 + len(payload), 0) + payload
+
+
+def ether(packet: bytes, type_: bytes | None = None) -> bytes:
+    return MACS + (type_ or kind(packet)) + packet
+
+
+def vxlan(packet: bytes) -> bytes:
+    return udp(4789, b"\x08\0\0\0\0\0\7\0" + ether(packet))
+
+
+def labels(payload: bytes) -> bytes:
+    return struct.pack(">II", 16 << 12 | 64, 17 << 12 | 1 << 8 | 64) + payload
+
+
+def pppoe(packet: bytes) -> bytes:
+    return struct.pack(">BBHH", 0x11, 0, 1, len(packet) + 2) + (b"\x00\x21" if packet[0] >> 4 == 4 else b"\x00\x57") + packet
+
+
+CARRIED: dict[str, Callable[[bytes], bytes]] = {
+    "PPPoE": lambda packet: ether(pppoe(packet), b"\x88\x64"),
+    "MPLS": lambda packet: ether(labels(packet), b"\x88\x47"),
+    "Ethernet in MPLS": lambda packet: ether(labels(ether(packet)), b"\x88\x47"),
+    "Ethernet in MPLS with a control word": lambda packet: ether(labels(bytes(4) + ether(packet)), b"\x88\x48"),
+    "GRE": lambda packet: ether(v4(47, b"\0\0" + kind(packet) + packet)),
+    "GRE with key, checksum and sequence": lambda packet: ether(v4(47, b"\xb0\0" + kind(packet) + bytes(12) + packet)),
+    "Ethernet in GRE": lambda packet: ether(v4(47, b"\0\0\x65\x58" + ether(packet))),
+    "ERSPAN": lambda packet: ether(v4(47, b"\x10\0\x88\xbe" + bytes(4) + bytes(8) + ether(packet))),
+    "VXLAN": lambda packet: ether(v4(17, vxlan(packet))),
+    "VXLAN over IPv6": lambda packet: ether(v6(17, vxlan(packet))),
+    "GENEVE": lambda packet: ether(v4(17, udp(6081, b"\1\0\x65\x58" + bytes(4) + bytes(4) + ether(packet)))),
+    "IP in IP": lambda packet: ether(v4(4 if packet[0] >> 4 == 4 else 41, packet)),
+    "VXLAN in GRE in MPLS": lambda packet: ether(labels(v4(47, b"\0\0\x08\0" + v4(17, vxlan(packet)))), b"\x88\x47"),
+}
+
+
+def rows(path: str) -> dict[str, list[str]]:
+    """The tables, but for the places of packets in the file."""
+    places = ("capture", "offset", "connection")
+
+    def plain(row: Row) -> str:
+        return repr({name: value for name, value in row.items() if name not in places})
+
+    return {name: sorted(map(plain, each)) for name, each in gathered(records_of([path], ALL)).items()}
+
+
+@pytest.mark.parametrize("client", [build.CLIENT, "2001:db8::1"])
+@pytest.mark.parametrize("name", CARRIED)
+def test_a_conversation_in_a_tunnel_gives_the_rows_of_one_without(name: str, client: str, tmp_path: Path) -> None:
+    base = replace(Segment(True, 0), client=client, server="fe80::2" if ":" in client else build.SERVER)
+    segments = build.conversation([b"one", b"x" * 2000], base).segments
+    bare = build.write(tmp_path / "bare", build.pcap(build.records(segments)))
+    inside = []
+    for index, each in enumerate(segments):
+        data = CARRIED[name](build.ip(each))
+        inside.append(Record(1, data, len(data), build.START_NS + index * 1_000_000))
+    path = build.write(tmp_path / "in", build.pcap(inside))
+    assert rows(path) == rows(bare)
+    warnings: list[str] = []
+    (verdict,) = verdicts(path, observers(), (), warnings.append)
+    assert (verdict.verdict, verdict.commands, warnings) == ("clean", 2, [])
+
+
+@pytest.mark.parametrize(
+    ("packet", "why"),
+    [
+        (v4(47, b"\0\1\x88\x0b" + b"ppp in gre" * 3), "GRE of version 1 or with a route is not read"),
+        (v4(47, b"\0\0\x12\x34" + bytes(20)), "GRE with protocol 0x1234 is not read"),
+        (v4(47, bytes(40), 0x2005), "it is a later fragment of a tunnel's packet"),
+    ],
+)
+def test_packets_that_cannot_be_read_are_counted(packet: bytes, why: str, tmp_path: Path) -> None:
+    packets = [Record(1, ether(packet), len(packet) + 14, build.START_NS)] * 3
+    path = build.write(tmp_path / "x", build.pcap([*packets, *build.records(build.conversation([b"one"]).segments)]))
+    warnings: list[str] = []
+    assert [each.verdict for each in verdicts(path, observers(), (), warnings.append)] == ["clean"]
+    assert warnings == [packets_left_out(3, why)] == [f"3 packets are left out: {why}"]
+    notes = [row for row in gathered(records_of([path], ALL))["violations"] if row["level"] == "damage"]
+    assert [row["text"] for row in notes] == warnings
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_a_packet_cut_anywhere_is_passed_over(name: str) -> None:
+    frame = CARRIED[name](build.ip(Segment(True, 1, b"octets")))
+    for cut in range(len(frame)):
+        at = LINKS[1](frame[:cut])
+        if at >= 0:
+            innermost(frame[:cut], at)
+
+
+@pytest.mark.parametrize(("depth", "read"), [(MAX_TUNNELS - 1, True), (MAX_TUNNELS, True), (MAX_TUNNELS + 1, False)])
+def test_tunnels_inside_one_another_are_bounded(depth: int, read: bool) -> None:
+    packet = build.ip(Segment(True, 1, b"octets"))
+    for _ in range(depth):
+        packet = v4(4, packet)
+    at, left_out = innermost(packet, 0)
+    assert (at == 20 * depth, not left_out) == (read, read)
