@@ -45,7 +45,8 @@ and, with the extra [spark], of any size, as tables:
 
 _FILES: Final = """\
 FILE is a pcap or pcapng file: micro- or nanoseconds, either byte order; Ethernet with or without VLAN tags, loopback, Linux
-cooked or raw IP; IPv4 and IPv6; in PPPoE, MPLS, GRE, VXLAN or GENEVE, too; also in gzip or zstd. It is read once, forward, in bounded memory, so it may be a pipe.
+cooked or raw IP; IPv4 and IPv6; in PPPoE, MPLS, GRE, VXLAN or GENEVE, too; also in gzip or zstd. It is read once, forward, in
+bounded memory, so it may be a pipe.
 
 Conversations are recognised by their protocol header ("AMQP", the first octets of a connection). With --port all connections
 to that server port count, also those that began before the capture did."""
