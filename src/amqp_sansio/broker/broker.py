@@ -116,6 +116,8 @@ class Broker:
 
     def ready(self) -> tuple[Peer, ...]:
         """Who has octets to send now, or has ended.  Costs nothing for the others."""
+        if not self._ready:
+            return ()
         ready = tuple([peer for peer in self._ready if peer.bytes_to_send or peer.ended])
         if len(ready) < len(self._ready):
             self._ready = dict.fromkeys(ready)
@@ -221,7 +223,6 @@ class Broker:
     def taken(self, peer: Peer) -> None:
         """The octets of the connection were taken: who waited for room goes on."""
         self._ready.pop(peer, None)
-        self.agenda.note(peer, peer.connection.due)
         if peer in self._blocked:
             del self._blocked[peer]
             self._in_turn(peer)
@@ -335,10 +336,15 @@ class Broker:
                 self._tick_peer(each, now)
             else:
                 self._tick_holder(each, now)
+        moment: float | None = None
         for site in self.sites.values():
-            site.tick(now)
+            at = site.due
+            if at is not None and at <= now:
+                site.tick(now)
+                at = site.due
+            moment = earliest(moment, at)
         self._work()
-        return self.due
+        return now if self._untold or self._readable() else earliest(moment, self.agenda.next)
 
     @property
     def due(self) -> float | None:

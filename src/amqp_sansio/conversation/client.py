@@ -129,15 +129,18 @@ class Client:
         self.machine.receive_eof()
 
     def tick(self, now: float) -> float | None:
-        """Says what time it is (monotonic seconds); then everything happens that follows from what came.  Answers `due`."""
+        """Says what time it is (monotonic seconds); then everything happens that follows from what came.
+
+        Answers what `due` would before that.
+        """
         machine = self._machine or self.machine
         self.flush()
-        machine.tick(now)
+        due = machine.tick(now)
         self._until = now
         self._hear(machine)
         if self._since is None and machine.is_open:
             self._since = now
-        return machine.due
+        return due
 
     @property
     def due(self) -> float | None:

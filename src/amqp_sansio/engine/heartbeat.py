@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.kernel.deadlines import earliest
-
 
 class Heartbeat:
     """The two timers of one connection, from tune-ok on.
@@ -51,6 +49,8 @@ class Heartbeat:
 
     def deadline(self, speaks: bool) -> float | None:
         """When to look again; `speaks` tells whether we may send heartbeats yet."""
-        if not self.interval or self._heard_at is None or self._wrote_at is None:
+        heard, wrote, interval = self._heard_at, self._wrote_at, self.interval
+        if not interval or heard is None or wrote is None:
             return None
-        return earliest(self._heard_at + 2 * self.interval, self._wrote_at + self.interval if speaks else None)
+        gone, due = heard + 2 * interval, wrote + interval
+        return due if speaks and due < gone else gone

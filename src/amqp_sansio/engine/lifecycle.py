@@ -313,10 +313,14 @@ class Lifecycle:
             if self._close_until is None:
                 return now
             return None if self._undecoded else self._close_until
-        if not self.heartbeat.running:
+        beat = self.heartbeat
+        if not beat.interval:
+            moment = None
+        elif not beat.running:
             return now
-        handshake = None if self._open or self._undecoded else self._handshake_until
-        return earliest(handshake, self.heartbeat.deadline(self._open))
+        else:
+            moment = beat.deadline(self._open)
+        return moment if self._open or self._undecoded else earliest(self._handshake_until, moment)
 
     @property
     def untimed(self) -> bool:

@@ -142,21 +142,11 @@ class Server(Generic[G]):
         """What is to be done between events and octets: nothing here."""
 
     def transmit(self) -> None:
-        """Octets go out to whoever has some, and whose socket takes them.
-
-        That they were taken may give octets to others: as long as there are such, there is another turn.
-        """
-        if self._transmit_ready() and self._transmit_ready():
-            self.wake()
-
-    def _transmit_ready(self) -> bool:
-        """Whether any socket took octets."""
-        moved = False
+        """Octets go out to whoever has some, and whose socket takes them."""
         for guest in self.host.ready():
             socket = self._sockets.get(guest)
-            if socket is not None and socket.transmit():
-                moved = True
-        return moved
+            if socket is not None:
+                socket.transmit()
 
     def entered(self, guest: G, socket: _Socket[G]) -> None:
         """A client came."""
@@ -270,18 +260,13 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self.transmit()
         self._server.wake()
 
-    def transmit(self) -> bool:
-        """Writes what there is, if the socket takes it: else the octets stay, and the host makes no more of them.
-
-        Whether there was anything.
-        """
+    def transmit(self) -> None:
+        """Writes what there is, if the socket takes it: else the octets stay, and the host makes no more of them."""
         transport = self._transport
         if transport is None or transport.is_closing():
-            return False
-        moved = False
+            return
         while self._writable and (octets := self.guest.data_to_send()):
             transport.write(octets)
-            moved = True
         if not self._open and self.guest.is_open:
             self._open = True
             self._server.opened(self)
@@ -290,7 +275,6 @@ class _Socket(asyncio.Protocol, Generic[G]):
             transport.close()
         else:
             self.resume()
-        return moved
 
     def resume(self) -> None:
         """Reads on, if the guest wants it again."""

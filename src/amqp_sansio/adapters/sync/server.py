@@ -185,23 +185,16 @@ class Server(Generic[G]):
             self._deaf_until = None
             self._selector.register(self._listener, selectors.EVENT_READ)
         self._check()
-        # That octets were taken may give octets to others: as long as there are such, there is another turn.
-        more = self._write_ready() and self._write_ready()
+        for guest in self.host.ready():
+            if guest in self._sockets:
+                self._sockets[guest].write()
         for each in list(self._paused):
             each.watch()
         for guest in [guest for guest, each in self._sockets.items() if each.over]:
             gone = self._sockets.pop(guest)
             self._opening.pop(gone, None)
             self.admission.left(gone.opened)
-        return AT_ONCE if more else self.host.due
-
-    def _write_ready(self) -> bool:
-        """Whether any socket took octets."""
-        moved = False
-        for guest in self.host.ready():
-            if guest in self._sockets and self._sockets[guest].write():
-                moved = True
-        return moved
+        return self.host.due
 
     def _end(self) -> None:
         self._listener.close()
@@ -253,27 +246,21 @@ class _Socket(Generic[G]):
                 break  # else there may be more that was deciphered already
         self.watch()
 
-    def write(self) -> bool:
-        """Writes what there is, as far as the socket takes it: the rest stays, and the host makes no more of it.
-
-        Whether anything was written.
-        """
-        moved = False
+    def write(self) -> None:
+        """Writes what there is, as far as the socket takes it: the rest stays, and the host makes no more of it."""
         try:
             while not self.over and (self._unsent or self._take()):
                 self._unsent = self._unsent[self._socket.send(self._unsent) :]
-                moved = True
         except _BLOCKED:
             pass
         except OSError:
             self._unsent = b""
             self._lose()
-            return moved
+            return
         if self.guest.finished and not self._unsent:
             self._lose()
         else:
             self.watch()
-        return moved
 
     def finish(self, until: float) -> None:
         """The end: what was taken is written, as far as that goes until then."""

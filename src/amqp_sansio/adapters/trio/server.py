@@ -14,6 +14,7 @@ import trio
 from amqp_sansio.adapters.admission import NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, checked
 from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.conversation.hosting import Guest, Host
+from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 
 G = TypeVar("G", bound=Guest)
@@ -46,6 +47,7 @@ class Server(Generic[G]):
         """Whose client has not logged in."""
         self._logins: Final = trio.CapacityLimiter(limits.logins)
         self._woken = trio.Event()
+        self._now = AT_ONCE  # of the last turn
 
     def wake(self) -> None:
         """Something may have happened: a turn follows."""
@@ -55,7 +57,8 @@ class Server(Generic[G]):
         """Lets the host do what there is to do, for ever."""
         while True:
             self._woken = trio.Event()
-            self.host.tick(trio.current_time())
+            self._now = trio.current_time()
+            self.host.tick(self._now)
             for _ in range(TURN):
                 if self.host.next_event() is None:
                     break
@@ -68,7 +71,7 @@ class Server(Generic[G]):
                     socket.wake()
             for socket in list(self.paused):
                 socket.resume()
-            await trio.lowlevel.checkpoint()  # those with octets take them; what follows from that is due
+            await trio.lowlevel.checkpoint()
             due = self.host.due
             with trio.move_on_at(math.inf if due is None else due):
                 await self._woken.wait()
@@ -93,6 +96,12 @@ class Server(Generic[G]):
         """Finds out in a thread whether a password is right, a few at once: nobody else waits meanwhile."""
         guest.decided(await trio.to_thread.run_sync(checked, decide, limiter=self._logins))
         self.wake()
+
+    def taken(self) -> None:
+        """Octets are about to be sent, however long that takes: that they were taken may have set others going."""
+        due = self.host.due
+        if self.paused or (due is not None and due <= self._now):
+            self.wake()
 
     async def attend(self, stream: trio.abc.Stream) -> None:
         """One client, from its socket to its end."""
@@ -185,7 +194,7 @@ class _Socket(Generic[G]):
                 del self._server.opening[self]
                 self._server.admission.opened()
             if octets:
-                self._server.wake()  # that they were taken may set others going, however long it takes to send them
+                self._server.taken()
                 try:
                     await self._stream.send_all(octets)
                 except (trio.BrokenResourceError, trio.ClosedResourceError):
