@@ -1,4 +1,4 @@
-"""What a stranger can cost a broker, in figures: `python -m bench.attacks`, with `--src DIR` for another tree of the library.
+"""What strangers and clients can cost a broker, in figures: `python -m bench.attacks`; `--src DIR` attacks another tree.
 
 Each attack meets a fresh `amqp-sansio serve` in a process of its own.  Linux only: memory is what /proc says.
 """
@@ -20,9 +20,11 @@ from typing import Final
 
 import trustme
 
+from amqp_sansio import ClientConnection, Session
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.verifiers import Verifier, write
 from amqp_sansio.spec.connection import StartOk
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_control
 
@@ -129,6 +131,35 @@ def logins(src: str, folder: str) -> str:
     return f"{LOGINS} wrong passwords at once: somebody who is logged in waits {longest * 1000:.0f} ms at most"
 
 
+def logged_in(src: str) -> str:
+    """Behind login: transfers on many sessions of one connection that never end."""
+    with served(src) as (process, port), socket.create_connection(("127.0.0.1", port)) as connected:
+        machine = ClientConnection()
+        sessions: list[Session] = []
+        while not sessions or any(each.state != "attached" for each in sessions):
+            connected.sendall(machine.data_to_send())
+            machine.receive_data(connected.recv(65536))
+            for _ in machine.events():
+                pass
+            if machine.is_open and not sessions:
+                sessions = [machine.session(f"s{number}") for number in range(16)]
+        for each in sessions:
+            each.sync()
+        connected.sendall(machine.data_to_send())
+        before = settled(process)
+        connected.settimeout(2)
+        with suppress(OSError):
+            for channel in range(1, 17):
+                transfer = LAYOUT.encode_command(Transfer("", 1, 0), False)
+                first = bytes([0x0B, 1]) + (12 + len(transfer)).to_bytes(2) + b"\0\1" + channel.to_bytes(2) + bytes(4)
+                connected.sendall(first + transfer)
+                for at in range(OCTETS // PIECE):
+                    head = bytes([0x06 if at == 0 else 0x04, 3]) + (12 + PIECE).to_bytes(2) + b"\0\1" + channel.to_bytes(2)
+                    connected.sendall(head + bytes(4 + PIECE))
+        grown = settled(process) - before
+    return f"one client that is logged in, 16 messages of {OCTETS // MIB} MiB without an end: {grown / MIB:.0f} MiB held"
+
+
 def main() -> None:
     """Prints one line for each attack."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -136,6 +167,7 @@ def main() -> None:
     src = parser.parse_args().src
     with tempfile.TemporaryDirectory() as folder:
         print(unfinished(src), idle(src, folder), logins(src, folder), sep="\n")
+    print(logged_in(src))
 
 
 if __name__ == "__main__":

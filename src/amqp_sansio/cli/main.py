@@ -29,6 +29,7 @@ these talk:
   amqp-sansio send --queue orders --create hello  a message to it
   amqp-sansio receive --count 1 orders            and out of it again
   amqp-sansio passwd FILE USER                    a user for `serve --auth FILE`
+  amqp-sansio store check DIR                     what `serve --data-dir DIR` keeps: check, backup, compact
   amqp-sansio probe HOST:PORT                     which rules of the protocol a server keeps
 
 this tests, by seeds:
