@@ -119,7 +119,6 @@ class Line:
     def tick(self) -> None:
         """Time passes."""
         if self.wire is not None:
-            self.wire.client.tick(self.now())
             self.hear_all()
         elif self.tenure is not None and not self.tenure.over:
             self.tenure.session.tick(self.now())
@@ -133,6 +132,7 @@ class Line:
         wire = self.wire
         if wire is None:
             return False
+        wire.client.tick(self.now())
         happened = False
         for event in wire.client.events():
             happened = True

@@ -53,8 +53,9 @@ class Site:
         """Time passes."""
         self.broker.tick(self.now(now))
 
-    def turn(self) -> list[tuple[Wire, bytes]]:
-        """The broker does all that it can, and what it has to say begins to fly: to whom, and what."""
+    def turn(self, now: float) -> list[tuple[Wire, bytes]]:
+        """The broker ticks and does all that it can, and what it has to say begins to fly: to whom, and what."""
+        self.tick(now)
         for _ in self.broker.events():
             pass
         said: list[tuple[Wire, bytes]] = []

@@ -129,7 +129,7 @@ class World:
                     if self.story.wanted:
                         self.story.said(wire, line.name, line.site.name, "up", octets)
         for site in self.sites:
-            for wire, octets in site.turn():
+            for wire, octets in site.turn(self.now):
                 happened = True
                 self._said(octets)
                 if self.story.wanted:
@@ -196,7 +196,7 @@ class World:
         for wire in list(site.wires.values()):
             wire.cut()
             wire.arrive_up(_WHOLE, self.at or _WHOLE)
-        site.turn()
+        site.turn(self.now)
         site.snap()
         site.sync()
         self._begin_anew(site, False)
