@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from tests.broker.harness import World, blurt, bodies, put, scene
+from tests.broker.harness import World, bodies, put, scene
 
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec import message
@@ -56,8 +56,8 @@ def test_credit_saturates_and_does_not_wrap(mode: int, unit: int) -> None:
     session.subscribe("q", "d", accept_mode=1)
     session.send(message.SetFlowMode("d", mode))
     for value in (0xFFFFFFFA, 10, 10):
-        blurt(session, message.Flow("d", unit, value))
-    blurt(session, message.Flow("d", 1 - unit, INFINITE))
+        session.send(message.Flow("d", unit, value))
+    session.send(message.Flow("d", 1 - unit, INFINITE))
     world.run()
     assert len(bodies(client)) == 50
 
@@ -68,8 +68,8 @@ def test_an_absent_value_is_credit_without_end(absent: int | None) -> None:
     client, session = scene(world)
     put(client, session, b"1", b"2")
     session.subscribe("q", "d", accept_mode=1)
-    blurt(session, message.Flow("d", 0, absent))
-    blurt(session, message.Flow("d", 1, absent))
+    session.send(message.Flow("d", 0, absent))
+    session.send(message.Flow("d", 1, absent))
     world.run()
     assert bodies(client) == [b"1", b"2"]
 

@@ -175,6 +175,8 @@ def hosts(greedy: Greedy, number: int) -> None:
     client = greedy.client = greedy.world.connect(ClientConfig(virtual_host=f"{NAME}{number}"))
     greedy.look()
     if not client.lost:
+        client.session().send(queue.Declare("q"))  # an empty one would be given up
+        client.world.run()
         client.cut()
 
 
@@ -193,7 +195,7 @@ WANTS: Final[dict[str, tuple[Want, set[int]]]] = {
     "subscriptions": (subscriptions, {506}),
     "unaccepted transfers": (unaccepted, {506}),
     "sessions": (sessions, {320}),
-    "detached sessions": (detached, {404}),
+    "detached sessions": (detached, {404, 409}),  # a new session under the name of a kept one
     "virtual hosts": (hosts, {320}),
 }
 """What is wanted, how, and the codes with which it is refused."""

@@ -32,8 +32,9 @@ TURN: Final = 64
 """Deliveries at most between two events: whoever is read waits for no more."""
 
 
-ANNOUNCED: Final = Map({"qpid.features": List(["qpid.jms-selector"])})
-"""Server-properties that every connection of a broker announces: with this feature Qpid JMS leaves selecting to the broker."""
+ANNOUNCED: Final = Map({"qpid.features": List(["qpid.jms-selector"]), "qpid.queue_lifetime_supported": True})
+"""Server-properties that every connection of a broker announces: with this feature Qpid JMS leaves selecting to the broker, and
+with the other one its temporary queues live as long as their connection."""
 
 
 class Broker:
@@ -243,6 +244,8 @@ class Broker:
 
     def left(self, peer: Peer) -> None:
         """The connection is over."""
+        if peer.site is not None:
+            peer.site.host.owner_ended(peer)
         self._peers.pop(peer, None)
         self._blocked.pop(peer, None)
         self.agenda.forget(peer)

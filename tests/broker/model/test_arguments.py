@@ -36,7 +36,7 @@ def test_without_arguments_there_are_ten_levels_and_the_limits_of_the_host() -> 
     ],
 )
 def test_what_is_understood(name: str, value: Value, expected: tuple[int, int, int]) -> None:
-    assert attrs.astuple(read_queue_arguments(Map({name: value}), LIMITS)) == (*expected, False)
+    assert attrs.astuple(read_queue_arguments(Map({name: value}), LIMITS)) == (*expected, False, False, False, False)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,33 @@ def test_a_value_that_cannot_be(name: str, value: Value) -> None:
 )
 def test_no_local_as_text(value: Value, expected: bool) -> None:
     assert read_queue_arguments(Map({"no-local": value}), LIMITS).no_local is expected
+
+
+@pytest.mark.parametrize(
+    ("exclusivity", "lifetime", "expected"),
+    [
+        (None, None, (False, False, False)),
+        ("NONE", "PERMANENT", (False, False, False)),
+        ("SESSION", None, (True, False, False)),
+        (b"SESSION", "DELETE_ON_SESSION_END", (True, False, True)),
+        ("CONNECTION", "PERMANENT", (False, True, False)),
+        ("CONNECTION", "DELETE_ON_CONNECTION_CLOSE", (False, True, True)),
+        ("LINK", None, None),
+        (None, "DELETE_ON_CONNECTION_CLOSE", None),
+        ("SESSION", "DELETE_ON_CONNECTION_CLOSE", None),
+        ("CONNECTION", "DELETE_ON_SESSION_END", None),
+        ("CONNECTION", "DELETE_ON_NO_LINKS", None),
+        (1, None, None),
+    ],
+)
+def test_exclusivity_and_lifetime(exclusivity: Value, lifetime: Value, expected: tuple[bool, bool, bool] | None) -> None:
+    given = {"qpid.exclusivity_policy": exclusivity, "qpid.lifetime_policy": lifetime}
+    arguments = Map({name: value for name, value in given.items() if value is not None})
+    if expected is None:
+        assert refusal(read_queue_arguments, arguments, LIMITS).condition is conditions.QUEUE_DECLARE_VALUE
+    else:
+        asked = read_queue_arguments(arguments, LIMITS)
+        assert (asked.of_session, asked.of_connection, asked.deleted_with_owner) == expected
 
 
 def test_no_local() -> None:

@@ -7,7 +7,7 @@ from tests.broker.harness import World, blurt, bodies, done, refused
 from amqp_sansio import ServerConfig
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.config import STRICT_PROFILE
-from amqp_sansio.events import CommandsCompleted, ExceptionReceived, TransferReceived
+from amqp_sansio.events import CommandsCompleted, ExceptionReceived, StartReceived, TransferReceived
 from amqp_sansio.spec import exchange, message, queue
 from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.queue import QueueQueryResult
@@ -127,3 +127,44 @@ def test_a_result_too_large_for_the_asker_ends_its_session_only(world: World) ->
     small = world.connect(ClientConfig(max_frame_size=4096))
     assert refused(small, small.session(b"t"), queue.Query("q")).error_code == 506
     done(client, session, queue.Query("q"))
+
+
+TEMPORARY = {"qpid.exclusivity_policy": "CONNECTION", "qpid.lifetime_policy": "DELETE_ON_CONNECTION_CLOSE"}
+
+
+def test_a_temporary_queue_belongs_to_its_connection_and_dies_with_it(world: World) -> None:
+    """As Qpid JMS declares one: every session of the connection may use it, no other, and it outlives its session."""
+    client, session = world.session()
+    done(client, session, queue.Declare("temp", exclusive=True, auto_delete=True, arguments=TEMPORARY))
+    done(client, session, message.Subscribe("temp", "d"))
+    session.detach()
+    world.run()
+    own = client.session(b"own")
+    done(client, own, queue.Declare("temp", exclusive=True, auto_delete=True, arguments=TEMPORARY))
+    done(client, own, queue.Declare("temp", passive=True, exclusive=True))
+    done(client, own, exchange.Bind("temp", "amq.fanout", ""))
+    done(client, own, message.Subscribe("temp", "d"))
+    other = world.connect()
+    for name, word in ((b"a", message.Subscribe("temp", "d")), (b"b", queue.Delete("temp")), (b"c", queue.Purge("temp"))):
+        assert refused(other, other.session(name), word).error_code == 405
+    client.cut()
+    theirs = other.session(b"d")
+    assert done(other, theirs, queue.Query("temp")) == QueueQueryResult()
+    assert other.session(b"d2").state == "attached"
+
+
+def test_the_lifetime_of_a_session_deletes_a_queue_at_its_end(world: World) -> None:
+    client, session = world.session()
+    arguments = {"qpid.exclusivity_policy": "SESSION", "qpid.lifetime_policy": "DELETE_ON_SESSION_END"}
+    done(client, session, queue.Declare("temp", arguments=arguments))
+    own = client.session(b"own")
+    assert refused(client, own, message.Subscribe("temp", "d")).error_code == 405
+    session.detach()
+    world.run()
+    assert done(client, client.session(b"again"), queue.Query("temp")) == QueueQueryResult()
+
+
+def test_a_broker_announces_that_it_knows_lifetimes(world: World) -> None:
+    client = world.connect()
+    (started,) = client.all(StartReceived)
+    assert started.server_properties["qpid.queue_lifetime_supported"] is True

@@ -29,7 +29,14 @@ _DIGITS: Final = 20  # of 2**64 - 1
 _BOOLEANS: Final = {"true": True, "false": False}
 SELECTORS: Final = ("x-apache-selector", "x-filter-jms-selector")
 """The selector of a subscription: the words of qpidd and of Broker-J."""
-KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL)
+EXCLUSIVITY: Final = "qpid.exclusivity_policy"
+"""Who has it alone: Broker-J's word, which Qpid JMS says of temporary queues."""
+LIFETIME: Final = "qpid.lifetime_policy"
+"""When it is deleted, likewise."""
+_EXCLUSIVITIES: Final = ("NONE", "SESSION", "CONNECTION")
+_LIFETIMES: Final = {"PERMANENT": "", "DELETE_ON_SESSION_END": "SESSION", "DELETE_ON_CONNECTION_CLOSE": "CONNECTION"}
+"""Each with the exclusivity of those at whose end it is deleted."""
+KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL, EXCLUSIVITY, LIFETIME)
 
 
 @attrs.frozen
@@ -40,13 +47,18 @@ class QueueArguments:
     most_messages: int
     most_octets: int
     no_local: bool = False
+    of_session: bool = False
+    """Exclusive to the session, whether the flag of the command says so or not."""
+    of_connection: bool = False
+    """Exclusive to all sessions of the connection."""
+    deleted_with_owner: bool = False
 
 
 def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments:
     """Refused for an argument that is not known, and for a value that an argument cannot have."""
     refuse_unknown(arguments, conditions.QUEUE_DECLARE_ARGUMENT)
     levels, most_messages, most_octets = MOST_LEVELS, limits.queue_messages, limits.queue_octets
-    no_local = False
+    no_local, exclusivity, owner = False, "NONE", ""
     for name, value in arguments.items():
         if name in PRIORITIES:
             levels = _number(name, value, 1, MOST_LEVELS)
@@ -59,7 +71,15 @@ def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments
                 raise Refused(conditions.QUEUE_DECLARE_VALUE, f'{name} is "reject" here, not {value!r}')
         elif name == NO_LOCAL:
             no_local = _boolean(name, value)
-    return QueueArguments(levels, most_messages, most_octets, no_local)
+        elif name == EXCLUSIVITY:
+            exclusivity = _word(name, value, _EXCLUSIVITIES)
+        elif name == LIFETIME:
+            owner = _LIFETIMES[_word(name, value, tuple(_LIFETIMES))]
+    if owner not in ("", exclusivity):
+        text = f"{LIFETIME} {arguments[LIFETIME]!r} goes with {EXCLUSIVITY} {owner!r}, not {exclusivity!r}"
+        raise Refused(conditions.QUEUE_DECLARE_VALUE, text)
+    of_session, of_connection = exclusivity == "SESSION", exclusivity == "CONNECTION"
+    return QueueArguments(levels, most_messages, most_octets, no_local, of_session, of_connection, bool(owner))
 
 
 def refuse_unknown(arguments: Map, condition: Condition) -> None:
@@ -110,6 +130,13 @@ def _number(name: str, value: Value, low: int, high: int = 2**64 - 1) -> int:
     if not isinstance(said, int) or isinstance(said, bool) or not low <= said <= high:
         raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{name} is a number of {low} to {high}, not {value!r}")
     return int(said)
+
+
+def _word(name: str, value: Value, words: tuple[str, ...]) -> str:
+    said = _text(value)
+    if not isinstance(said, str) or said not in words:
+        raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{name} is one of {', '.join(words)}, not {value!r}")
+    return said
 
 
 def _boolean(name: str, value: Value) -> bool:

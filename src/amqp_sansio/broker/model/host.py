@@ -32,7 +32,7 @@ class VirtualHost(Topology):
     The methods that do what a command says take its fields in their order: `delete_exchange(*command.values())`.  They
     raise `Refused` and have then changed nothing.  What returns a number gives that of the journal entry that
     must be journalled before the command is complete; 0 when there is none.  An `owner` is whoever a queue can be exclusive to:
-    any object that is compared by identity, a session.
+    any object that is compared by identity, a session, or the connection that is its `peer`.
 
     `error_codes` is the profile by which something is let pass that the other one refuses (see `conditions`).
     """
@@ -230,7 +230,7 @@ class VirtualHost(Topology):
         if passive and found is None:
             raise Refused(conditions.QUEUE_DECLARE_PASSIVE, f"there is no queue {queue!r}")
         if found is not None:
-            if found.owner not in (None, owner):
+            if not _free(found, owner):
                 held = (
                     conditions.QUEUE_DECLARE_EXCLUSIVE if exclusive or not passive else conditions.QUEUE_DECLARE_PASSIVE_OWNED
                 )
@@ -239,7 +239,7 @@ class VirtualHost(Topology):
             if conditions.QUEUE_REDECLARE_ARGUMENT.counts(self.error_codes):
                 refuse_unknown(Map(arguments or {}), conditions.QUEUE_REDECLARE_ARGUMENT)
             if passive:
-                if exclusive and found.owner is not owner:
+                if exclusive and (found.owner is None or not _free(found, owner)):
                     raise Refused(conditions.QUEUE_DECLARE_EXCLUSIVE, f"queue {queue!r} is not this session's alone")
                 return 0
             if alternate_exchange and conditions.QUEUE_DECLARE_OTHER_ALTERNATE.counts(self.error_codes):
@@ -260,6 +260,7 @@ class VirtualHost(Topology):
         octets = octets_of(given)
         self._room("queues", self.limits.queues, len(self.queues) + 1)
         self._room("argument_octets", self.limits.argument_octets, self.argument_octets + octets)
+        auto_delete = auto_delete or asked.deleted_with_owner
         made = Queue(
             queue,
             durable,
@@ -278,8 +279,9 @@ class VirtualHost(Topology):
         self.argument_octets += octets
         if alternate is not None:
             alternate.alternates += 1
+        exclusive = exclusive or asked.of_session or asked.of_connection
         if exclusive:
-            self._own(made, owner)
+            self._own(made, connection_of(owner) if asked.of_connection else owner)
         if not durable:
             return 0
         name = alternate.name if alternate is not None and alternate.durable else ""  # a transient one is gone then
@@ -345,7 +347,7 @@ class VirtualHost(Topology):
         return 0
 
     def owner_ended(self, owner: object) -> int:
-        """A session is over: its exclusive queues are everybody's, or deleted when they are auto-delete."""
+        """A session, or a connection, is over: its exclusive queues are everybody's, or deleted when they are auto-delete."""
         number = 0
         for queue in list(self._owned.pop(owner, ())):
             queue.owner = None
@@ -361,7 +363,7 @@ class VirtualHost(Topology):
         found = self.queues.get(queue)
         if found is None:
             raise Refused(missing, f"there is no queue {queue!r}")
-        if found.owner not in (None, owner):
+        if not _free(found, owner):
             raise Refused(owned, f"another session has queue {queue!r} for itself")
         return found
 
@@ -398,3 +400,13 @@ class VirtualHost(Topology):
     def _room(self, limit: str, value: int, asked: int) -> None:
         if asked > value:
             raise Refused(conditions.LIMIT, f"limit {limit} is {value}; there would be {asked}")
+
+
+def connection_of(owner: object) -> object:
+    """The connection of a session; None of one that has none now."""
+    return getattr(owner, "peer", None)
+
+
+def _free(queue: Queue, owner: object) -> bool:
+    """Whether nobody else has the queue for itself."""
+    return queue.owner is None or queue.owner in (owner, connection_of(owner))

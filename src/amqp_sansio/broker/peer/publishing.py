@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.model.host import connection_of
 from amqp_sansio.broker.model.topology import DROPPED
 from amqp_sansio.events import TransferReceived
 
@@ -71,4 +72,4 @@ def publish(holder: Holder, event: TransferReceived) -> None:
 def _own(holder: Holder, queue: Queue) -> bool:
     """Whether a session of the connection that publishes has the queue for itself, or the only subscription to it."""
     user = queue.user
-    return user is not None and getattr(user, "peer", None) is holder.peer
+    return user is not None and holder.peer in (user, connection_of(user))
