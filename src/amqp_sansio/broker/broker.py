@@ -32,7 +32,7 @@ TURN: Final = 64
 """Deliveries at most between two events: whoever is read waits for no more."""
 
 
-ANNOUNCED: Final = Map({"qpid.features": List(["qpid.jms-selector"]), "qpid.queue_lifetime_supported": True})
+ANNOUNCED: Final = Map((("qpid.features", List(["qpid.jms-selector"])), ("qpid.queue_lifetime_supported", True)))
 """Server-properties that every connection of a broker announces: with this feature Qpid JMS leaves selecting to the broker, and
 with the other one its temporary queues live as long as their connection."""
 
