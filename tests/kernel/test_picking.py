@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from hypothesis import given
+from hypothesis import strategies as st
 from tests.kernel.test_serials import NEAR_TOP, made, models
 
-from amqp_sansio.kernel.picking import pick, take
+from amqp_sansio.kernel.picking import ById, pick, take
 from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, RangeSet
 
 
@@ -29,3 +30,28 @@ def test_ranges_of_billions_cost_nothing() -> None:
     assert take(RangeSet([(10, 10 + HALF)]), live) == ["c"]
     assert take(EMPTY, live) == []
     assert take(RangeSet([(0, TOP)]), live) == ["a", "b"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["set", "remove", "del", "add_all"]), st.integers(0, 11))), st.data())
+def test_a_dict_by_ids_finds_what_a_dict_holds(script: list[tuple[str, int]], data: st.DataObject) -> None:
+    """Whatever came and went: the keys in a set of ids, in their order, across the top of the numbers too."""
+    base = data.draw(st.sampled_from([0, TOP - 5]))
+    kept, model = ById[str](), dict[int, str]()
+    for verb, number in script:
+        id = (base + number) & TOP
+        if verb == "set":
+            kept[id] = model[id] = f"{number}"
+        elif verb == "add_all":
+            kept.add_all({id: "x"})
+            model[id] = "x"
+        elif id in model and verb == "remove":
+            assert kept.remove(id) == model.pop(id)
+        elif id in model:
+            del kept[id], model[id]
+    assert kept == model
+    low, high = sorted((data.draw(st.integers(0, 11)), data.draw(st.integers(0, 11))))
+    ids = RangeSet([((base + low) & TOP, (base + high) & TOP)])
+    asked = [(base + number) & TOP for number in range(low, high + 1)]
+    assert kept.among(ids) == [id for id in asked if id in model]
+    kept.clear()
+    assert kept.among(ids) == []

@@ -154,7 +154,7 @@ class Broker:
             if self.bereaved:
                 self._bereave()
             site = peer.site
-            if site is not None and site.host.stirred:
+            if site is not None and site.stirred:
                 site.dispatch(TURN)
             return peer, event
         self._work()
@@ -189,7 +189,7 @@ class Broker:
         while busy:
             busy = False
             for site in self.sites.values():
-                if site.host.stirred:
+                if site.stirred:
                     busy = site.dispatch(TURN) or busy
             if self.settling:
                 settling = list(self.settling)
@@ -233,7 +233,7 @@ class Broker:
             for consumer in stalled:
                 consumer.wake()
         site = peer.site
-        if site is not None and site.host.stirred:
+        if site is not None and site.stirred:
             site.dispatch(TURN)  # what is left then is due
         if peer.connection.bytes_to_send:
             self._ready[peer] = None
@@ -361,7 +361,7 @@ class Broker:
             return self._at_once
         moment = self.agenda.next
         for site in self.sites.values():
-            if site.host.stirred:
+            if site.stirred:
                 return self._at_once
             moment = earliest(moment, site.due)
         return moment

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
-from amqp_sansio.kernel.serials import MODULUS, TOP, RangeSet
+from amqp_sansio.kernel.serials import MODULUS, TOP, MutableRangeSet, RangeSet
 
 _T = TypeVar("_T")
 
@@ -47,3 +47,50 @@ def take(ids: RangeSet, live: dict[int, _T]) -> list[_T]:
             pop = live.pop
             return [each for each in [pop(id, None) for id in range(low, high + 1)] if each is not None]
     return [live.pop(id) for id in pick(ids, live)]
+
+
+class ById(dict[int, _T]):
+    """A dict by serial numbers for ids that a peer chooses: what is under a set of them costs what is found.
+
+    `pick` costs the smaller of both sets, again and again where nothing is found; here it costs the ranges that were named.
+    """
+
+    __slots__ = ("ids",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: Final = MutableRangeSet()
+
+    def __setitem__(self, id: int, value: _T) -> None:
+        super().__setitem__(id, value)
+        highs = self.ids.highs
+        if highs and highs[-1] == id - 1:  # nearly always: `add` without the call
+            highs[-1] = id
+        else:
+            self.ids.add(id)
+
+    def __delitem__(self, id: int) -> None:
+        super().__delitem__(id)
+        self.ids.discard_id(id)
+
+    def remove(self, id: int) -> _T:
+        """What was under the id, which is in."""
+        value = self[id]
+        del self[id]
+        return value
+
+    def add_all(self, others: Mapping[int, _T]) -> None:
+        """As `update`."""
+        for id, value in others.items():
+            self[id] = value
+
+    def clear(self) -> None:
+        super().clear()
+        self.ids.clear()
+
+    def among(self, ids: RangeSet) -> list[int]:
+        """The keys that are in the set, ascending by RFC 1982."""
+        found: list[int] = []
+        for low, high in self.ids.common(ids).ranges:
+            found += range(low, high + 1) if low <= high else [*range(low, MODULUS), *range(high + 1)]
+        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker import conditions
@@ -345,6 +345,10 @@ class VirtualHost(Topology):
         if was and not queue.subscribers and queue.auto_delete and queue.owner is None and not queue.deleted:
             return self._drop(queue)
         return 0
+
+    def owned(self, owner: object) -> Iterable[Queue]:
+        """The queues that are exclusive to somebody."""
+        return self._owned.get(owner, ())
 
     def owner_ended(self, owner: object) -> int:
         """A session, or a connection, is over: its exclusive queues are everybody's, or deleted when they are auto-delete."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 from amqp_sansio.broker import conditions
@@ -63,6 +64,10 @@ class Consumer(Protocol):
         ...
 
 
+ASKED: Final = 64
+"""Subscribers that are asked whether they can take an immediate message."""
+
+
 class Ring:
     """Those that can take something are asked by turns; those that said no wait until they are woken, and cost nothing.
 
@@ -77,7 +82,7 @@ class Ring:
         self.consumers: Final[dict[Consumer, None]] = {}
         self._taking: Final[OrderedDict[Consumer, None]] = OrderedDict()
         self._browsing: Final[OrderedDict[Consumer, None]] = OrderedDict()
-        self._starving: Final[dict[Consumer, None]] = {}  # browsers with credit that have seen everything
+        self._starving: Final[OrderedDict[Consumer, None]] = OrderedDict()  # browsers with credit that have seen everything
         self._cursors: Final[dict[Consumer, Cursor]] = {}
 
     def join(self, consumer: Consumer) -> None:
@@ -116,11 +121,14 @@ class Ring:
         return bool(self._taking or self._browsing)
 
     def able(self, message: Message) -> bool:
-        """Whether somebody could take the message at once."""
+        """Whether somebody could take the message at once: of many that cannot, only some are asked, others the next time."""
+        asked = 0
         for each in (self._taking, self._browsing, self._starving):
-            for consumer in each:
+            for consumer in list(islice(each, ASKED - asked)):
                 if consumer.able(message):
                     return True
+                each.move_to_end(consumer)
+                asked += 1
         return False
 
     def dispatch(self, most: int) -> bool:

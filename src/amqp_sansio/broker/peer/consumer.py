@@ -101,6 +101,8 @@ class Consumer:
             self._left -= 1
         if kept:
             unsettled[id] = Unsettled(entry, self.acquires, self.explicit)
+            if not self.acquires:
+                holder.shown.add(id)
         else:
             holder.site.host.dequeue((entry,))
         holder.broker.wrote(peer)

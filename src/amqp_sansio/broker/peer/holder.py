@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
 from amqp_sansio.engine.feedback import parts
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError
-from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
+from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.spec import message
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import ErrorCode, RejectCode
@@ -60,12 +62,14 @@ class Holder:
         self.kept: Final = session.max_timeout != 0
         """Whether it counts as one that outlives its connection."""
         self.consumers: Final[dict[str, Consumer]] = {}
-        self.unsettled: Final[dict[int, Unsettled]] = {}
-        self.sated: Final[dict[Consumer, None]] = {}
+        self.unsettled: Final[ById[Unsettled]] = ById()
+        self.shown: Final = MutableRangeSet()
+        """The ids of those in `unsettled` that are not acquired."""
+        self.sated: Final[OrderedDict[Consumer, None]] = OrderedDict()
         """Consumers that get nothing because too much is unsettled."""
         self.tx: Work | None = None
         """What the local transaction holds back, once tx.select was said."""
-        self.pledged: Final[dict[int, Unsettled]] = {}
+        self.pledged: Final[ById[Unsettled]] = ById()
         """What was accepted in the local transaction, until it is decided."""
         self.ended = False
         self.owing: Final[dict[int, Struct | None]] = {}
@@ -188,6 +192,12 @@ class Holder:
             return False
         return size + RESULT_OCTETS <= channel.carrier.max_frame_size
 
+    @property
+    def frame_octets(self) -> int:
+        """Octets of the largest frame of the connection that it is attached to."""
+        channel = self.session.channel
+        return channel.carrier.max_frame_size if channel is not None else MAX_FRAME_SIZE
+
     def refuse(self, id: int | None, refused: Refused) -> None:
         """The command cannot be done: that ends the session."""
         code = refused.code(self.session.profile.error_codes)
@@ -254,9 +264,10 @@ class Holder:
         """The client has completed our commands: windows may be open again, and what it did not have to accept is over."""
         unsettled = self.unsettled
         if unsettled:
-            for id in pick(ids, unsettled):
+            for id in unsettled.among(ids):
                 if not unsettled[id].explicit:
                     del unsettled[id]
+                    self.shown.discard_id(id)
             self.slacken()
         for subscriber in self.session.replenished:
             consumer = self.consumers.get(subscriber.destination)
@@ -265,11 +276,14 @@ class Holder:
 
     def slacken(self) -> None:
         """Less is unsettled than a moment ago: who got nothing because of that may go on."""
-        if self.sated and len(self.unsettled) < self.broker.limits.unaccepted_transfers:
-            sated = list(self.sated)
-            self.sated.clear()
-            for consumer in sated:
+        sated = self.sated
+        room = self.broker.limits.unaccepted_transfers - len(self.unsettled)
+        while sated and room > 0:  # as many as may get something; the others when it turns out that there is still room
+            consumer, _ = sated.popitem(last=False)
+            if self.consumers.get(consumer.destination) is consumer:
                 consumer.wake()
+                room -= 1
+                self.site.slack[self] = None
 
     def gone(self, consumer: Consumer) -> None:
         """The queue of a subscription is deleted: the session hears of it as soon as it can be spoken to."""

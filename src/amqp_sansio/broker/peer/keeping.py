@@ -34,7 +34,7 @@ def keepable(holder: Holder) -> bool:
 def need(holder: Holder, needed: Needed) -> None:
     """Tells what a session needs of its virtual host."""
     queues = [consumer.queue for consumer in holder.consumers.values()]
-    queues += [queue for queue in holder.site.host.queues.values() if queue.owner is holder]
+    queues += holder.site.host.owned(holder)
     for record in (*holder.unsettled.values(), *holder.pledged.values()):
         if record.acquired:
             needed.entries[record.entry] = None
@@ -64,7 +64,7 @@ def take(holder: Holder) -> dict[str, object]:
             (each.destination, each.queue.name, each.exclusive, each.selector and each.selector.text)
             for each in holder.consumers.values() if not each.queue.deleted
         ]),
-        "owned": tuple([queue.name for queue in holder.site.host.queues.values() if queue.owner is holder]),
+        "owned": tuple([queue.name for queue in holder.site.host.owned(holder)]),
         "unsettled": _records(holder.unsettled),
         "pledged": _records(holder.pledged),
         "published": None if holder.tx is None else tuple([
@@ -109,8 +109,9 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
         else:
             code = SUBSCRIBE_QUEUE_DELETED.code(session.profile.error_codes)
             failing = failing or (None, code, f"queue {name!r} is deleted", None)
-    holder.unsettled.update(_unsettled(plain["unsettled"], rebuilding))
-    holder.pledged.update(_unsettled(plain["pledged"], rebuilding))
+    holder.unsettled.add_all(_unsettled(plain["unsettled"], rebuilding))
+    holder.shown.update(RangeSet.of(*[id for id, record in holder.unsettled.items() if not record.acquired]))
+    holder.pledged.add_all(_unsettled(plain["pledged"], rebuilding))
     if plain["published"] is not None:
         holder.tx = Work(host, host.limits)
         for number, queues in plain["published"]:

@@ -9,8 +9,7 @@ from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.model.arguments import read_selector
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.engine.subscription import Subscriber
-from amqp_sansio.kernel.picking import pick
-from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, RangeSet
 from amqp_sansio.spec import message
 from amqp_sansio.spec.message import Acquired, MessageResumeResult
 
@@ -81,7 +80,7 @@ def stop(holder: Holder, id: int, command: message.Stop) -> None:
 def accept(holder: Holder, id: int, command: message.Accept) -> None:
     """message.accept: what is acquired is off its queue; ids that are over or were never known are ignored."""
     unsettled = holder.unsettled
-    ids = pick(command.transfers or EMPTY, unsettled)
+    ids = unsettled.among(command.transfers or EMPTY)
     entries = [record.entry for each in ids if (record := unsettled[each]).acquired]
     work = holder.work
     number = 0
@@ -95,6 +94,7 @@ def accept(holder: Holder, id: int, command: message.Accept) -> None:
         number = holder.site.host.dequeue(entries)
     for each in ids:
         del unsettled[each]
+        holder.shown.discard_id(each)
     holder.slacken()
     holder.complete_after(number, id)
 
@@ -106,8 +106,8 @@ def _withdraw_accepts(holder: Holder, ids: RangeSet) -> None:
     """
     work = holder.tx
     if work is not None:
-        for each in pick(ids, holder.pledged):
-            record = holder.unsettled[each] = holder.pledged.pop(each)
+        for each in holder.pledged.among(ids):
+            record = holder.unsettled[each] = holder.pledged.remove(each)
             work.withdraw(record.entry)
 
 
@@ -116,7 +116,7 @@ def reject(holder: Holder, id: int, command: message.Reject) -> None:
     ids = command.transfers or EMPTY
     _withdraw_accepts(holder, ids)
     unsettled = holder.unsettled
-    rejected = [each for each in pick(ids, unsettled) if unsettled[each].acquired]
+    rejected = [each for each in unsettled.among(ids) if unsettled[each].acquired]
     number = holder.site.host.reject([unsettled[each].entry for each in rejected]) if rejected else 0
     for each in rejected:  # only now: a refused reject ends the session, which gives back what is unsettled
         del unsettled[each]
@@ -130,8 +130,9 @@ def release(holder: Holder, id: int, command: message.Release) -> None:
     _withdraw_accepts(holder, ids)
     unsettled = holder.unsettled
     entries: list[Entry] = []
-    for each in pick(ids, unsettled):
-        record = unsettled.pop(each)
+    for each in unsettled.among(ids):
+        record = unsettled.remove(each)
+        holder.shown.discard_id(each)
         if record.acquired:
             entries.append(record.entry)
     if entries:
@@ -144,21 +145,22 @@ def acquire(holder: Holder, id: int, command: message.Acquire) -> None:
     """message.acquire: the result names those that are the session's now."""
     unsettled = holder.unsettled
     ids = command.transfers or EMPTY
-    mine = pick(ids, holder.pledged)
+    shown = holder.shown.common(ids)
+    mine = MutableRangeSet((holder.pledged.ids.common(ids) | unsettled.ids.common(ids)) - shown)
     gone: list[Entry] = []
-    for each in pick(ids, unsettled):
+    for each in unsettled.among(shown):
         record = unsettled[each]
-        if not record.acquired:
-            if not record.entry.queue.acquire(record.entry):
-                continue
-            record.acquired = True
-            if not record.explicit:  # nobody will accept it: it is off the queue at once
-                del unsettled[each]
-                gone.append(record.entry)
-        mine.append(each)
+        if not record.entry.queue.acquire(record.entry):
+            continue
+        record.acquired = True
+        holder.shown.discard_id(each)
+        if not record.explicit:  # nobody will accept it: it is off the queue at once
+            del unsettled[each]
+            gone.append(record.entry)
+        mine.add(each)
     number = holder.site.host.dequeue(gone) if gone else 0
     holder.slacken()
-    holder.result_after(number, id, Acquired(RangeSet.of(*mine)))
+    holder.result_after(number, id, Acquired(mine.freeze()))
 
 
 def resume(holder: Holder, id: int, command: message.Resume) -> None:

@@ -22,7 +22,7 @@ SLICE: Final = 16
 class Site:
     """One virtual host of a broker."""
 
-    __slots__ = ("_flushing", "_predeclared", "coordinator", "host", "selectable", "subscribers")
+    __slots__ = ("_flushing", "_predeclared", "coordinator", "host", "selectable", "slack", "subscribers")
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.host: Final = VirtualHost(name, broker.journals, broker.limits, broker.intake, broker.config.error_codes)
@@ -35,6 +35,8 @@ class Site:
         """Properties of its messages as selectors see them."""
         self.subscribers = 0
         """Subscriptions to its queues."""
+        self.slack: Final[dict[Holder, None]] = {}
+        """Sessions of which more subscriptions may be woken, when those that were have taken what there is."""
         self._flushing: Final[dict[Queue, dict[Consumer, None]]] = {}
 
     @property
@@ -46,7 +48,13 @@ class Site:
     def dispatch(self, most: int) -> bool:
         """Up to about so many deliveries, a few from each queue that can go on; whether there is more to do."""
         stirred = self.host.stirred
-        while stirred and most > 0:
+        while self.stirred and most > 0:
+            if not stirred:
+                holder = next(iter(self.slack))
+                del self.slack[holder]
+                holder.slacken()
+                most -= 1
+                continue
             queue = next(iter(stirred))
             del stirred[queue]
             if queue.dispatch(min(most, SLICE)):
@@ -56,7 +64,12 @@ class Site:
                 most -= 1
                 for consumer in self._flushing.pop(queue, ()):
                     consumer.flushed()
-        return bool(stirred)
+        return self.stirred
+
+    @property
+    def stirred(self) -> bool:
+        """Whether `dispatch` may have something to do."""
+        return bool(self.host.stirred or self.slack)
 
     def watch(self, consumer: Consumer) -> None:
         """A flush of the consumer is done when its queue has nothing more that it can take."""
@@ -81,6 +94,8 @@ class Site:
         self.coordinator.owner_ended(holder)
         entries = [record.entry for record in holder.unsettled.values() if record.acquired]
         holder.unsettled.clear()
+        holder.shown.clear()
+        self.slack.pop(holder, None)
         if entries:
             self.host.release(entries, True)
         consumers = list(holder.consumers.values())

@@ -31,7 +31,7 @@ def tx_rollback(holder: Holder, id: int, command: tx.Rollback) -> None:
     """tx.rollback: nothing of it; what was accepted is the session's again, acquired and not accepted."""
     if holder.tx is not None:
         holder.tx.rollback(False)
-    holder.unsettled.update(holder.pledged)
+    holder.unsettled.add_all(holder.pledged)
     holder.pledged.clear()
     holder.complete(id)
 
@@ -77,7 +77,7 @@ def forget(holder: Holder, id: int, command: dtx.Forget) -> None:
 
 def recover(holder: Holder, id: int, command: dtx.Recover) -> None:
     """dtx.recover: as many branches as fit into one frame; who has dealt with them asks again."""
-    xids = holder.site.coordinator.recover()
+    xids = holder.site.coordinator.recover(holder.frame_octets)
     while xids and not holder.fits(RecoverResult(xids)):
         xids = xids[: len(xids) // 2]
     holder.result(id, RecoverResult(xids))

@@ -28,6 +28,9 @@ MAX_TIMEOUT: Final = 3600
 HEURISTICS: Final = (XaStatus.XA_HEURCOM, XaStatus.XA_HEURRB, XaStatus.XA_HEURMIX, XaStatus.XA_HEURHAZ)
 """What an administrator can decide."""
 
+XID_OCTETS: Final = 14
+"""Octets of an xid in a list, besides its two ids."""
+
 NO_XID: Final = Condition("dtx: no xid", "", None, "", ErrorCode.ILLEGAL_ARGUMENT, ErrorCode.ILLEGAL_ARGUMENT)
 """A field that every command on a branch must have."""
 
@@ -136,9 +139,19 @@ class Coordinator:
         branch = self.branches.get(key)
         return self._done(branch, None, self._cell(branch, None, table.FORGET, key)).journal
 
-    def recover(self) -> tuple[Xid, ...]:
-        """dtx.recover: the branches that are prepared or decided by an administrator, in the order of their prepares."""
-        return tuple([xid_of(branch.xid) for branch in self._in_doubt])
+    def recover(self, octets: int | None = None) -> tuple[Xid, ...]:
+        """dtx.recover: the branches that are prepared or decided by an administrator, in the order of their prepares.
+
+        No more than about so many `octets` of them; None: all.
+        """
+        found: list[Xid] = []
+        for branch in self._in_doubt:
+            if octets is not None:
+                octets -= XID_OCTETS + len(branch.xid[1]) + len(branch.xid[2])
+                if octets < 0:
+                    break
+            found.append(xid_of(branch.xid))
+        return tuple(found)
 
     # --- time -------------------------------------------------------------------------------------------------------------
 

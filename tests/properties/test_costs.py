@@ -1,0 +1,192 @@
+"""What a client can make grow costs no more than what it says: each attack, twice as long, runs at most 2.2 times the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import pytest
+from tests.steps import assert_linear
+
+from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+from amqp_sansio.spec import dtx, exchange, execution, message, queue, tx
+from amqp_sansio.spec import session as c
+from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.spec.connection import Open, StartOk, TuneOk
+from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.message import DeliveryProperties
+from amqp_sansio.wire.headers import encode_headers
+from amqp_sansio.wire.segments import frame_command, frame_control
+
+LAYOUT: Final = AMQP_0_10.layout
+INFINITE: Final = 0xFFFFFFFF
+ALL: Final = RangeSet([(0, 0x7FFFFFF0)])
+FEW: Final = BrokerLimits(unaccepted_transfers=4)
+
+Words: TypeAlias = "Sequence[Command | Control | bytes]"
+Attack: TypeAlias = Callable[[int], tuple[BrokerLimits, Words, Words]]
+"""For a size: the limits, what is said at first, and what is said then, each of it in a turn of its own."""
+
+
+def publish(key: str, immediate: bool = False) -> bytes:
+    header = encode_headers([DeliveryProperties(immediate=immediate, discard_unroutable=immediate, routing_key=key)])
+    return b"".join(frame_command(1, LAYOUT.encode_command(message.Transfer("", 1, 0), False), header, b"x"))
+
+
+def subscribe(destination: str, accept_mode: int = 0, acquire_mode: int = 0, credit: int = INFINITE) -> Words:
+    said = message.Subscribe("q", destination, accept_mode, acquire_mode)
+    return [said, message.Flow(destination, 0, credit), message.Flow(destination, 1, INFINITE)]
+
+
+def delivered(count: int, accept_mode: int = 0, acquire_mode: int = 0) -> Words:
+    """So many transfers to the client, from id 0 on."""
+    return [queue.Declare("q"), *subscribe("d", accept_mode, acquire_mode), *[publish("q")] * count]
+
+
+def holes(count: int) -> Words:
+    return [word for n in range(count) for word in (c.CommandPoint(2 * n + 1, 0), queue.Query("q"))]
+
+
+def xid(number: int) -> Xid:
+    return Xid(1, b"%d" % number, b"")
+
+
+class Attacker:
+    """A client that says what it likes on channel 1, and reads all that it gets."""
+
+    def __init__(self, limits: BrokerLimits) -> None:
+        self.broker = Broker(BrokerConfig(limits=limits))
+        self.peer = self.broker.connect(ServerConfig(session_timeout=300))
+        self.peer.receive_data(AMQP_0_10.header)
+        for control in (StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 4096, 0), Open("")):
+            self.peer.receive_data(frame_control(0, LAYOUT.encode_control(control)))
+        self.say([c.Attach(b"s", True), c.CommandPoint(0, 0)])
+
+    def say(self, words: Words) -> None:
+        for word in words:
+            if isinstance(word, Control):
+                word = frame_control(1, LAYOUT.encode_control(word))
+            elif isinstance(word, Command):
+                word = b"".join(frame_command(1, LAYOUT.encode_command(word, False)))
+            self.peer.receive_data(word)
+
+    def turn(self) -> None:
+        while True:
+            happened = sum(1 for _ in self.broker.events())
+            if not self.peer.data_to_send() and not happened:
+                return
+
+    @property
+    def attached(self) -> bool:
+        return bool(self.broker.sessions)
+
+
+def settling(verb: type[message.Accept | message.Reject | message.Release | message.Acquire], high: int) -> Attack:
+    """Ids of transfers that there are not, as a few or as billions of them, while others are unsettled."""
+    return lambda n: (DEFAULT_BROKER_LIMITS, delivered(n), [verb(RangeSet([(10 * n, high or 12 * n)]))] * n)
+
+
+ATTACKS: Final[dict[str, Attack]] = {
+    **{
+        f"{verb.VERB} of ids {'in a row' if high else 'without end'} that are not there": settling(verb, high)
+        for verb in (message.Accept, message.Reject, message.Release, message.Acquire)
+        for high in (0, 0x7FFFFFF0)
+    },
+    "message.acquire of what is acquired": lambda n: (DEFAULT_BROKER_LIMITS, delivered(n), [message.Acquire(ALL)] * n),
+    "flushes that wait while credit is granted": lambda n: (
+        FEW,
+        [*delivered(n), *[message.Flush("d")] * n],
+        [message.Flow("d", 0, 1)] * n,
+    ),
+    "changes of flow mode beside another window": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [*delivered(n), message.Subscribe("q", "e", 0, 0)],
+        [message.SetFlowMode("e", number % 2) for number in range(n)],
+    ),
+    "every second transfer completed": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        delivered(2 * n),
+        [c.Completed(RangeSet.of(2 * number + 1), True) for number in range(n)],
+    ),
+    "every second transfer confirmed": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        delivered(2 * n),
+        [c.Confirmed(RangeSet.of(2 * number + 1)) for number in range(n)],
+    ),
+    "holes, and then commands": lambda n: (DEFAULT_BROKER_LIMITS, holes(n), [queue.Query("q")] * n),
+    "holes, and then flushes": lambda n: (DEFAULT_BROKER_LIMITS, holes(n), [c.Flush(True, True, True)] * n),
+    "holes, and then syncs": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [],
+        [word for number in range(n) for word in (c.CommandPoint(2 * number + 1, 0), execution.Sync())],
+    ),
+    "gaps one by one": lambda n: (DEFAULT_BROKER_LIMITS, [], [c.Gap(RangeSet.of(2 * number + 2)) for number in range(n)]),
+    "known-completed one by one": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [queue.Query("q")] * (2 * n),
+        [c.KnownCompleted(RangeSet.of(2 * number + 1)) for number in range(n)],
+    ),
+    "many subscriptions wait for room": lambda n: (
+        FEW,
+        [*delivered(4 * n), *[word for number in range(n) for word in subscribe(f"d{number}")]],
+        [message.Accept(RangeSet.of(number)) for number in range(n)],
+    ),
+    "many prepared branches are recovered": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [
+            dtx.Select(),
+            queue.Declare("q"),
+            *[
+                word
+                for number in range(200 + n)
+                for word in (dtx.Start(xid(number)), publish("q"), dtx.End(xid(number)), dtx.Prepare(xid(number)))
+            ],
+        ],
+        [dtx.Recover()] * n,
+    ),
+    "immediate messages past many without credit": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [queue.Declare("q"), *[message.Subscribe("q", f"d{number}", 0, 0) for number in range(70 + n)]],
+        [publish("q", immediate=True)] * n,
+    ),
+    "accepted and released in a transaction": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [*delivered(n), tx.Select(), message.Accept(ALL)],
+        [message.Release(RangeSet.of(number)) for number in range(n)],
+    ),
+    "bound and unbound": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [queue.Declare("q"), *[exchange.Bind("q", "amq.topic", f"a.{number}.#") for number in range(n)]],
+        [exchange.Unbind("q", "amq.topic", f"a.{number}.#") for number in range(n)],
+    ),
+    "subscriptions cancelled and made anew": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [queue.Declare("q"), *[word for number in range(n) for word in subscribe(f"d{number}")]],
+        [word for number in range(n) for word in (message.Cancel(f"d{number}"), message.Subscribe("q", f"e{number}", 0, 0))],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_twice_the_attack_costs_twice_the_steps(name: str) -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        limits, before, words = ATTACKS[name](size)
+        attacker = Attacker(limits)
+        attacker.say(before)
+        attacker.turn()
+        assert attacker.attached, "it was thrown out before it attacked"
+
+        def work() -> None:
+            for word in words:
+                attacker.say([word])
+                attacker.turn()
+            assert attacker.attached, "it was thrown out while it attacked"
+
+        return work
+
+    assert_linear(prepared, 60)
