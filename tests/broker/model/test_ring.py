@@ -147,7 +147,6 @@ def test_a_queue_is_stirred_only_when_somebody_may_take_something() -> None:
     assert list(stirred) == [queue]
 
 
-<<<<<<< HEAD
 def test_a_selective_consumer_takes_what_it_selects_and_leaves_the_rest_to_others() -> None:
     odd, rest = Sink(wanted=b"1"), Sink(credit=2)
     queue = queue_of(odd, rest)
@@ -206,10 +205,10 @@ def test_selective_consumers_cost_linear_work(many: int) -> None:
     assert sum(sink.looked for sink in sinks) <= 10 * many
     assert sum(len(sink.got) for sink in sinks) == many
     assert turns <= 2 * many
-=======
+
+
 def test_of_many_who_are_not_able_some_are_asked_and_others_the_next_time() -> None:
     sent = message()
     queue = queue_of(*[Sink(credit=0) for _ in range(ASKED)], Sink(credit=1))
     assert not queue.able(sent)
     assert queue.able(sent)
->>>>>>> b8b529b (broker: a command costs what it names; a property holds attacks to twice the steps for twice the input)
