@@ -112,8 +112,8 @@ def test_three_kills_lose_nothing_and_what_comes_twice_says_so(tmp_path: Path, s
             word, _, rest = line.partition(" ")
             assert word in ("sent", "got", "half"), line
             if word == "got":
-                number, _, marked = rest.partition(" ")
-                received.append((int(number), marked == "True"))
+                content, _, redelivered = rest.partition(" ")
+                received.append((int(content), redelivered == "True"))
                 continue
             talk.go_on()
             if line in ("sent 200", "sent 400", "half"):
