@@ -16,7 +16,7 @@ DETACHED = SessionDetached(b"s", 1, Origin.PEER, 0, "gone", None, EMPTY, True)
 
 def test_a_refusal_is_the_fault_of_the_one_whose_command_it_names() -> None:
     failure = Failure()
-    assert failure.for_others is None
+    assert [failure.for_others] == [None]
     failure.error = error = SessionFailed(b"s", 404, "no", "queue.delete")
     assert failure.for_others is error  # nobody knows whose it was
     failure.of_one = True
@@ -27,9 +27,9 @@ def test_a_refusal_is_the_fault_of_the_one_whose_command_it_names() -> None:
 
 def test_whoever_sees_the_error_of_the_others_has_seen_the_failure() -> None:
     failure = Failure()
-    assert failure.seen
+    assert [failure.seen] == [True]
     failure.error, failure.of_one = SessionFailed(b"s", 404, "no"), True
-    assert not failure.seen
+    assert [failure.seen] == [False]
     assert failure.for_others is not None
     seen(failure.for_others)
     assert failure.seen
@@ -38,7 +38,7 @@ def test_whoever_sees_the_error_of_the_others_has_seen_the_failure() -> None:
 def test_a_detach_is_a_failure_unless_it_was_wanted_or_follows_a_refusal() -> None:
     failure = Failure()
     failure.ended(b"s", DETACHED, True)
-    assert failure.error is None
+    assert [failure.error] == [None]
     failure.ended(b"s", DETACHED, False)
     assert isinstance(failure.error, SessionLost)
     failure.error = error = SessionFailed(b"s", 404, "no")

@@ -6,6 +6,7 @@ import pytest
 
 from amqp_sansio.config import STRICT_PROFILE
 from amqp_sansio.engine.inbound import EXPECTED_RANGES
+from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, SessionDetached
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.limits import Limits
@@ -87,7 +88,7 @@ def test_session_gap_rules() -> None:
     carrier.happened()
     carrier.hear(c.Gap(RangeSet([(0, 4)])))
     assert carrier.happened() == [CommandsSkipped(b"s", RangeSet([(2, 4)]))]
-    assert carrier.said() == [c.Completed(RangeSet.of(0, 2, 3, 4))]
+    assert carrier.said() == [c.Completed(RangeSet([(0, 4)]))]
     carrier.hear(c.Flush(True))
     assert carrier.said() == [c.Expected(RangeSet.of(5))]
     carrier.hear(c.Gap(RangeSet([(0, 4)])), c.Gap(EMPTY))
@@ -236,3 +237,24 @@ def test_expectations_of_billions_can_still_be_answered() -> None:
     carrier.hear(c.Expected(RangeSet([(0x80000010, 0xFFFFFFF0), (0xFFFFFFF2, 1)])))
     assert session.state == "attached"
     assert isinstance(carrier.said()[0], c.Gap)
+
+
+@pytest.mark.parametrize(("asked", "granted"), [(9, 9), (10, 10), (11, 10), (None, 10)])
+def test_a_client_grants_no_more_than_it_wants(asked: int | None, granted: int) -> None:
+    """And says what it has granted: not what was asked for."""
+    carrier, session = attached_session("client", timeout=0, max_timeout=10)
+    carrier.hear(c.RequestTimeout(asked))
+    assert carrier.said() == [c.Timeout(granted)]
+    assert session.timeout == granted
+
+
+@pytest.mark.rule("session.gap.gap-confirmation-and-completion")
+def test_an_application_may_end_what_a_gap_has_completed() -> None:
+    carrier, session = attached_session("server")
+    carrier.hear(queue.Query("q"), message.Transfer("x", 0, 0), c.Gap(RangeSet([(0, 1)])))
+    assert c.Completed(RangeSet([(0, 1)])) in carrier.said()
+    session.result(0, queue.QueueQueryResult())
+    session.accept(1)
+    session.complete(0)
+    with pytest.raises(LocalProtocolError):
+        session.complete(0)

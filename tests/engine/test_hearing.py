@@ -10,9 +10,11 @@ from amqp_sansio.config import STRICT_PROFILE, CompletionPolicy, Profile
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.subscription import Subscription
+from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.errors import HeaderError, LocalProtocolError
 from amqp_sansio.events import (
     CommandReceived,
@@ -24,9 +26,10 @@ from amqp_sansio.events import (
     TransferReceived,
 )
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
-from amqp_sansio.limits import Limits
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import execution, message, queue, stream
 from amqp_sansio.spec import session as c
+from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.values import Map
 from amqp_sansio.testing.carriers import BareCarrier, attached_session
 from amqp_sansio.testing.link import Link
@@ -223,10 +226,9 @@ def test_subscribers_are_tracked() -> None:
     assert (subscriber.message_credit, subscriber.mode) == (0, 0)
     carrier.hear(message.Flow("nowhere", 0, 1), message.Stop("nowhere"), message.Flush("nowhere"))
     carrier.hear(message.SetFlowMode("nowhere", 0))
-    # Several without a name: qpidd lets them; of two that share a name or are cancelled twice see the tests of rules.
-    carrier.hear(message.Subscribe("q", "", 0, 0), message.Subscribe("other", "", 0, 0))
-    assert [each.queue for each in session.subscribers.values()] == ["q", "q"]
-    carrier.hear(message.Cancel("d"), message.Cancel(""), message.Cancel(""))
+    carrier.hear(message.Subscribe("q"))
+    assert [each.destination for each in session.subscribers.values()] == ["d", ""]
+    carrier.hear(message.Cancel("d"), message.Cancel(""))
     assert session.subscribers == {}
     assert session.state == "attached"
     assert session.state == "attached"
@@ -564,3 +566,33 @@ def test_the_quick_way_knows_of_subscriptions_that_have_changed(accept_mode: int
     link.run()
     theirs.subscribers["d"].flow.grant(0, INFINITE)
     assert sent(3) == ["TransferReceived"] * 2 + ["SessionDetached"]
+
+
+def test_a_second_subscription_without_a_name_is_refused_like_any_other_second_one() -> None:
+    for again in (None, ""):
+        carrier, session = attached_session("server")
+        carrier.hear(message.Subscribe("q"))
+        assert list(session.subscribers) == [""]
+        carrier.hear(message.Subscribe("q", again))
+        (ended,) = [each for each in carrier.happened() if isinstance(each, SessionDetached)]
+        assert ended.violation is not None
+        assert (ended.violation.rule.rpartition(".")[2], ended.violation.code) == ("unique-subscriber-destination", 530)
+
+
+@pytest.mark.rule("message.set-flow-mode.mode-switching")
+@pytest.mark.parametrize("words", [
+    (), (message.Flow("d", 0, 1),), (message.Flow("d", 1),), (message.Flow("d", 0, 1), message.Stop("d")),
+    (message.Flow("d", 0, 1), message.Flush("d")), (message.Flow("d", 0, 1), message.Flush("d"), message.Flow("d", 0, 1)),
+])  # fmt: skip
+def test_the_strict_machine_refuses_a_mode_where_the_strict_observer_accuses(words: tuple[Command, ...]) -> None:
+    """Set-flow-mode with credit left, for the same words: one answer."""
+    said = message.Subscribe("q", "d"), *words, message.SetFlowMode("d", 0)
+    findings = Findings(True, DEFAULT_LIMITS)
+    witness = CreditWitness(findings, True)
+    for id, command in enumerate(said):
+        witness.hear(id, command)
+    for profile in PROFILES:
+        carrier, _ = attached_session("server", profile=profile)
+        carrier.hear(*said)
+        refused = [each.error_code for each in carrier.said() if isinstance(each, execution.Exception_)]
+        assert refused == [406] * len(findings.found) * profile.strict

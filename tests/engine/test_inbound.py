@@ -81,7 +81,8 @@ def test_received_holes_and_completed_are_those_of_plain_sets(script: list[tuple
             model.ahead |= {id for id in news if id >= model.cursor}
             model.skipped |= news
             model.high = max(model.high, high + 1)
-            model.completed |= news
+            model.completed |= news | (model.incomplete & ids)
+            model.incomplete -= ids
             while model.cursor in model.ahead:
                 model.cursor += 1
         else:
@@ -259,15 +260,33 @@ def test_ranges_without_end_cost_what_came(verb: str) -> None:
     assert_linear(calls, 400)
 
 
-def test_gap_moves_the_cursor_and_keeps_what_was_completed() -> None:
+@pytest.mark.rule("session.gap.gap-confirmation-and-completion")
+def test_gap_moves_the_cursor_and_completes_all_that_it_covers() -> None:
+    inbound = Inbound()
+    inbound.point(0)
+    receive(inbound, 3)
+    inbound.complete(RangeSet.of(0))
+    inbound.incomplete.discard(RangeSet.of(2))
+    inbound.add_sync(2)
+    assert inbound.gap(RangeSet([(0, 4)])) == RangeSet([(3, 4)])
+    assert inbound.completed.freeze() == RangeSet([(0, 4)])
+    assert not inbound.incomplete
+    assert not inbound.syncs
+    assert inbound.sync_count == 0
+    inbound.known_completed(RangeSet([(0, 4)]))
+    inbound.complete(RangeSet.of(1))  # the application had not heard
+    assert not inbound.completed
+    assert inbound.take() == 5
+
+
+def test_what_the_sender_knows_to_be_complete_is_not_confirmed_any_more() -> None:
+    """Also where it was confirmed and is not complete."""
     inbound = Inbound()
     inbound.point(0)
     receive(inbound, 2)
-    inbound.complete(RangeSet.of(0))
-    assert inbound.gap(RangeSet([(0, 4)])) == RangeSet([(2, 4)])
-    assert 0 in inbound.completed
-    assert 1 in inbound.incomplete
-    assert inbound.take() == 5
+    inbound.confirmed.update(RangeSet([(0, 1)]))
+    inbound.known_completed(RangeSet.of(0))
+    assert inbound.confirmed.freeze() == RangeSet.of(1)
 
 
 def test_gap_in_a_new_session() -> None:

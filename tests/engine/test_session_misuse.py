@@ -52,7 +52,6 @@ MISUSE: dict[str, tuple[Act, type[Exception]]] = {
     "a result nobody waits for": (lambda s: s.result(0), LocalProtocolError),
     "failing what was never received": (lambda s: s.fail(77, 404), LocalProtocolError),
     "subscribing twice to one destination": (lambda s: s.subscribe("q", "d"), LocalProtocolError),
-    "subscribing without a destination": (lambda s: s.subscribe("q", ""), LocalProtocolError),
     "subscribing in a mode there is not": (lambda s: s.subscribe("q", "e", accept_mode=4), EncodeError),
     "delivering where nobody subscribed": (lambda s: s.deliver("nowhere"), LocalProtocolError),
     "granting nothing": (lambda s: s.subscriptions["d"].grant(0, 0), LocalProtocolError),

@@ -109,3 +109,18 @@ def test_byte_ranges_from_the_wire() -> None:
         assert caught.value.code == code
     with pytest.raises(EncodeError, match="4095"):
         encode_byte_ranges(tuple((4 * n, 4 * n) for n in range(4096)))
+
+
+@pytest.mark.parametrize("pairs", [((5, 6), (0, 2)), ((0, 5), (4, 9)), ((0, 2), (3, 4)), ((1, 1), (1, 1))])
+def test_ranges_that_descend_overlap_or_touch_are_joined_unless_the_letter_counts(pairs: tuple[tuple[int, int], ...]) -> None:
+    octets = (8 * len(pairs)).to_bytes(2) + b"".join([low.to_bytes(4) + high.to_bytes(4) for low, high in pairs])
+    assert read(octets) == RangeSet(pairs)
+    with pytest.raises(DecodeError) as raised:
+        read(octets, Reading(canonical=True))
+    assert raised.value.code == 531
+
+
+@given(range_sets())
+def test_what_is_written_is_read_by_the_letter(ids: RangeSet) -> None:
+    """Every set that is encoded is a set by the letter, over the top too."""
+    assert read(encode_set(ids), Reading(canonical=True)) == ids

@@ -308,7 +308,7 @@ def test_double_keys() -> None:
     assert value == {"a": False}
     assert encode_value(value) == (0xA8, octets)
     assert pickle.loads(pickle.dumps(value)) == value
-    assert wrong(0xA8, octets, Reading(distinct_keys=True)).code == 531
+    assert wrong(0xA8, octets, Reading(canonical=True)).code == 531
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,7 @@ CANCEL_NO_DESTINATION: Final = _row(
 FLOW_NO_DESTINATION: Final = _row(message.Flow, "destination", "no such destination", "", 404)
 FLUSH_NO_DESTINATION: Final = _row(message.Flush, "destination", "no such destination", "", 404)
 STOP_NO_DESTINATION: Final = _row(message.Stop, "destination", "no such destination", "", 404)
+SET_FLOW_MODE_CREDIT: Final = _row(message.SetFlowMode, "", "credit is left", "mode-switching", 406, None)
 SET_FLOW_MODE_NO_DESTINATION: Final = _row(message.SetFlowMode, "destination", "no such destination", "", 404)
 
 # --- exchange -------------------------------------------------------------------------------------------------------------

@@ -276,9 +276,12 @@ def _gap(session: Session, control: Control, offset: int) -> None:
         session.channel.carrier.forget(session.channel.number)
     news = session.inbound.gap(ids)
     _check_ranges(session, control.VERB, offset)
-    if news and session.channel is not None:
-        session.emit(CommandsSkipped(session.name, news))
-        session.touch()
+    if session.channel is not None:
+        if news:
+            session.emit(CommandsSkipped(session.name, news))
+        if session.inbound.due:
+            session.transfers.complete(ids)
+            session.touch()
 
 
 _CONTROLS: Final[dict[str, Callable[[Session, Control, int], None]]] = {

@@ -333,8 +333,6 @@ def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
     if command.accept_mode == NONE and (wrong := demarcation.hear_subscribe(session)) is not None:
         return wrong
     if destination in session.subscribers:
-        if not destination:
-            return None  # qpidd lets several have no name: the application refuses it, or not
         said, text = f"{command.VERB} {destination!r}", "subscribed already"
         return _Breach(_UNIQUE, said, (f"message.cancel {destination!r}",), ErrorCode.NOT_ALLOWED, text)
     if len(session.subscribers) >= session.limits.subscriptions:
@@ -354,7 +352,7 @@ def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
 def _note_cancel(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Cancel)
     destination = command.destination or ""
-    if session.subscribers.pop(destination, None) is None and destination:
+    if session.subscribers.pop(destination, None) is None:
         said, legal = (
             f"{command.VERB} {destination!r}",
             tuple([f"{command.VERB} {name!r}" for name in list(session.subscribers)[:8]]),
@@ -402,6 +400,10 @@ def _note_set_flow_mode(session: Session, id: int, command: Command) -> _Wrong:
     if mode not in (CREDIT_MODE, WINDOW_MODE):
         return _no_such("message.flow-mode", command.VERB, mode)
     subscriber = session.subscribers.get(command.destination or "")
+    if subscriber is not None and session.profile.strict and not subscriber.flow.ends_empty:
+        text = "the mode changes only while there is no credit"
+        said, legal = f"{command.VERB} {subscriber.destination[:80]!r}", ("message.stop", "message.flush")
+        return _Breach("message.set-flow-mode.mode-switching", said, legal, ErrorCode.PRECONDITION_FAILED, text)
     if subscriber is not None and subscriber.flow.mode != mode:
         subscriber.flow.set_mode(mode)
     return None

@@ -28,6 +28,7 @@ class Inbound:
     * `received`: the id after the highest seen; None as long as nothing was ever said.
     * `holes`: ids below it that were never seen.  `gapped`: ids ahead of the cursor that will never come.
     * `incomplete`: received and not completed; an execution.sync waits in `syncs` instead, `sync_count` of them.
+    * `skipped`: those of them that a gap has completed while the application still works on them.
     * `completed`: completed, and the sender has not said that it knows.  `confirmed`: will complete for certain.
     """
 
@@ -44,6 +45,7 @@ class Inbound:
         "incomplete",
         "pointed",
         "received",
+        "skipped",
         "sync_count",
         "syncs",
         "timely_at",
@@ -57,6 +59,7 @@ class Inbound:
         self.holes: MutableRangeSet = MutableRangeSet()
         self.gapped: MutableRangeSet = MutableRangeSet()
         self.incomplete: MutableRangeSet = MutableRangeSet()
+        self.skipped: MutableRangeSet = MutableRangeSet()
         self.syncs: MutableRangeSet = MutableRangeSet()
         self.sync_count = 0
         self.completed: MutableRangeSet = MutableRangeSet()
@@ -124,7 +127,9 @@ class Inbound:
         return self.received is not None and serial_lt(id, self.received) and id not in self.holes
 
     def complete(self, ids: RangeSet) -> None:
-        """These incomplete commands, a subset of `incomplete`, are executed."""
+        """These commands, a subset of `incomplete` and `skipped`, are executed."""
+        if self.skipped:
+            ids -= self.skipped.take(ids)
         self.incomplete.discard(ids)
         self.confirmed.discard(ids)
         self._update_completed(ids)
@@ -156,7 +161,10 @@ class Inbound:
         self.due = True
 
     def gap(self, ids: RangeSet) -> RangeSet:
-        """session.gap: these ids will never come.  Returns those that were not received before; they count as completed."""
+        """session.gap: these ids will never come.  Returns those that were not received before.
+
+        All of them count as completed, and so as confirmed, from now on; so does what was received and is under way.
+        """
         if not ids:
             return EMPTY
         if self.received is None:
@@ -166,9 +174,14 @@ class Inbound:
         if ahead:
             self._open_hole(serial_add(ahead.last, 1))
         self.holes.discard(news)
-        self._update_completed(news)
-        self.due = self.due or bool(news)
-        self.confirmed.discard(news)
+        skipped = self.incomplete.take(ids)
+        self.skipped.update(skipped)
+        syncs = self.syncs.take(ids)
+        self.sync_count -= len(syncs)
+        done = news | skipped | syncs
+        self._update_completed(done)
+        self.due = self.due or bool(done)
+        self.confirmed.discard(done)
         self.gapped.update(ids & RangeSet([(self.cursor, serial_add(self.cursor, HALF - 1))]) & news)
         if self.cursor in self.gapped:
             self.cursor = self._behind_gap(self.cursor)

@@ -50,7 +50,7 @@ class Lifecycle:
         self.limits: Final[Limits] = config.limits
         self.profile: Final[Profile] = config.profile
         self.eager_headers: Final = config.headers == "eager"
-        self.reading: Final = Reading.of(config.limits, distinct_keys=config.profile.strict)
+        self.reading: Final = Reading.of(config.limits, canonical=config.profile.strict)
         self.layout: Final[Layout] = config.dialect.layout
         self.now: float | None = None
         """The moment of the last tick; None before the first."""

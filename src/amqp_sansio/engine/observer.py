@@ -64,7 +64,7 @@ class Observer:
         """The dialect given, or recognised by now."""
         self.strict: Final = strict
         self.limits: Final = limits
-        self._reading: Final = Reading.of(limits, distinct_keys=strict)
+        self._reading: Final = Reading.of(limits, canonical=strict)
         carries = carries_of(dialect or AMQP_0_10)
         self._ears: Final[dict[Speaker, Ear]] = {who: Ear(limits, carries, dialect is not None) for who in _SPEAKERS}
         for ear in self._ears.values():

@@ -211,7 +211,7 @@ class Session(Standing):
             ),
             sync=sync,
         )  # fmt: skip
-        return self.subscriptions[destination]
+        return self.subscriptions[destination or ""]
 
     def accept(self, ids: Ids, *, sync: bool = False) -> CommandId:
         """Accepts acquired transfers: they are ours for good.  The ids may not be mentioned again."""
@@ -326,6 +326,8 @@ class Session(Standing):
 
     def _check_incomplete(self, verb: str, ids: RangeSet) -> None:
         incomplete = self.inbound.incomplete.freeze()
+        if self.inbound.skipped:
+            incomplete |= self.inbound.skipped.freeze()
         if not ids or not ids.issubset(incomplete):
             legal = (f"{verb} {incomplete}",) if incomplete else ()
             what = f"{ids - incomplete} not incomplete" if ids else "no ids"

@@ -71,6 +71,7 @@ def take(session: Session) -> dict[str, object]:
             "holes": inbound.holes.freeze().ranges,
             "gapped": inbound.gapped.freeze().ranges,
             "incomplete": inbound.incomplete.freeze().ranges,
+            "skipped": inbound.skipped.freeze().ranges,
             "syncs": tuple([
                 id for low, high in zip(inbound.syncs.lows, inbound.syncs.highs, strict=True) for id in range(low, high + 1)
             ]),
@@ -188,6 +189,7 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     inbound.holes = MutableRangeSet(RangeSet(half["holes"]))
     inbound.gapped = MutableRangeSet(RangeSet(half["gapped"]))
     inbound.incomplete = MutableRangeSet(RangeSet(half["incomplete"]))
+    inbound.skipped = MutableRangeSet(RangeSet(half["skipped"]))
     inbound.completed = MutableRangeSet(RangeSet(half["completed"]))
     inbound.confirmed = MutableRangeSet(RangeSet(half["confirmed"]))
 

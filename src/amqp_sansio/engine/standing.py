@@ -219,7 +219,7 @@ class Standing:
     def complete_one(self, id: int) -> None:
         """Completes one incomplete command of the other side, whose result was said if it has one: `complete` unchecked."""
         inbound = self.inbound
-        if id in self.transfers.deliveries or id in self.subscriber_flushes:
+        if id in self.transfers.deliveries or id in self.subscriber_flushes or inbound.skipped:
             self.complete_now(RangeSet.of(id))
             return
         self.results.owed.pop(id, None)

@@ -41,7 +41,7 @@ class BareCarrier:
         self.limits: Final = limits
         self.profile: Final = profile
         self.eager_headers: Final = eager_headers
-        self.reading: Final = Reading.of(limits, distinct_keys=profile.strict)
+        self.reading: Final = Reading.of(limits, canonical=profile.strict)
         self.max_frame_size: Final = max_frame_size
         self.closed_cause: str | None = None
         self.out = bytearray()

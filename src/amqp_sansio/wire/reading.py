@@ -15,8 +15,8 @@ class Reading(Value):
     Not by attrs: compiled code does not see an `__eq__` that is made at run time, and compares by identity.
     """
 
-    __slots__ = ("distinct_keys", "nesting", "ranges", "text", "zero_width_elements")
-    FIELDS: ClassVar[tuple[str, ...]] = ("nesting", "zero_width_elements", "ranges", "text", "distinct_keys")
+    __slots__ = ("canonical", "nesting", "ranges", "text", "zero_width_elements")
+    FIELDS: ClassVar[tuple[str, ...]] = ("nesting", "zero_width_elements", "ranges", "text", "canonical")
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class Reading(Value):
         zero_width_elements: int = DEFAULT_LIMITS.zero_width_elements,
         ranges: int = DEFAULT_LIMITS.ranges,
         text: str = "strict",
-        distinct_keys: bool = False,
+        canonical: bool = False,
     ) -> None:
         self.nesting: Final = nesting
         self.zero_width_elements: Final = zero_width_elements
@@ -32,14 +32,15 @@ class Reading(Value):
         self.text: Final = text
         """What happens to text that is no UTF-8: "strict" makes it an error (531); "surrogateescape" keeps each bad octet as
         one surrogate, as Python does for file names (such text cannot be encoded again)."""
-        self.distinct_keys: Final = distinct_keys
-        """Whether a key that comes twice in a map is an error; otherwise the last one counts."""
+        self.canonical: Final = canonical
+        """Whether it is an error when a key comes twice in a map, of which else the last one counts, and when ranges of ids
+        descend, overlap or touch, which else are joined."""
 
     @classmethod
-    def of(cls, limits: Limits, lossy: bool = False, distinct_keys: bool = False) -> Reading:
+    def of(cls, limits: Limits, lossy: bool = False, canonical: bool = False) -> Reading:
         """The reading that keeps these limits."""
         text = "surrogateescape" if lossy else "strict"
-        return cls(limits.nesting, limits.zero_width_elements, limits.ranges, text, distinct_keys)
+        return cls(limits.nesting, limits.zero_width_elements, limits.ranges, text, canonical)
 
 
 DEFAULT_READING: Final = Reading()

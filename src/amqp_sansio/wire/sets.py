@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.errors import DecodeError, EncodeError
-from amqp_sansio.kernel.serials import RangeSet, serial_le
+from amqp_sansio.kernel.serials import RangeSet, serial_add, serial_le, serial_lt
 from amqp_sansio.spec.values import ByteRanges
 from amqp_sansio.wire.octets import PAIRS32, PAIRS64, get_pair32, put_pair32, put_pair64, put_set_of_one, put_u16, u16
 from amqp_sansio.wire.reading import Reading
@@ -14,7 +14,7 @@ EMPTY: Final = RangeSet()
 
 
 def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[RangeSet, int]:
-    """A sequence-set.  Ranges out of order, overlapping or touching are joined; one turned round is 531."""
+    """A sequence-set.  Ranges that descend, overlap or touch are joined, or 531 when `canonical`; one turned round is 531."""
     size: int = u16(b, p)[0]
     start = p + 2
     stop = start + size
@@ -33,6 +33,12 @@ def read_set(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[
     for low, high in pairs:
         if not serial_le(low, high):
             raise DecodeError("sequence-set", start, f"the range {low} to {high} is turned round", 531)
+    if reading.canonical:
+        before = pairs[0][1] if pairs else 0
+        for low, high in pairs[1:]:
+            if not serial_lt(serial_add(before, 1), low):
+                raise DecodeError("sequence-set", start, f"the range {low} to {high} does not stand apart behind {before}", 531)
+            before = high
     ids = RangeSet(pairs)
     ranges = ids.ranges
     if len(ranges) < len(pairs):  # some were joined: together they may be more than half of all numbers, which has no order

@@ -120,7 +120,7 @@ def _odd_map(entries: dict[str, Value], b: bytes, content: int, p: int, stop: in
         raise DecodeError("map", p, f"{count} entries end {abs(stop - p)} octets {'before' if p < stop else 'after'} its size")
     if len(entries) == count:
         return Map(entries, True)
-    if reading.distinct_keys:
+    if reading.canonical:
         raise DecodeError("map", content, "a key comes twice", 531)
     return DoubledMap(entries, b[content:stop])
 

@@ -6,6 +6,8 @@ import pytest
 from tests.broker.harness import Client, World, blurt, bodies, done, refused
 
 from amqp_sansio import ClientConfig, Profile, Session
+from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.config import ErrorCodes
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived, SessionDetached, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
@@ -490,3 +492,16 @@ def test_properties_are_delivered_as_they_were_published(world: World) -> None:
     assert event.message_properties is not None
     assert (event.message_properties.content_type, event.message_properties.app_id) == ("text/plain", b"a")
     assert event.transfer == message.Transfer("d", 0, 0)
+
+
+@pytest.mark.parametrize(("codes", "refuses"), [("qpid", False), ("spec", True)])
+def test_a_mode_set_with_credit_left_is_refused_in_the_codes_of_the_specification(codes: ErrorCodes, refuses: bool) -> None:
+    world = World(BrokerConfig(error_codes=codes))
+    client, session = queue_with(world)
+    done(client, session, message.Subscribe("q", "d"))
+    done(client, session, message.SetFlowMode("d", 0))
+    done(client, session, message.Flow("d", 0, 1))
+    blurt(session, message.SetFlowMode("d", 1))
+    world.run()
+    assert (session.state == "ended") is refuses
+    assert not refuses or "406" in session.cause
