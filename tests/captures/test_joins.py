@@ -5,7 +5,7 @@ import sqlite3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.captures.joins import BRANCHES_SQL, END_TO_END, END_TO_END_SQL, end_to_end
+from amqp_sansio.captures.joins import END_TO_END, END_TO_END_SQL, end_to_end
 
 NAMES = ("message_id", "direction", "connection", "stream_offset", "ts_ns", "last_octet_ns", "queue", "redelivered")
 MESSAGES = st.lists(
@@ -34,14 +34,3 @@ def test_a_message_published_and_delivered() -> None:
     rows = [("a", "C", 1, 0, 10, 11, None, 0), ("a", "S", 2, 5, 30, 31, "q", 0), ("b", "S", 2, 9, 40, 41, "q", 1)]
     (row,) = end_to_end([dict(zip(NAMES, each, strict=True)) for each in rows])
     assert (row["published_on"], row["delivered_on"], row["latency_ns"]) == (1, 2, 21)
-
-
-def test_a_branch_that_was_decided_elsewhere_is_not_in_doubt() -> None:
-    base = sqlite3.connect(":memory:")
-    base.execute("CREATE TABLE dtx (xid, ts_ns, decided_ns, transfers, accepts, outcome, in_doubt)")
-    rows: list[tuple[object, ...]] = [("x", 1, None, 3, 0, "prepared", True), ("x", 5, 6, 0, 0, "committed", False)]
-    rows.append(("y", 2, None, 1, 1, "prepared", True))
-    base.executemany("INSERT INTO dtx VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    found = sorted(base.execute(BRANCHES_SQL).fetchall())
-    base.close()
-    assert found == [("x", 1, 6, 2, 3, 0, "committed", 0), ("y", 2, None, 1, 1, 1, None, 1)]

@@ -13,7 +13,12 @@ from tests.captures import build
 
 from amqp_sansio.cli.check import NOTHING_JUDGED, check
 from amqp_sansio.cli.output import NO_CONNECTION
+from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.spec import dtx
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.execution import Result
 
+LAYOUT = AMQP_0_10.layout
 DATA = Path(__file__).parents[1] / "data" / "captures"
 HELLO = str(DATA / "hello.pcap")
 
@@ -182,3 +187,29 @@ def test_a_terminal_shows_each_verdict_in_its_own_colour(
         check([path, HELLO], as_json=False, ports=(build.SERVER_PORT,), strict=False)
         out = capsys.readouterr().out
         assert ("\x1b[35mnot judged" in out, "\x1b[32mclean\x1b[0m" in out) == (not forbidden, not forbidden)
+
+
+@pytest.mark.parametrize(("brokers", "left"), [((), 1), (("10.0.0.2:5672=north", "10.0.0.3:5672=north"), 0), (("all",), 0)])
+def test_a_branch_recovered_on_another_address_of_its_broker_is_not_in_doubt(
+    brokers: tuple[str, ...], left: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def branch(server: str, port: int, *said: tuple[Command, bool]) -> list[build.Segment]:
+        talk = build.Talk(build.Segment(True, 0, client_port=port, server=server)).open()
+        talk.say(True, build.HEADER).say(False, build.HEADER + build.START).say(True, build.START_OK).say(False, build.TUNE)
+        talk.say(True, build.TUNE_OK + build.OPEN).say(False, build.OPEN_OK).say(True, build.ATTACH).say(False, build.ATTACHED)
+        talk.say(True, build.POINT).say(False, build.POINT)
+        for id, (command, answers) in enumerate(said):
+            talk.say(True, build.frame(LAYOUT.encode_command(command, True), 1, 1))
+            if answers:
+                result = Result(id, dtx.XaResult(0))
+                talk.say(False, build.frame(LAYOUT.encode_command(result, False), 1, 1))
+            talk.say(False, build.completed(id))
+        return talk.close().segments
+
+    xid = dtx.Xid(0, b"global", b"branch")
+    prepared = (dtx.Select(), False), (dtx.Start(xid), True), (dtx.End(xid), True), (dtx.Prepare(xid), True)
+    segments = [*branch("10.0.0.2", 40000, *prepared), *branch("10.0.0.3", 40001, (dtx.Commit(xid), True))]
+    path = build.write(tmp_path / "x", build.pcap(build.records(segments)))
+    check([path], as_json=False, ports=(), strict=False, brokers=brokers)
+    told = "in doubt at the end: 1 (1 branch prepared and not decided)" if left else "in doubt at the end: 0"
+    assert told in capsys.readouterr().out.splitlines()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.captures.joins import BRANCHES_SQL, END_TO_END, END_TO_END_SQL
+from amqp_sansio.captures.joins import END_TO_END, END_TO_END_SQL
 from amqp_sansio.captures.replay import half
 from amqp_sansio.captures.schema import Table
 from amqp_sansio.captures.tables import COMMON, PARTITIONS, TABLES
+from amqp_sansio.captures.views import VIEWS
 
 _HEAD: Final = f"""# Tables of captures
 
@@ -34,7 +35,8 @@ def capture_tables_page() -> str:
         parts.append(f"\n## {table.name}\n\nOne row for each {table.row}. {table.text}{asked}\n\n{_columns(table)}")
     about = f"One row for each {END_TO_END.row}. {END_TO_END.text}\nMade by `captures.joins.end_to_end`, or by any engine:"
     parts.append(f"\n## Joined: {END_TO_END.name}\n\n{about}\n\n```sql{END_TO_END_SQL}```\n\n{_columns(END_TO_END)}")
-    parts.append(f"\n## Joined: branches\n\nBranches over all connections.\n\n```sql{BRANCHES_SQL}```\n")
+    for view in VIEWS.values():
+        parts.append(f"\n## View: {view.name}\n\n{view.text}\n\n```sql{view.sql}```\n")
     return "".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""What is joined over connections once the tables are there: end-to-end latency of messages, branches of all sessions.
+"""What is joined over connections once the tables are there: end-to-end latency of messages.  (Branches: `captures.views`.)
 
 As SQL for whoever has an engine (Spark, DuckDB), and as functions over rows for whoever has not; both say the same.
 """
@@ -44,18 +44,6 @@ FROM (
 ) AS pairs
 WHERE place = 1
 """
-
-BRANCHES_SQL: Final = """
-SELECT xid, min(ts_ns) AS ts_ns, max(decided_ns) AS decided_ns, count(*) AS connections,
-       sum(transfers) AS transfers, sum(accepts) AS accepts,
-       max(CASE WHEN outcome IN ('committed', 'rolled-back', 'read-only', 'timed-out', 'heuristic', 'forgotten')
-           THEN outcome END) AS outcome,
-       max(CASE WHEN in_doubt THEN 1 ELSE 0 END) = 1
-         AND max(CASE WHEN outcome IN ('committed', 'rolled-back', 'read-only', 'timed-out', 'forgotten')
-                 THEN 1 ELSE 0 END) = 0 AS in_doubt
-FROM dtx GROUP BY xid
-"""
-"""Branches over all connections: one that was prepared on a connection and decided on another is not in doubt."""
 
 
 def end_to_end(messages: Iterable[Row]) -> Iterator[dict[str, object]]:

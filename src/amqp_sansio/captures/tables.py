@@ -292,7 +292,7 @@ TRANSACTIONS: Final = Table(
 DTX: Final = Table(
     "dtx",
     "branch of a distributed transaction, as one connection speaks of it",
-    "What one connection asked of the branch and heard; `captures.joins` puts connections together.",
+    "What one connection asked of the branch and heard; the view `branches` puts connections together.",
     (
         *COMMON,
         _ts("When it was first named."),

@@ -10,8 +10,10 @@ from amqp_sansio.captures.conversation import MakeWitness
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.findings import VIOLATION, Finding
 from amqp_sansio.captures.replay.doubt import Doubt, branches_in_doubt
+from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.verdicts import CLEAN, NOT_JUDGED, VIOLATIONS, Verdict, verdict_row, verdicts
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, short
+from amqp_sansio.cli.pipeline import named_brokers
 
 _WHO: Final = {"C": "client", "S": "server"}
 _COLOURS: Final = {CLEAN: "green", VIOLATIONS: "red", NOT_JUDGED: "magenta"}
@@ -110,9 +112,11 @@ def check(
     ports: Sequence[int],
     strict: bool,
     make: MakeWitness | None = None,
+    brokers: Sequence[str] = (),
 ) -> int:
     """Prints a verdict on each connection.
 
+    `brokers` are names of brokers, see `pipeline.named_brokers`.
     1 somebody broke the protocol, 3 nothing was judged or no AMQP was found, 0 otherwise; 2 a file could not be read.
     """
     if make is None:
@@ -121,6 +125,7 @@ def check(
         make = observers(strict)
     unread = warned = False
     sums = _Sums()
+    options = ReplayOptions(**named_brokers(brokers))
     write = sys.stdout.write
     for file in files:
 
@@ -132,7 +137,7 @@ def check(
         if not as_json:
             write(f"{short(file)}\n")
         try:
-            for verdict in verdicts(file, make, ports, warn):
+            for verdict in verdicts(file, make, ports, warn, options):
                 sums.add(verdict)
                 write((json_line(verdict_row(file, verdict)) if as_json else _verdict(verdict)) + "\n")
         except CaptureError as error:

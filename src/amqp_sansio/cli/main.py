@@ -138,6 +138,8 @@ def port(text: str) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The grammar of the command line."""
+    from amqp_sansio.cli.pipeline import add_broker
+
     top = argparse.ArgumentParser(
         prog="amqp-sansio", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -157,6 +159,7 @@ def parser() -> argparse.ArgumentParser:
             verb.add_argument("--secrets", action="store_true", help="show SASL responses and challenges")
         else:
             verb.add_argument("--strict", action="store_true", help="report also what deployed peers do against the letter")
+            add_broker(verb)
     _add_pipeline(verbs)
     show = verbs.add_parser(
         "run",
@@ -281,7 +284,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     if given.verb == "check":
         from amqp_sansio.cli.check import check
 
-        return check(given.files, as_json=given.json, ports=given.ports, strict=given.strict)
+        return check(given.files, as_json=given.json, ports=given.ports, strict=given.strict, brokers=given.broker)
     if given.verb == "run":
         from amqp_sansio.cli.run import run
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line
@@ -44,7 +45,7 @@ def payload(text: str) -> int:
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     """The arguments of both `analyze` and `watch`."""
     verb.add_argument("--out", required=True, metavar="DIR", help="folder (or s3://..., gs://..., hdfs://...) for the tables")
-    verb.add_argument("--broker", metavar="NAME", help="the broker's name in the tables (its address and port)")
+    add_broker(verb)
     verb.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark runs: {MASTERS}")
     verb.add_argument(
         "--tables",
@@ -64,13 +65,39 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--json", action="store_true", help="one JSON object at the end instead of a summary")
 
 
+def add_broker(verb: argparse.ArgumentParser) -> None:
+    """The argument that names brokers."""
+    verb.add_argument(
+        "--broker",
+        action="append",
+        default=[],
+        metavar="NAME|ADDRESS:PORT=NAME",
+        help="the broker's name (its address and port); one with several addresses: each of them with the same name",
+    )
+
+
+class Brokers(TypedDict):
+    """What brokers are called, as `ReplayOptions` takes it."""
+
+    broker: str | None
+    brokers: tuple[tuple[str, str], ...]
+
+
+def named_brokers(given: Sequence[str]) -> Brokers:
+    """The names that were given: of all brokers, and of single ones."""
+    pairs = [text.partition("=") for text in given]
+    every = [name for name, equals, _ in pairs if not equals]
+    single = tuple([(address, name) for address, equals, name in pairs if equals])
+    return {"broker": every[-1] if every else None, "brokers": single}
+
+
 def plan_of(given: argparse.Namespace) -> ReplayOptions:
     """What the arguments ask of every replay."""
     from amqp_sansio.captures.replay.options import ReplayOptions
 
     return ReplayOptions(
         ports=tuple(given.ports),
-        broker=given.broker,
+        **named_brokers(given.broker),
         tables=given.tables or DEFAULT_TABLES,
         body_head=given.payload,
         strict=given.strict,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from amqp_sansio.captures.replay.doubt import DECIDED, BranchSaid, branches_in_doubt
+from amqp_sansio.captures.replay.doubt import DECIDED, LAST, BranchSaid, branches_in_doubt
 from amqp_sansio.report.bins import Tally, first
 from amqp_sansio.report.folder import Folder
 
@@ -245,9 +245,8 @@ def _ids(ranges: list[dict[str, int]] | None) -> int:
 
 
 def _branch_said(row: dict[str, Any]) -> BranchSaid:
-    times = [row[name] for name in ("ts_ns", "prepare_ns", "decide_ns", "decided_ns") if row[name] is not None]
-    decided = row["outcome"] in DECIDED
-    return BranchSaid(str(row["broker"]), str(row["xid"]), max(times, default=0), decided, bool(row["in_doubt"]))
+    last = next((row[name] for name in LAST if row[name] is not None), 0)
+    return BranchSaid(str(row["broker"]), str(row["xid"]), last, row["outcome"] in DECIDED, bool(row["in_doubt"]))
 
 
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -132,6 +132,7 @@ def manifest_of(
         "ports": list(options.ports),
         "payload": options.body_head,
         "broker": options.broker,
+        "brokers": dict(options.brokers),
         "strict": options.strict,
         "tables": tables,
     }

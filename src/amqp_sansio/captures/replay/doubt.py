@@ -20,7 +20,9 @@ _PUBLISHES: Final = place(SESSIONS, "in_doubt_by_client")
 _DELIVERIES: Final = place(SESSIONS, "in_doubt_by_server")
 _OUTCOME: Final = place(TRANSACTIONS, "outcome")
 _XID: Final = place(DTX, "xid")
-_TIMES: Final = [place(DTX, name) for name in ("ts_ns", "prepare_ns", "decide_ns", "decided_ns")]
+LAST: Final = ("decided_ns", "decide_ns", "prepare_ns", "ts_ns")
+"""The columns that tell when a connection last said something of a branch: the first that is there."""
+_TIMES: Final = [place(DTX, name) for name in LAST]
 _BRANCH: Final = place(DTX, "outcome")
 _IN_DOUBT: Final = place(DTX, "in_doubt")
 
@@ -52,7 +54,7 @@ class Doubt(NamedTuple):
             BranchSaid(
                 broker,
                 str(row[_XID]),
-                max([time for place in _TIMES if isinstance(time := row[place], int)]),
+                next(time for place in _TIMES if isinstance(time := row[place], int)),
                 row[_BRANCH] in DECIDED,
                 bool(row[_IN_DOUBT]),
             )

@@ -10,6 +10,7 @@ from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 @attrs.frozen(kw_only=True)
 class ReplayOptions:
     """`ports` are server ports that count in any case, also from the middle; `broker` is its name (None: address and port).
+    `brokers` names single ones, by address and port: several addresses of one broker get one name.
 
     `tables` are those wanted; `body_head` is how many octets of each message's body are kept (0: none); `strict` reports every
     departure from the letter.  ValueError for a table that is none, and for a negative number.
@@ -17,9 +18,14 @@ class ReplayOptions:
 
     ports: tuple[int, ...] = ()
     broker: str | None = None
+    brokers: tuple[tuple[str, str], ...] = ()
     tables: tuple[str, ...] = DEFAULT_TABLES
     body_head: int = 0
     strict: bool = False
+
+    def broker_of(self, server: str) -> str:
+        """What the broker at an address and port is called."""
+        return dict(self.brokers).get(server, self.broker or server)
 
     def __attrs_post_init__(self) -> None:
         unknown = [name for name in self.tables if name not in TABLES]

@@ -77,7 +77,7 @@ class Recorder:
         if mark is None:
             mark = talk.syn[1 - client]
         mark = talk.begun[1] if mark is None else mark
-        self.common = (capture, options.broker or self._names[1], connection_id(key, talk.number, mark))
+        self.common = (capture, options.broker_of(self._names[1]), connection_id(key, talk.number, mark))
         self._late = {"C": talk.conversation.middle, "S": talk.conversation.middle}
         self._sessions: dict[int, Session] = {}
         self._branches = Branches(rows)
