@@ -66,6 +66,14 @@ SAID = {
     "request": ["one ONE", "two TWO", "three THREE"],
     "selector": ["even [0, 2, 4] null", "left 3", "odd [1, 3, 5]", "left 0"],
     "sessions": ["received 100"],
+    "temporary": ["kept", "[kept, too, foreign]", "gone"],
+    "durable-selector": [
+        "n > 1: here 2, here 3",
+        "n > 1: away 2, away 3, here 2, here 3",
+        "n < 2: here 0, here 1",
+    ],
+    "same-manager": ["same connection true", "other connection true"],
+    "priority": ["nothing yet null null", "high [0, 1, 2, 3] low null", "low [last]"] * 2,
     "xa": [
         "prepare true 0",
         "commit 1",
@@ -99,6 +107,11 @@ BROKER_J = {
     "xa-wrong": [*SAID["xa-wrong"][:7], "end failing passed", "prepare failed passed", "rollback failed passed"],
 }
 """Where Broker-J lets it print something else."""
+NOT_YET = {
+    "same-manager": "serve announces no qpid.federation_tag (issue 18.3)",
+    "priority": "serve ignores x-priority of a subscription (issue 18.2)",
+}
+"""Where `serve` does not let it print that yet, and why."""
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +128,7 @@ def serving() -> Iterator[int]:
 @pytest.fixture(scope="module")
 def served(serving: int, jms: Jms) -> dict[str, list[str]]:
     """What every scenario printed with `serve`: one Java for all of them."""
-    return jms.run_all(SAID, url(serving))
+    return jms.run_all([name for name in SAID if name not in NOT_YET], url(serving))
 
 
 @pytest.fixture(scope="module")
@@ -124,9 +137,15 @@ def by_broker_j(broker_j: BrokerJ, jms: Jms) -> dict[str, list[str]]:
     return jms.run_all(SAID, url(broker_j.port, virtual_host="default"))
 
 
-@pytest.mark.parametrize("scenario", SAID)
+@pytest.mark.parametrize("scenario", [name for name in SAID if name not in NOT_YET])
 def test_served(scenario: str, served: dict[str, list[str]]) -> None:
     assert served[scenario] == SAID[scenario]
+
+
+@pytest.mark.parametrize("scenario", [pytest.param(name, marks=pytest.mark.xfail(reason=NOT_YET[name])) for name in NOT_YET])
+def test_not_served_yet(scenario: str, serving: int, jms: Jms) -> None:
+    """Fails when one of them works: then it belongs to the others."""
+    assert jms.run(scenario, url(serving)) == SAID[scenario]
 
 
 @pytest.mark.parametrize("scenario", SAID)

@@ -51,6 +51,10 @@ public final class Jms {
         SCENARIOS.put("send", Jms::send);
         SCENARIOS.put("receive", Jms::receive);
         SCENARIOS.put("reconnect", Jms::reconnect);
+        SCENARIOS.put("temporary", Lives::temporary);
+        SCENARIOS.put("same-manager", Lives::sameManager);
+        SCENARIOS.put("durable-selector", Lives::durableSelector);
+        SCENARIOS.put("priority", Lives::priority);
         SCENARIOS.put("xa", Branches::run);
         SCENARIOS.put("xa-wrong", Branches::wrong);
     }
