@@ -36,6 +36,7 @@ class Taker:
     acquires = True
     explicit = True
     selective = False
+    octets_left: int | None = None
     exclusive = False
     owner: object = None
 
@@ -56,6 +57,10 @@ class Taker:
     def able(self, message: Message) -> bool:
         """Whether there is credit."""
         return self.credit > 0
+
+    def size(self, entry: Entry) -> int:
+        """Octets of the body."""
+        return len(entry.message.body)
 
     def selects(self, entry: Entry) -> bool:
         """It has no selector."""

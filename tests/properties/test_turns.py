@@ -13,6 +13,7 @@ from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.broker.peer.holder import Holder
+from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import CommandReceived, CommandsCompleted, TransferReceived
 from amqp_sansio.limits import BrokerLimits, Limits
@@ -225,11 +226,12 @@ class Script:
             party.session.publish(routing_key=QUEUES[a % 2], body=body, accept_mode=1, delivery_mode=1 + b % 2)
 
     def subscribe(self, party: Party, a: int, b: int) -> None:
-        party.session.subscribe(QUEUES[a % 2], f"d{a % 2}", accept_mode=b % 2, acquire_mode=b // 2 % 2).grant(a * 80)
+        octets = INFINITE if a < 4 else a * 30  # too few for a large body, so that smaller ones behind it are to come
+        party.session.subscribe(QUEUES[a % 2], f"d{a % 2}", accept_mode=b % 2, acquire_mode=b // 2 % 2).grant(a * 80, octets)
 
     def grant(self, party: Party, a: int, b: int) -> None:
         if f"d{a % 2}" in party.session.subscriptions:
-            party.session.subscriptions[f"d{a % 2}"].grant(a * 30)
+            party.session.subscriptions[f"d{a % 2}"].grant(a * 30, INFINITE if b == 0 else b * 40)
 
     def flush(self, party: Party, a: int, b: int) -> None:
         if f"d{a % 2}" in party.session.subscriptions:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.broker.model.things import Sink, message, refusal
 
 from amqp_sansio.broker import conditions
@@ -212,3 +214,86 @@ def test_of_many_who_are_not_able_some_are_asked_and_others_the_next_time() -> N
     queue = queue_of(*[Sink(credit=0) for _ in range(ASKED)], Sink(credit=1))
     assert not queue.able(sent)
     assert queue.able(sent)
+
+
+def short(octets: int, acquires: bool = True, wanted: bytes | None = None) -> Sink:
+    """A consumer with so many octets of credit."""
+    sink = Sink(acquires=acquires, wanted=wanted)
+    sink.octets = octets
+    return sink
+
+
+def test_one_whose_octets_are_too_few_for_the_head_gets_the_next_message_that_fits() -> None:
+    small, large = short(100), Sink(credit=1)
+    queue = queue_of(small, large)
+    for size in (1000, 50, 60):
+        queue.put(message(body=bytes(size)))
+    assert queue.dispatch(100) is False or queue.dispatch(100) is False
+    assert [len(each) for each in small.bodies] == [50]
+    assert [len(each) for each in large.bodies] == [1000]
+    assert queue.available == 1
+
+
+@pytest.mark.parametrize("leaves", ["acquired", "removed"])
+@pytest.mark.parametrize("kind", ["taker", "browser", "selective"])
+def test_a_message_that_was_too_large_and_leaves_gives_way_to_a_smaller_one(leaves: str, kind: str) -> None:
+    sink = short(100, acquires=kind != "browser", wanted=b"" if kind == "selective" else None)
+    stirred: dict[Queue, None] = {}
+    queue = Queue("q", stirred=stirred)
+    queue.subscribe(sink)
+    head = queue.put(message(body=bytes(1000)))
+    queue.put(message(body=bytes(50)))
+    while stirred:
+        stirred.clear()
+        queue.dispatch(100)
+    assert sink.bodies == []
+    assert queue.acquire(head) if leaves == "acquired" else queue.remove(head)
+    assert queue in stirred, "a server must know that there is something to do"
+    queue.dispatch(100)
+    assert [len(each) for each in sink.bodies] == [50]
+
+
+@given(
+    st.lists(st.integers(0, 8), min_size=1, max_size=12),
+    st.lists(st.tuples(st.integers(0, 20), st.sampled_from(["taker", "browser", "selective"])), min_size=1, max_size=4),
+)
+def test_dispatch_ends_only_when_nobody_can_take_what_is_next_for_it(sizes: list[int], credits: list[tuple[int, str]]) -> None:
+    """When no queue is stirred, whoever acquires has too few octets for the head."""
+    stirred: dict[Queue, None] = {}
+    queue = Queue("q", stirred=stirred)
+    sinks = [short(octets, kind != "browser", b"" if kind == "selective" else None) for octets, kind in credits]
+    for sink in sinks:
+        queue.subscribe(sink)
+    for size in sizes:
+        queue.put(message(body=bytes(size)))
+    rounds = 0
+    while stirred:
+        rounds += 1
+        assert rounds < 1000, "it never comes to rest"
+        del stirred[queue]
+        if queue.dispatch(3):
+            stirred[queue] = None
+    head = queue.head
+    for sink in sinks:
+        if head is not None and sink.acquires:
+            assert sink.octets is not None
+            assert len(head.message.body) > sink.octets
+
+
+def test_many_whose_octets_are_too_few_cost_nothing_for_each_message() -> None:
+    """Twice as many of them are asked once each, and then only the one that fits."""
+    asked: dict[int, int] = {}
+    for many in (100, 200):
+        sinks = [short(10) for _ in range(many)]
+        large = Sink()
+        queue = queue_of(*sinks)
+        queue.put(message(body=bytes(50)))
+        while queue.dispatch(100):
+            pass
+        queue.subscribe(large)
+        for _ in range(50):
+            queue.put(message(body=bytes(50)))
+            while queue.dispatch(100):
+                pass
+        asked[many] = sum(sink.asked for sink in sinks)
+    assert asked == {100: 100, 200: 200}

@@ -48,17 +48,29 @@ class Sink:
         """The bodies that its selector selects begin so; None: it has no selector."""
         self.selective = wanted is not None
         self.looked = 0
+        self.octets: int | None = None
+        """Octets of credit; None: without end."""
+        self.octets_left: int | None = None
         self.got: list[Entry] = []
         self.asked = 0
         self.heard: list[Queue] = []
 
     def offer(self, entry: Entry) -> bool:
         self.asked += 1
+        self.octets_left = None
         if not self.credit:
             return False
+        if self.octets is not None:
+            if self.size(entry) > self.octets:
+                self.octets_left = self.octets
+                return False
+            self.octets -= self.size(entry)
         self.credit -= 1
         self.got.append(entry)
         return True
+
+    def size(self, entry: Entry) -> int:
+        return len(entry.message.body)
 
     def selects(self, entry: Entry) -> bool:
         self.looked += 1

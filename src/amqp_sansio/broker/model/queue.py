@@ -159,6 +159,7 @@ class Queue:
         self.available -= 1
         self.acquired += 1
         self._acquired[entry.position] = entry
+        self._moved_up()
         return True
 
     def release(self, entry: Entry, set_redelivered: bool = False) -> None:
@@ -202,9 +203,11 @@ class Queue:
         elif state == AVAILABLE:
             self._unline(entry)
             self.available -= 1
+            self._moved_up()
         elif state == HELD:
             self._unline(entry)
             self.held -= 1
+            self._moved_up()
         else:
             return False
         entry.state = GONE
@@ -289,6 +292,11 @@ class Queue:
     def dispatch(self, most: int) -> bool:
         """Offers at most `most` messages, by turns to those that can take some; whether there is more to do."""
         return self.ring is not None and self.ring.dispatch(most)
+
+    def _moved_up(self) -> None:
+        """A message has left its place: another may be the next one now, and small enough for somebody."""
+        if self.ring is not None and self.ring.particular:
+            self._stirred[self] = None
 
     def _stir(self) -> None:
         ring = self.ring

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -59,6 +60,15 @@ class Consumer(Protocol):
         """Whether it has credit for this message now."""
         ...
 
+    @property
+    def octets_left(self) -> int | None:
+        """The octets of credit that were too few for the message it refused last; None when it refused for another reason."""
+        ...
+
+    def size(self, entry: Entry) -> int:
+        """The octets that its credit counts for the message."""
+        ...
+
     def gone(self, queue: Queue, by: object) -> None:
         """The queue was deleted (408) by that owner, None when by none: the consumer has left it already."""
         ...
@@ -73,9 +83,11 @@ class Ring:
 
     A consumer that acquires and has no selector gets the head of the queue.  The others have a cursor: browsers, and those with
     a selector, which look at each message once, and once more after each release.
+
+    Who has credit, but too few octets of it for one message, is asked again when its next message is another that fits.
     """
 
-    __slots__ = ("_browsing", "_cursors", "_queue", "_starving", "_taking", "consumers")
+    __slots__ = ("_browsing", "_cursors", "_queue", "_starving", "_taking", "_too_large", "_too_small", "consumers")
 
     def __init__(self, queue: Queue) -> None:
         self._queue: Final = queue
@@ -84,6 +96,13 @@ class Ring:
         self._browsing: Final[OrderedDict[Consumer, None]] = OrderedDict()
         self._starving: Final[OrderedDict[Consumer, None]] = OrderedDict()  # browsers with credit that have seen everything
         self._cursors: Final[dict[Consumer, Cursor]] = {}
+        self._too_small: Final = SmallCredit()  # those without a cursor whose octets were too few for the head
+        self._too_large: Final[dict[Consumer, Entry]] = {}  # the message for which the octets of one with a cursor were too few
+
+    @property
+    def particular(self) -> bool:
+        """Whether somebody waits for a smaller message, so that one that leaves may bring it something."""
+        return bool(self._too_small or self._too_large)
 
     def join(self, consumer: Consumer) -> None:
         """A new subscriber.  Refused 405 when it or another wants to be the only one."""
@@ -101,16 +120,19 @@ class Ring:
 
     def leave(self, consumer: Consumer) -> None:
         """A subscriber is no more."""
-        for each in (self.consumers, self._taking, self._browsing, self._starving, self._cursors):
+        for each in (self.consumers, self._taking, self._browsing, self._starving, self._cursors, self._too_large):
             each.pop(consumer, None)
+        self._too_small.forget(consumer)
 
     def wake(self, consumer: Consumer) -> None:
         """It may be able to take something again."""
         if consumer in self.consumers:
             if consumer in self._cursors:
                 self._starving.pop(consumer, None)
+                self._too_large.pop(consumer, None)
                 self._browsing[consumer] = None
             else:
+                self._too_small.forget(consumer)
                 self._taking[consumer] = None
 
     def stir(self) -> bool:
@@ -118,7 +140,7 @@ class Ring:
         if self._starving:
             self._browsing.update(self._starving)
             self._starving.clear()
-        return bool(self._taking or self._browsing)
+        return bool(self._taking or self._browsing or self.particular)
 
     def able(self, message: Message) -> bool:
         """Whether somebody could take the message at once: of many that cannot, only some are asked, others the next time."""
@@ -133,7 +155,11 @@ class Ring:
 
     def dispatch(self, most: int) -> bool:
         """Offers at most `most` messages; whether there is more to do."""
+        if self._too_large:
+            self._look_again()
         while most > 0:
+            if self._too_small and not self._taking:
+                self._find_one_that_fits()
             moved = False
             if self._browsing:
                 moved = True
@@ -145,7 +171,21 @@ class Ring:
                     most -= self._give(entry)
             if not moved:
                 return False
-        return bool(self._browsing or (self._taking and self._queue.head is not None))
+        return bool(self._browsing or (self._taking and self._queue.head is not None) or self.particular)
+
+    def _find_one_that_fits(self) -> None:
+        """Of those whose octets were too few, the one that has the most is asked again if they are enough for the head."""
+        entry = self._queue.head
+        consumer = self._too_small.largest(entry) if entry is not None else None
+        if consumer is not None:
+            self._taking[consumer] = None
+
+    def _look_again(self) -> None:
+        for consumer, entry in list(self._too_large.items()):
+            found = self._cursors[consumer].peek()
+            if found is None or found[1] is not entry:
+                del self._too_large[consumer]
+                self._browsing[consumer] = None
 
     def _show(self) -> int:
         consumer = next(iter(self._browsing))
@@ -170,6 +210,8 @@ class Ring:
         self._browsing.pop(consumer, None)
         if consumer.acquires:
             self._queue.put_back(entry)
+        if consumer.octets_left is not None and consumer in self.consumers:
+            self._too_large[consumer] = entry
         return 0
 
     def _give(self, entry: Entry) -> int:
@@ -182,4 +224,46 @@ class Ring:
             return 1
         self._taking.pop(consumer, None)
         queue.put_back(entry)
+        if consumer.octets_left is not None and consumer in self.consumers:
+            self._too_small.add(consumer, consumer.octets_left)
         return 0
+
+
+class SmallCredit:
+    """Consumers that refused a message because their octets were too few, the largest credit first."""
+
+    __slots__ = ("_heap", "_numbers", "_last")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Consumer]] = []
+        self._numbers: Final[dict[Consumer, int]] = {}  # what stands in the heap with another number is no longer true
+        self._last = 0
+
+    def add(self, consumer: Consumer, octets: int) -> None:
+        """It has so many octets of credit."""
+        self._last += 1
+        self._numbers[consumer] = self._last
+        heappush(self._heap, (-octets, self._last, consumer))
+        if len(self._heap) > 2 * len(self._numbers) + 16:
+            self._heap = [each for each in self._heap if self._numbers.get(each[2]) == each[1]]
+            heapify(self._heap)
+
+    def forget(self, consumer: Consumer) -> None:
+        """Its credit has changed, or it is gone."""
+        self._numbers.pop(consumer, None)
+
+    def largest(self, entry: Entry) -> Consumer | None:
+        """The one with the most octets, if they are enough for the message: it is forgotten then."""
+        while self._heap:
+            octets, number, consumer = self._heap[0]
+            true = self._numbers.get(consumer) == number
+            if true and consumer.size(entry) > -octets:
+                return None
+            heappop(self._heap)
+            if true:
+                del self._numbers[consumer]
+                return consumer
+        return None
+
+    def __bool__(self) -> bool:
+        return bool(self._numbers)

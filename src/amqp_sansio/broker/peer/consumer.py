@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.peer.holder import Unsettled
 from amqp_sansio.engine.transmit import transfer
-from amqp_sansio.errors import AmqpError, LimitError
+from amqp_sansio.errors import AmqpError, LimitError, NoCredit
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.entry import Entry
@@ -31,6 +31,7 @@ class Consumer:
         "exclusive",
         "explicit",
         "holder",
+        "octets_left",
         "owner",
         "queue",
         "selective",
@@ -55,12 +56,15 @@ class Consumer:
         self._acquire_mode: Final = subscriber.acquire_mode
         self._most: Final = holder.broker.limits.unaccepted_transfers
         self._flushes: list[int] = []  # commands that complete when what is there now was pushed out
+        self.octets_left: int | None = None
+        """Octets of credit that were too few for the last message; None: they were not what was missing."""
         self._left = 0  # how much of that is left, at most
         self.queue: Final[Queue] = holder.site.host.subscribe(queue, self)
         holder.site.subscribers += 1
 
     def offer(self, entry: Entry) -> bool:
         """Sends the message when it can be sent now; what the client need not settle is off the queue then."""
+        self.octets_left = None
         holder = self.holder
         peer = holder.peer
         if peer is None or holder.ended:
@@ -95,7 +99,10 @@ class Consumer:
         except LimitError:  # too much is kept for replay: until the client has confirmed some of it
             peer.clogged[self] = None
             return False
-        except AmqpError:  # no credit for this one; or the connection closes
+        except NoCredit as lacking:
+            self.octets_left = lacking.available if lacking.unit == "byte" else None
+            return False
+        except AmqpError:  # the connection closes
             return False
         if self._flushes:
             self._left -= 1
@@ -107,6 +114,10 @@ class Consumer:
             holder.site.host.dequeue((entry,))
         holder.broker.wrote(peer)
         return True
+
+    def size(self, entry: Entry) -> int:
+        """The octets that its credit counts for the message."""
+        return len(entry.message.body) + (len(entry.header) if self.holder.session.counts_headers else 0)
 
     def selects(self, entry: Entry) -> bool:
         """Whether its selector is true for the message."""
