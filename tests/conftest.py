@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.s3 import serving
 
 settings.register_profile("ci", max_examples=60, deadline=None, derandomize=True, database=None)
 """Small and always the same: what `make test` runs."""
@@ -24,6 +26,13 @@ def shared() -> Path:
         if (candidate / "captures" / "MANIFEST.tsv").is_file():
             return candidate
     pytest.skip("no ../shared beside this checkout")
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[dict[str, str]]:
+    """A server that speaks S3, with an empty bucket `tables`: the environment in which it is the S3 of this process."""
+    with serving() as environment:
+        yield environment
 
 
 @pytest.hookimpl(optionalhook=True)

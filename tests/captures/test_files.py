@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import CLOSED, after, closed_in, found, local, names_in, order, there
+from amqp_sansio.captures.files import CLOSED, after, closed_in, found, is_remote, names_in, order, resolved, there
 
 ROTATED = ["dump", "dump1", "dump2", "dump10", "dump10_2024", "eth.pcapng.2", "eth.pcapng.10"]
 
@@ -57,11 +57,13 @@ def test_pipes_are_no_captures(tmp_path: Path) -> None:
         found([str(tmp_path / "pipe")])
 
 
-def test_other_places_than_file_systems_are_refused() -> None:
-    assert local("/a/b:c") == "/a/b:c"
-    assert local("file:/a") == local("file:///a") == "/a"
-    with pytest.raises(CaptureError, match="mounted"):
-        local("s3a://bucket/x")
+def test_a_path_is_a_path_a_known_uri_stays_one_and_every_other_is_refused() -> None:
+    assert resolved("/a/b:c") == "/a/b:c"
+    assert resolved("file:/a") == resolved("file:///a") == "/a"
+    assert resolved("s3a://bucket/x") == "s3a://bucket/x"
+    assert [is_remote(path) for path in ("/a", "file:/a", "s3://bucket/x")] == [False, False, True]
+    with pytest.raises(CaptureError, match="dbfs:/x: dbfs: exists on Databricks only"):
+        found(["dbfs:/x"])
 
 
 def test_a_file_is_closed_when_it_is_not_the_last_or_is_done_or_is_there(tmp_path: Path) -> None:

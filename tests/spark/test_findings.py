@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.columns.tables import table_batch
+from amqp_sansio.captures.columns.writer import write_empty
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark.findings import Damage, Findings, findings_in
-from amqp_sansio.spark.writer import Written, write_empty, write_records
+from amqp_sansio.spark.writer import write_records
 
 
 def row(level: str, offset: int, text: str = "torn") -> tuple[object, ...]:

@@ -12,11 +12,13 @@ from tests.captures.packets import Row, by_connection, gathered, packet_rows, re
 from tests.spark.truth import counted, generated
 
 from amqp_sansio.captures import joins
+from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.columns.writer import write_empty
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark.joined import shares, write_end_to_end
-from amqp_sansio.spark.writer import Written, write_empty, write_records
+from amqp_sansio.spark.writer import write_records
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

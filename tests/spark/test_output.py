@@ -1,30 +1,33 @@
-"""Files of a stream are named after their batch."""
+"""A manifest after each batch; files are named after their batch, so that one that is done again takes its own place."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.spark.rows import violations
 
-from amqp_sansio.captures.columns.store import MANIFEST
+from amqp_sansio.captures.columns.place import MANIFEST, Place, Written
+from amqp_sansio.captures.columns.writer import Writer
+from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark import output
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.output import Output
-from amqp_sansio.spark.place import Place
-from amqp_sansio.spark.writer import Writer, Written
+
+PLAN = ReplayOptions(tables=("violations", "dtx"))
+
+
+def written(rows: int, place: str, prefix: str) -> list[Written]:
+    out = Writer(place, prefix)
+    return [*out.add("violations", violations(rows)), *out.rest()]
 
 
 @pytest.fixture(autouse=True)
 def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch is the number of its rows."""
-
-    def write_tables(records: int, place: str, prefix: str) -> list[Written]:
-        out = Writer(place, prefix)
-        return [*out.add("violations", violations(records)), *out.rest()]
-
-    monkeypatch.setattr(output, "write_tables", write_tables)
+    monkeypatch.setattr(output, "write_tables", written)
 
 
 def place_in(folder: Path) -> Place:
@@ -33,44 +36,60 @@ def place_in(folder: Path) -> Place:
     return place
 
 
+def output_of(place: Place) -> Output:
+    return Output(place, "captures", PLAN)
+
+
 def rows(place: Place) -> list[int]:
-    return [file.rows for file in place.published()]
+    """By the manifest, which names every file that is there and no other."""
+    files = place.published()
+    assert sorted(place.relative(file.path) for file in files) == place.files()
+    return [file.rows for file in files if file.table == "violations"]
 
 
 def frame(count: int) -> Any:
     return count
 
 
-@pytest.mark.parametrize(("name", "number"), [("b00000012-0003.parquet", 12), ("open-0000.parquet", -1), ("b1.parquet", -1)])
+@pytest.mark.parametrize(
+    ("name", "number"), [("x/b00000012-0f-3.parquet", 12), ("open-0000.parquet", -1), ("part-1.parquet", -1)]
+)
 def test_the_number_is_read_from_the_name(name: str, number: int) -> None:
     assert Output.number(name) == number
 
 
+def test_after_each_batch_the_manifest_names_what_is_there(tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    stream = output_of(place)
+    for batch, count in enumerate((3, 4, 5)):
+        stream(frame(count), batch)
+        manifest = json.loads(place.read(MANIFEST) or b"")
+        assert manifest["captures"] == ["captures"]
+        assert manifest["tables"]["violations"]["rows"] == sum(rows(place))
+        assert [file.rows for file in place.published() if file.table == "dtx"] == [0]
+    assert rows(place) == [3, 4, 5]
+    assert (stream.batches, stream.last) == (3, 2)
+
+
 def test_a_batch_that_is_done_again_takes_its_own_place(tmp_path: Path) -> None:
     place = place_in(tmp_path)
-    first = Output(place)
+    first = output_of(place)
     first(frame(3), 0)
     first(frame(4), 1)
-    assert rows(place) == [3, 4]
-    assert first.last == 1
-    Output(place)(frame(5), 1)
+    output_of(place)(frame(5), 1)
     assert rows(place) == [3, 5]
 
 
-def test_the_first_batch_after_a_start_takes_away_what_was_open_and_the_manifest(tmp_path: Path) -> None:
+def test_the_next_batch_takes_away_what_was_open(tmp_path: Path) -> None:
     place = place_in(tmp_path)
-    out = Writer(place.work, "part")
-    place.adopt([*out.add("violations", violations(9)), *out.rest()], "open")
-    place.write(MANIFEST, b"{}")
-    stream = Output(place)
-    stream(frame(3), 0)
+    output_of(place).publish(written(9, place.work, "open"), lambda file: True)
+    assert rows(place) == [9]
+    output_of(place)(frame(3), 0)
     assert rows(place) == [3]
-    assert place.read(MANIFEST) is None
-    assert stream.batches == 1
 
 
 def test_no_batch_begins_after_the_end(tmp_path: Path) -> None:
-    stream = Output(place_in(tmp_path))
+    stream = output_of(place_in(tmp_path))
     stream.close()
     with pytest.raises(PipelineError, match="being stopped"):
         stream(frame(3), 0)

@@ -17,8 +17,10 @@ from tests.captures import build
 from tests.spark.truth import OPTIONS, differing, generated, published, rotated, truth
 from tests.waiting import awaited
 
-from amqp_sansio.captures.columns.store import MANIFEST
+from amqp_sansio.captures.columns.place import MANIFEST
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.spark import watch as watch_module
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.watch import Watch
 
@@ -56,18 +58,46 @@ def test_a_stream_that_goes_on_gives_what_the_batch_gives_at_every_stop(
         assert (out / MANIFEST).is_file()
 
 
-def test_a_stream_without_end_is_stopped_and_publishes(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:
-    """What was taken before the stop is published, whatever more there is to come."""
+def test_a_stream_without_end_is_stopped_without_its_state_and_completed_later(
+    spark: SparkSession, cuts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was settled before the stop is published, whatever more there is to come; what is open comes with `once`."""
     out = tmp_path / "out"
-    watch = Watch(spark, str(cuts[0].parent), str(out), str(tmp_path / "checkpoint"), OPTIONS, options=ONE_AT_A_TIME)
+
+    def stream() -> Watch:
+        return Watch(spark, str(cuts[0].parent), str(out), str(tmp_path / "checkpoint"), OPTIONS, options=ONE_AT_A_TIME)
+
+    watch = stream()
+    with monkeypatch.context() as patch:
+        patch.setattr(watch_module, "open_records", lambda *_: pytest.fail("the state was read"))
+        stopped(watch, out)
+    assert (out / MANIFEST).is_file()
+    whole, so_far = truth(cuts), published(out)
+    assert all(so_far[name] <= whole[name] for name in TABLES)
+    assert sum(map(len, so_far.values()))
+    stream().run(once=True)
+    assert differing(whole, published(out)) == {}
+
+
+def stopped(watch: Watch, out: Path) -> None:
+    """Runs a stream until it has published something, and stops it."""
     running = threading.Thread(target=watch.run, kwargs={"trigger": "0 seconds"})
     running.start()
     awaited(lambda: files(out), lambda: not running.is_alive())
     watch.stop()
     running.join()
-    assert (out / MANIFEST).is_file()
-    upto = [truth(cuts[:count]) for count in range(1, FILES + 1)]
-    assert {} in [differing(expected, published(out)) for expected in upto]
+
+
+def test_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(watch_module, "is_connect", lambda spark: True)
+    with pytest.raises(PipelineError, match=r"^watch does not run through Spark Connect: give it a master"):
+        Watch(None, str(tmp_path), str(tmp_path / "out"), str(tmp_path / "state"))  # type: ignore[arg-type]
+
+
+def test_a_checkpoint_that_spark_cannot_write_is_refused(spark: SparkSession, tmp_path: Path, s3: dict[str, str]) -> None:
+    """Spark's own Hadoop writes it, and has no connector for S3 here."""
+    with pytest.raises(PipelineError, match=r"^s3a://tables/state: this Spark has no file system for s3a:"):
+        Watch(spark, str(tmp_path), str(tmp_path / "out"), "s3a://tables/state")
 
 
 def test_where_resynchronisation_is_misled_the_stream_goes_on_with_the_index(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is wrong with a capture file, said in one line."""
+"""What is wrong with a capture file, a location or a folder of tables, said in one line."""
 
 from __future__ import annotations
 
@@ -27,3 +27,19 @@ class CaptureError(AmqpError):
 
     def __reduce__(self) -> tuple[type[CaptureError], tuple[str, int, int, str]]:
         return type(self), (self.file, self.packet, self.octet, self.rule)
+
+
+class LocationError(AmqpError):
+    """A path or URI that nothing here can open: `place` is the URI without a password, `rule` says what is wrong with it."""
+
+    def __init__(self, place: str, rule: str) -> None:
+        super().__init__(f"{place}: {rule}")
+        self.place: Final = place
+        self.rule: Final = rule
+
+    def __reduce__(self) -> tuple[type[LocationError], tuple[str, str]]:
+        return type(self), (self.place, self.rule)
+
+
+class PlaceError(AmqpError):
+    """A folder of tables that cannot be written, or that another run is writing.  The text is one sentence for people."""

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 from glob import glob, has_magic
 from typing import Final, TypeAlias
 
-from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures import remote
+from amqp_sansio.captures.errors import CaptureError, LocationError
+from amqp_sansio.captures.locations import local
 
 PACKED: Final = (".gz", ".zst", ".zstd")
 """Endings that a file gets when it is compressed after it was closed: it stays the same file."""
@@ -27,32 +29,36 @@ _DIGITS: Final = re.compile(r"(\d+)")
 
 def order(name: str) -> Key:
     """What to sort names by: numbers in them count as numbers (dump2 before dump10), endings of compression do not count."""
-    for ending in PACKED:
-        name = name.removesuffix(ending)
+    name = _unpacked(name)
     words = [word for word in _DIGITS.split(name) if word]
     return tuple((1, int(word), "") if word.isdecimal() else (0, 0, word) for word in words), name
 
 
-def local(path: str) -> str:
-    """A path without `file:` before it.  CaptureError for what is on no file system of this machine."""
-    scheme, colon, rest = path.partition(":")
-    if colon and scheme.lower() == "file":
-        return "/" + rest.lstrip("/")
-    if "://" in path:
-        raise CaptureError(
-            path, 0, 0, "captures are read from file systems that are mounted here; this is another kind of place"
-        )
-    return path
+def resolved(path: str) -> str:
+    """A path without `file:` before it; a URI of another file system stays one.  CaptureError when nothing can open it."""
+    try:
+        here = local(path)
+    except LocationError as error:
+        raise CaptureError(error.place, 0, 0, error.rule) from error
+    return path if here is None else here
+
+
+def is_remote(path: str) -> bool:
+    """Whether it is a URI of another file system than those of this machine."""
+    return ":/" in path and local(path) is None
 
 
 def found(paths: Iterable[str]) -> list[str]:
     """The files that paths, folders (all files in them, hidden ones left out) and patterns (* ? [ ]) stand for, each once, in
-    the order of their names, whatever the order in which they were given.
+    the order of their names, whatever the order in which they were given.  URIs likewise.
 
     CaptureError for what is not there or is no file (a pipe), and for a folder or pattern without any file.
     """
     files: set[str] = set()
-    for path in map(local, paths):
+    for path in map(resolved, paths):
+        if is_remote(path):
+            files.update(_found_remote(path))
+            continue
         if os.path.isdir(path):
             here = [os.path.join(path, name) for name in names_in(path)]
         elif os.path.exists(path):
@@ -69,13 +75,36 @@ def found(paths: Iterable[str]) -> list[str]:
     return sorted(files, key=lambda path: (order(path), path))
 
 
+def _found_remote(uri: str) -> list[str]:
+    try:
+        about = remote.about(uri)
+        if about.is_file:
+            return [uri]
+        if remote.has_magic(uri):
+            here = remote.matching(uri)
+        else:
+            folder = uri.rstrip("/")
+            here = [f"{folder}/{name}" for name in names_in(folder)]
+    except FileNotFoundError:
+        raise CaptureError(uri, 0, 0, "no such file") from None
+    except OSError as error:
+        raise CaptureError(uri, 0, 0, f"cannot be read: {str(error).splitlines()[0]}") from error
+    if not here:
+        raise CaptureError(uri, 0, 0, "no file has such a name" if remote.has_magic(uri) else "there is no file in it")
+    return here
+
+
 def names_in(folder: str) -> list[str]:
     """Names of the files in a folder that may be captures, in order.  Each file once, compressed or not; no pipes."""
     kept: dict[Key, str] = {}
-    with os.scandir(folder) as entries:
-        for name in sorted(entry.name for entry in entries if entry.is_file() or _leads_nowhere(entry)):
-            if not name.startswith((".", "_")) and not name.endswith((*UNFINISHED, DONE)):
-                kept.setdefault(order(name), name)
+    if is_remote(folder):
+        names = remote.files_in(folder)
+    else:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_file() or _leads_nowhere(entry))
+    for name in names:
+        if not name.startswith((".", "_")) and not name.endswith((*UNFINISHED, DONE)):
+            kept.setdefault(order(name), name)
     return [kept[key] for key in sorted(kept)]
 
 
@@ -96,33 +125,37 @@ def closed_in(folder: str, closed: str) -> list[str]:
         if closed == "newest":
             return names[:-1]
         if closed == "done":
-            return [name for name in names if _is_done(folder, name)]
+            done = _done_in(folder)
+            return [name for name in names if done.intersection((name, _unpacked(name)))]
     except OSError as error:
-        raise CaptureError(folder, 0, 0, f"cannot be read: {error.strerror or error}") from error
+        raise CaptureError(folder, 0, 0, f"cannot be read: {error.strerror or str(error).splitlines()[0]}") from error
     return names
 
 
 def there(path: str) -> str:
     """The path, or that of the same file compressed by now; the path itself when neither is there."""
-    for ending in ("", *PACKED):
-        if os.path.exists(path + ending):
-            return path + ending
-    return path
+    exists = remote.is_file if is_remote(path) else os.path.exists
+    return next((path + ending for ending in ("", *PACKED) if exists(path + ending)), path)
 
 
 def size_of(path: str) -> int:
     """Octets of a file; 0 when it cannot be asked."""
     try:
-        return os.stat(path).st_size
-    except OSError:  # whoever reads it tells
+        return remote.about(path).size or 0 if is_remote(path) else os.stat(path).st_size
+    except (OSError, CaptureError):  # whoever reads it tells
         return 0
 
 
-def _is_done(folder: str, name: str) -> bool:
-    plain = name
+def _done_in(folder: str) -> set[str]:
+    """The names that a file NAME.done stands for."""
+    names = remote.files_in(folder) if is_remote(folder) else os.listdir(folder)
+    return {name.removesuffix(DONE) for name in names if name.endswith(DONE)}
+
+
+def _unpacked(name: str) -> str:
     for ending in PACKED:
-        plain = plain.removesuffix(ending)
-    return any(os.path.exists(os.path.join(folder, each + DONE)) for each in (name, plain))
+        name = name.removesuffix(ending)
+    return name
 
 
 def after(names: Sequence[str], last: str) -> list[str]:

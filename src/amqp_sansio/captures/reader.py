@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
+from amqp_sansio.captures import remote
 from amqp_sansio.captures.compressed import decompressed
 from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import is_remote, resolved
 from amqp_sansio.captures.packet import Packet, Warn
 from amqp_sansio.captures.pcap import MAGICS, read_pcap
 from amqp_sansio.captures.pcapng import MAGIC, read_pcapng
@@ -21,12 +23,14 @@ _NOT_OURS: Final = (
 
 
 def open_capture(path: str) -> BinaryIO:
-    """The file at `path`, to be read from its start; what is compressed with gzip or zstd as what is in it.
+    """The file at `path`, a path or URI, to be read from its start; what is compressed with gzip or zstd as what is in it.
 
     CaptureError when it cannot be opened.
     """
+    path = resolved(path)
     try:
-        stream = open(path, "rb")  # noqa: SIM115 -- closed by the caller, or below
+        # Closed by the caller, or below.
+        stream = remote.opened(path) if is_remote(path) else open(path, "rb")  # noqa: SIM115
         try:
             found = decompressed(stream, stream.peek(4)[:4])
         except BaseException:
@@ -35,7 +39,7 @@ def open_capture(path: str) -> BinaryIO:
     except ImportError as error:
         raise CaptureError(path, 0, 0, "it is compressed with zstd: pip install 'amqp-sansio[zstd]', or zstd -d") from error
     except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error).splitlines()[0]
         raise CaptureError(path, 0, 0, f"cannot be opened: {reason}") from error
     return stream if found is None else found
 

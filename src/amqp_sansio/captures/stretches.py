@@ -13,6 +13,7 @@ from mmap import ACCESS_READ, mmap
 from typing import BinaryIO, Final, NamedTuple
 
 from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import is_remote
 from amqp_sansio.captures.pcap import MAGICS
 from amqp_sansio.captures.pcapng import MAGIC, MAX_BLOCK_OCTETS
 from amqp_sansio.captures.reader import no_capture, open_capture
@@ -44,7 +45,9 @@ class Stretch(NamedTuple):
 
 
 def mapped(path: str) -> mmap | None:
-    """The file in memory; None when it cannot be mapped (a pipe, an empty file).  CaptureError when it cannot be opened."""
+    """The file in memory; None when it cannot be mapped (a pipe, an empty file, a URI).  CaptureError: it cannot be opened."""
+    if is_remote(path):
+        return None
     try:
         if stat.S_ISFIFO(os.stat(path).st_mode):
             return None  # not opened even: who writes into it would lose a reader

@@ -12,8 +12,8 @@ def analyze(given: argparse.Namespace) -> int:
     from amqp_sansio.spark.session import open_session, require_extra
 
     require_extra()
+    from amqp_sansio.captures.columns.place import Place
     from amqp_sansio.spark.analyze import run
-    from amqp_sansio.spark.place import Place
     from amqp_sansio.spark.progress import Progress
     from amqp_sansio.spark.quiet import quiet
     from amqp_sansio.spark.sources import files_of

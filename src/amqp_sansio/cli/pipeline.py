@@ -44,7 +44,7 @@ def payload(text: str) -> int:
 
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     """The arguments of both `analyze` and `watch`."""
-    verb.add_argument("--out", required=True, metavar="DIR", help="folder (or s3://..., gs://..., hdfs://...) for the tables")
+    verb.add_argument("--out", required=True, metavar="DIR", help="folder for the tables: a path, file:, s3: or s3a:")
     add_broker(verb)
     verb.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark runs: {MASTERS}")
     verb.add_argument(

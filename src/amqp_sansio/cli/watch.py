@@ -13,12 +13,15 @@ def watch(given: argparse.Namespace) -> int:
     from amqp_sansio.spark.session import open_session, require_extra
 
     require_extra()
-    from amqp_sansio.spark.place import Place
+    from amqp_sansio.captures.columns.place import Place
+    from amqp_sansio.spark.errors import PipelineError
     from amqp_sansio.spark.progress import Progress
     from amqp_sansio.spark.quiet import quiet
     from amqp_sansio.spark.sources import Newest
-    from amqp_sansio.spark.watch import Watch
+    from amqp_sansio.spark.watch import CONNECT, Watch
 
+    if given.master.startswith("sc://"):
+        raise PipelineError(CONNECT)
     newest = Newest(given.folder)
     plan = plan_of(given)
     for place in (Place(given.out), Place(given.checkpoint)):

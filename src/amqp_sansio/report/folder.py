@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import fs
 
+from amqp_sansio.captures.columns.place import MANIFEST
+from amqp_sansio.captures.columns.published import BATCH_ROWS, partitions_of, shaped
 from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.tables import PARTITIONS, SCHEMA_VERSION, TABLES
+from amqp_sansio.captures.locations import Located, located
+from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
 from amqp_sansio.errors import AmqpError
 
-MANIFEST: Final = "_MANIFEST.json"
-BATCH_ROWS: Final = 65536
-"""Rows that are held at a time."""
 FEW_ROWS: Final = 4096
 """A file with fewer is read by one thread: handing columns to several takes longer than reading them."""
 MANIFEST_OCTETS: Final = 64 * 1024 * 1024
 """A manifest that is larger is none."""
-_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
 Tell = Callable[[str, int, int], None]
@@ -36,23 +35,26 @@ class ReportError(AmqpError):
 class _File(NamedTuple):
     """A file of a table: where it is, what its folders tell, how many rows the manifest says it has."""
 
-    path: Path
+    path: str
     told: dict[str, str | None]
     rows: int | None = None
 
 
 class Folder:
-    """The tables in `path`.  With a manifest, the files that it names; without one, every Parquet file in their place.
+    """The tables in `path`, a path or URI: the files that the manifest names; without one, every Parquet file in their place.
 
     `tell` is called for each file that is read.
     ReportError when there is no table at all, or when the manifest names files that are not there.
     """
 
     def __init__(self, path: str, tell: Tell | None = None) -> None:
-        root: Final = Path(path)
+        root: Final = located(path)
         self.manifest: Final[dict[str, Any] | None] = _manifest(root)
         """What the manifest says; None when there is none."""
-        self._files: Final = _named(root, self.manifest) if self.manifest is not None else _found(root)
+        try:
+            self._files: Final = _named(root, self.manifest) if self.manifest is not None else _found(root)
+        except OSError as error:
+            raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
         if not self._files:
             raise ReportError(f"{path}: no tables here; `amqp-sansio analyze CAPTURE... --out DIR` writes them")
         self.tables: Final = tuple([name for name in TABLES if name in self._files])
@@ -101,7 +103,7 @@ class Folder:
             try:
                 threads = file.metadata.num_rows >= FEW_ROWS
                 for batch in file.iter_batches(BATCH_ROWS, columns=there or None, use_threads=threads):
-                    yield _shaped(batch, schema, told)
+                    yield shaped(batch, schema, told)
             except (OSError, pa.ArrowException, ValueError) as error:
                 raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
 
@@ -111,16 +113,16 @@ class Folder:
             try:
                 rows = batch.to_pylist()
             except ValueError as error:
-                raise ReportError(f"{self._root / table}: cannot be read: {_one_line(error)}") from error
+                raise ReportError(f"{self._root.path}/{table}: cannot be read: {_one_line(error)}") from error
             yield from rows
 
     def _told(self, table: str, done: int) -> None:
         if self._tell is not None:
             self._tell(table, done, len(self._files[table]))
 
-    def _open(self, path: Path) -> pq.ParquetFile:
+    def _open(self, path: str) -> pq.ParquetFile:
         try:
-            return pq.ParquetFile(str(path), pre_buffer=False)
+            return pq.ParquetFile(path, pre_buffer=False, filesystem=self._root.system)
         except (OSError, pa.ArrowException, ValueError) as error:
             raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
 
@@ -129,18 +131,20 @@ def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:300]
 
 
-def _manifest(root: Path) -> dict[str, Any] | None:
-    path = root / MANIFEST
+def _manifest(root: Located) -> dict[str, Any] | None:
+    path = f"{root.uri}/{MANIFEST}"
     try:
-        if not root.is_dir():
-            raise ReportError(f"{root}: is no folder" if root.exists() else f"{root}: there is no such folder")
-        if not path.is_file():
+        folder, file = root.system.get_file_info([root.path, f"{root.path}/{MANIFEST}"])
+        if folder.type != fs.FileType.Directory:
+            raise ReportError(f"{root.uri}: is no folder" if folder.is_file else f"{root.uri}: there is no such folder")
+        if not file.is_file:
             return None
-        if path.stat().st_size > MANIFEST_OCTETS:
+        if file.size > MANIFEST_OCTETS:
             raise ReportError(f"{path}: is no manifest: it has more than {MANIFEST_OCTETS} octets")
-        said = json.loads(path.read_bytes())
+        with root.system.open_input_stream(file.path) as stream:
+            said = json.loads(stream.read())
     except OSError as error:
-        raise ReportError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise ReportError(f"{path}: cannot be read: {error.strerror or _one_line(error)}") from error
     except (ValueError, RecursionError) as error:
         raise ReportError(f"{path}: is no manifest: {_one_line(error)}") from error
     if not isinstance(said, dict) or not isinstance(said.get("tables"), dict):
@@ -150,7 +154,7 @@ def _manifest(root: Path) -> dict[str, Any] | None:
     return said
 
 
-def _named(root: Path, manifest: dict[str, Any]) -> dict[str, list[_File]]:
+def _named(root: Located, manifest: dict[str, Any]) -> dict[str, list[_File]]:
     """Files of each table as the manifest tells them; it must not lead out of its folder."""
     files: dict[str, list[_File]] = {}
     for table, about in manifest["tables"].items():
@@ -159,53 +163,34 @@ def _named(root: Path, manifest: dict[str, Any]) -> dict[str, list[_File]]:
         try:
             named = sorted([(str(file["path"]), file.get("rows")) for file in about["files"]], key=lambda each: each[0])
         except (AttributeError, KeyError, TypeError) as error:
-            raise ReportError(f"{root / MANIFEST}: is no manifest of tables") from error
+            raise ReportError(f"{root.uri}/{MANIFEST}: is no manifest of tables") from error
         files[table] = []
         for name, rows in named:
-            path = root / name
-            if ".." in Path(name).parts or Path(name).is_absolute():
-                raise ReportError(f"{root / MANIFEST}: names a file outside of its folder: {ascii(name)[:200]}")
-            if not path.is_file():
-                raise ReportError(f"{path}: the manifest names it and it is not there")
-            files[table].append(_File(path, _told(Path(name)), rows if type(rows) is int and rows >= 0 else None))
+            if ".." in PurePosixPath(name).parts or PurePosixPath(name).is_absolute():
+                raise ReportError(f"{root.uri}/{MANIFEST}: names a file outside of its folder: {ascii(name)[:200]}")
+            path = f"{root.path}/{name}"
+            files[table].append(_File(path, partitions_of(name), rows if type(rows) is int and rows >= 0 else None))
+    here = {path for of in _found(root).values() for path, _, _ in of}
+    for each in [file.path for of in files.values() for file in of]:
+        if each not in here:
+            raise ReportError(f"{root.base}{each}: the manifest names it and it is not there")
     return files
 
 
-def _found(root: Path) -> dict[str, list[_File]]:
+def _found(root: Located) -> dict[str, list[_File]]:
+    """Every Parquet file in the place of one."""
     files: dict[str, list[_File]] = {}
     for table in TABLES:
-        if (root / table).is_dir():
-            paths = sorted([path.relative_to(root) for path in (root / table).rglob("*.parquet")])
-            files[table] = [
-                _File(root / path, _told(path)) for path in paths if not any(part[0] in "._" for part in path.parts)
-            ]
+        inside = root.system.get_file_info(fs.FileSelector(f"{root.path}/{table}", allow_not_found=True, recursive=True))
+        paths = sorted([each.path.removeprefix(f"{root.path}/") for each in inside if each.is_file])
+        files[table] = [
+            _File(f"{root.path}/{path}", partitions_of(path))
+            for path in paths
+            if path.endswith(".parquet") and not any(part[0] in "._" for part in path.split("/"))
+        ]
     return {table: paths for table, paths in files.items() if paths}
-
-
-def _told(path: Path) -> dict[str, str | None]:
-    """What the folders tell: name=value, the value percent-encoded."""
-    told: dict[str, str | None] = {}
-    for part in path.parts[:-1]:
-        name, equals, value = part.partition("=")
-        if equals and name in PARTITIONS:
-            told[name] = None if value == _NO_VALUE else unquote(value)
-    return told
 
 
 def _one(parts: list[pa.Table]) -> pa.Table:
     """One table of several, in as few pieces as can be."""
     return parts[0] if len(parts) == 1 else pa.concat_tables(parts).combine_chunks()
-
-
-def _shaped(batch: pa.RecordBatch, schema: pa.Schema, told: dict[str, str | None]) -> pa.Table:
-    arrays = []
-    for field in schema:
-        place = batch.schema.get_field_index(field.name)
-        if place >= 0:
-            column = batch.column(place)
-            arrays.append(column if column.type == field.type else column.cast(field.type))
-        elif field.name in told:
-            arrays.append(pa.array([told[field.name]] * batch.num_rows, pa.string()).cast(field.type))
-        else:
-            arrays.append(pa.nulls(batch.num_rows, field.type))
-    return pa.Table.from_arrays(arrays, schema=schema)

@@ -10,6 +10,7 @@ from typing import Final
 
 import pyarrow.compute as pc
 
+from amqp_sansio.captures.locations import local
 from amqp_sansio.report.bins import Axis
 from amqp_sansio.report.charts import Charts
 from amqp_sansio.report.findings import in_doubt, verdict, violations
@@ -143,8 +144,11 @@ def write(path: str, out: str | None = None, tell: Tell | None = None) -> Path:
 
     ReportError when it cannot be made or written.
     """
+    folder: Final = local(path)
+    if folder is None and out is None:
+        raise ReportError(f"{path}: is not on this machine: say where the page goes (--out FILE)")
     made: Final = page(path, tell).encode()
-    place: Final = Path(path) / NAME if out is None else Path(out)
+    place: Final = Path(folder or "") / NAME if out is None else Path(out)
     work: Final = place.with_name(f".{place.name}.{os.getpid()}.work")
     try:
         work.write_bytes(made)

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
+from amqp_sansio.captures.columns.place import Place, Written
+from amqp_sansio.captures.columns.store import manifest_of
+from amqp_sansio.captures.columns.writer import write_empty
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import remedied, told
 from amqp_sansio.spark.findings import Damage, Findings, findings_in
 from amqp_sansio.spark.joined import SOURCE, end_to_end, write_end_to_end
-from amqp_sansio.spark.manifest import manifest_of
+from amqp_sansio.spark.output import STREAM
 from amqp_sansio.spark.passes import read_tables, replayed, split, write_replayed
-from amqp_sansio.spark.place import STREAM, Place
 from amqp_sansio.spark.session import cores_of, prepare
 from amqp_sansio.spark.sources import files_of, octets_of, read_bundles, read_packets
-from amqp_sansio.spark.writer import Written, write_empty
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,10 +98,10 @@ def run(
     PipelineError, and `out` as it was before, when a capture cannot be read, the folder not be written, or the work fails.
     """
     began = time.monotonic()
-    place = Place(out)
     with told("the captures cannot be read"):
+        place = Place(out)
         sources = files_of(captures)
-    place.open()
+        place.open()
     try:
         if place.read(STREAM) is not None:
             raise PipelineError(f"{out}: holds what `watch` writes; analyze into another folder")
@@ -112,16 +113,16 @@ def run(
             options = remedied(error, options)
             if options is None:
                 raise
-            place.discard()
-            place.open()
             files = _written(spark, sources, place, plan, tasks, options)
         written = {file.table for file in files}
-        files += [write_empty(place.work, table) for table in plan.tables if table not in written]
+        with told("nothing was published"):
+            files += [write_empty(place.work, table) for table in plan.tables if table not in written]
         if _joined(plan):
             with told("the latencies cannot be joined, nothing was published"):
                 files += write_end_to_end(spark, files, place.work, place.work)
-        findings = findings_in(files, place.work)
-        place.publish([*plan.tables, *_joined(plan)], manifest_of(place, files, sources, plan))
+        with told("nothing was published"):
+            findings = findings_in(files, place.work)
+            place.publish(files, manifest_of(place, files, sources, plan))
     finally:
         place.discard()
     return outcome(out, plan, files, findings, began)

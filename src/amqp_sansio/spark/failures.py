@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from amqp_sansio.captures.errors import CHANGED, CaptureError
+from amqp_sansio.captures.errors import CHANGED, CaptureError, LocationError, PlaceError
 from amqp_sansio.captures.splits import INDEX
 from amqp_sansio.spark.errors import PipelineError
 
 _RAISED: Final = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Damage|Interrupt)): (.+)$", re.MULTILINE)
-_OURS: Final = ("CaptureError", "PipelineError", "LiveError", "LiveSetupError", "LiveLossError")
+_OURS: Final = ("CaptureError", "LocationError", "PlaceError", "PipelineError", "LiveError", "LiveSetupError", "LiveLossError")
 _LOST: Final = re.compile(
     r"ExecutorLostFailure|Python worker exited unexpectedly|executor (?:lost|exited|disconnected)", re.IGNORECASE
 )
@@ -66,7 +66,7 @@ def told(doing: str) -> Iterator[None]:
 
     try:
         yield
-    except CaptureError as error:
+    except (CaptureError, LocationError, PlaceError) as error:
         raise PipelineError(str(error)) from error
     except (PySparkException, Py4JError, OSError) as error:
         raise PipelineError(f"{doing}: {reason_of(error)}") from error

@@ -9,7 +9,8 @@ import pyarrow.dataset as ds
 from attrs import field, frozen
 
 from amqp_sansio.captures.columns.parquet import file_schema
-from amqp_sansio.spark.writer import Written, filesystem
+from amqp_sansio.captures.columns.place import Written
+from amqp_sansio.captures.locations import located
 
 TABLE: Final = "violations"
 DAMAGE: Final = "damage"
@@ -43,7 +44,7 @@ def findings_in(files: Sequence[Written], place: str, named: int = NAMED) -> Fin
     paths = [each.path for each in files if each.table == TABLE and each.rows]
     if not paths:
         return Findings()
-    found = ds.dataset(paths, file_schema(TABLE), "parquet", filesystem(place)[0])
+    found = ds.dataset(paths, file_schema(TABLE), "parquet", located(place).system)
     for batch in found.to_batches(columns=["level"]):
         for counted in batch.column("level").value_counts().to_pylist():
             levels[counted["values"]] = levels.get(counted["values"], 0) + counted["counts"]

@@ -6,7 +6,6 @@ are dealt by their ids into buckets, which Spark shuffles as a few rows of octet
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -15,10 +14,13 @@ import pyarrow.parquet as pq
 
 from amqp_sansio.captures.columns import joined
 from amqp_sansio.captures.columns.cycles import seldom
+from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.columns.writer import unique, write_whole
 from amqp_sansio.captures.joins import END_TO_END, END_TO_END_SQL
+from amqp_sansio.captures.locations import located
 from amqp_sansio.spark.session import cores_of
-from amqp_sansio.spark.writer import FILES, SCHEMA, Written, filesystem, write_whole
+from amqp_sansio.spark.writer import FILES, SCHEMA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -93,7 +95,7 @@ def shares(files: Sequence[Written], count: int) -> list[list[str]]:
 
 def messages_in(paths: Sequence[str], place: str) -> Iterator[pa.RecordBatch]:
     """The columns that are needed of the messages in these files, in the file system of `place`."""
-    system, _ = filesystem(place)
+    system = located(place).system
     for path in paths:
         with system.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
             yield from file.iter_batches(ROWS_READ, columns=list(joined.COLUMNS), use_threads=False)
@@ -116,5 +118,4 @@ def _opened(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[bool, pa.Record
 
 
 def _written(batches: Iterable[pa.RecordBatch], place: str, empty: bool = False) -> list[Written]:
-    name = f"part-{uuid.uuid4().hex[:12]}"
-    return write_whole(batches, table_schema(END_TO_END), place, END_TO_END.name, name, empty)
+    return write_whole(batches, table_schema(END_TO_END), place, END_TO_END.name, unique("part"), empty)

@@ -1,40 +1,54 @@
-"""Where a stream writes: files named after the batch, so that a batch that is done again takes its own place."""
+"""What a stream has published: the files of its batches, and the manifest that names them, written after each batch.
+
+The files of a batch carry its number, so a batch that is done again takes the place of what it wrote before.
+"""
 
 from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.captures.columns.store import MANIFEST
+from amqp_sansio.captures.columns.place import Place, Written
+from amqp_sansio.captures.columns.store import manifest_of
+from amqp_sansio.captures.columns.writer import write_empty
+from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.failures import told
 from amqp_sansio.spark.passes import write_tables
-from amqp_sansio.spark.place import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+STREAM: Final = "_STREAM.json"
+"""Marks the output of `watch`, and tells which stream it is of."""
 OPEN: Final = "open"
 """How the names of files begin that hold what open connections have said so far; the next batch takes them away."""
-_OF_A_BATCH: Final = re.compile(r"b(\d+)-\d+\.parquet")
+_OF_A_BATCH: Final = re.compile(r"b(\d+)-[^/]*\.parquet")
 
 
 class Output:
-    """Writes the batches of one start of a stream (what `foreachBatch` calls)."""
+    """Publishes the batches of one start of a stream (what `foreachBatch` calls)."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, folder: str, plan: ReplayOptions) -> None:
         self.place: Final = place
+        self.files = place.published()
+        """Every file that the manifest names."""
         self.batches = 0
         """Batches done since the start."""
         self.last = -1
         """The number of the latest of them; -1 before the first."""
+        self._folder: Final = folder
+        self._plan: Final = plan
         self._closed = False
         self._busy: Final = threading.Lock()
 
     @staticmethod
-    def number(name: str) -> int:
-        """The number of the batch that a file is of; -1 for other files."""
-        found = _OF_A_BATCH.fullmatch(name)
+    def number(path: str) -> int:
+        """The number of the batch, the latest one, that a file is of; -1 for other files."""
+        found = _OF_A_BATCH.fullmatch(path.rpartition("/")[2])
         return int(found.group(1)) if found else -1
 
     def close(self) -> None:
@@ -43,14 +57,23 @@ class Output:
             self._closed = True
 
     def __call__(self, records: DataFrame, batch: int) -> None:
-        """Writes the envelopes of one batch: all files, or, when it is killed, some that the next try removes."""
+        """Writes the envelopes of one batch and publishes them with those of the batches before it."""
         with self._busy:
             if self._closed:
                 raise PipelineError("the stream is being stopped")
-            if not self.batches:
-                # What was open may be settled now, and this batch may have been killed when it was half done.
-                self.place.forget(MANIFEST)
-                self.place.drop(lambda name: name.startswith(f"{OPEN}-") or self.number(name) >= batch)
-            self.place.adopt(write_tables(records, self.place.work, "batch"), f"b{batch:08d}")
+            written = write_tables(records, self.place.work, f"b{batch:08d}")
+            # What was open may be settled now; what is of this batch was written by a try that Spark does not know of.
+            # What was joined stays: it is true, and complete again at the end.
+            self.publish(written, lambda file: 0 <= self.number(file.path) < batch or file.table == END_TO_END.name)
             self.batches += 1
             self.last = batch
+
+    def publish(self, written: Iterable[Written], stays: Callable[[Written], bool]) -> None:
+        """Publishes files with those of the published ones that stay; a table without any file gets an empty one."""
+        files = list(written)
+        kept = [file for file in self.files if stays(file)]
+        have = {file.table for file in [*files, *kept]}
+        with told("the batch cannot be published"):
+            files += [write_empty(self.place.work, table) for table in self._plan.tables if table not in have]
+            manifest = manifest_of(self.place, [*files, *kept], [self._folder], self._plan)
+            self.files = self.place.publish(files, manifest, kept)

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.bundles import opened, together
 from amqp_sansio.captures.columns.cycles import seldom
+from amqp_sansio.captures.columns.place import Place, Written
+from amqp_sansio.captures.columns.published import rows_in
 from amqp_sansio.captures.columns.replay import ConnectionReplay, Records
+from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.schema import Table
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark.envelope import ENVELOPE, Sealer, as_batch, envelopes_in, unseal
+from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.sources import TASK
-from amqp_sansio.spark.writer import FILES, Written, write_envelopes, write_records
+from amqp_sansio.spark.writer import FILES, write_envelopes, write_records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+READING_TASKS: Final = 64
+"""Tasks, at most, that read one table back."""
 ORDER: Final = ("connection", "ts_ns", "file_id", "offset")
 """What bundles are sorted by: every connection by itself, as it happened."""
 LATEST: Final = "max(ts_ns) over (partition by connection, file_id order by offset)"
@@ -102,13 +110,35 @@ def _opened(records: DataFrame, table: str) -> DataFrame:
 
 
 def read_tables(spark: SparkSession, folder: str, tables: Iterable[str]) -> Mapping[str, DataFrame]:
-    """Tables that were published in `folder`, with their columns as they are documented."""
+    """Tables that were published in `folder`, with their columns as they are documented: the files that the manifest names.
+
+    Spark itself reads them on this machine, elsewhere its tasks do through pyarrow, as they were written.
+    """
+    place = Place(folder)
+    files: dict[str, list[str]] = {}
+    for file in place.published():
+        files.setdefault(file.table, []).append(file.path)
     found = {}
     for name in tables:
+        if name not in files:
+            raise PipelineError(f"{folder}: its manifest names no table {name}")
         table = TABLES.get(name, END_TO_END)
-        written = spark.read.schema(table.ddl).option("basePath", f"{folder}/{name}").parquet(f"{folder}/{name}")
-        found[name] = written.select(*table.names)
+        if place.is_local:
+            reader = spark.read.schema(table.ddl).option("basePath", f"file://{place.root}/{name}")
+            found[name] = reader.parquet(*[f"file://{path}" for path in files[name]]).select(*table.names)
+        else:
+            found[name] = _by_arrow(spark, folder, files[name], table)
     return found
+
+
+def _by_arrow(spark: SparkSession, folder: str, paths: Sequence[str], table: Table) -> DataFrame:
+    def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        system, schema = located(folder).system, table_schema(table)
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from rows_in(system, paths[number], schema)
+
+    return spark.range(0, len(paths), 1, min(len(paths), READING_TASKS)).mapInArrow(read, table.ddl)
 
 
 def ask_worker(spark: SparkSession) -> tuple[str, str]:

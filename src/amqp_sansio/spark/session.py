@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.captures.locations import local
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spark.errors import MissingExtra, PipelineError
 from amqp_sansio.spark.failures import reason_of
@@ -110,14 +111,14 @@ def open_session(
     from pyspark.sql import SparkSession
 
     see_that_it_answers(master)
-    local = _LOCAL.fullmatch(master) is not None
+    here = _LOCAL.fullmatch(master) is not None
     builder = SparkSession.builder.appName(application)
     if master.startswith("sc://"):
         builder = builder.remote(master)
         chosen = {**OF_THE_WORK, **(settings or {})}
     else:
         ensure_java()
-        if local:
+        if here:
             # Workers start `python3` from PATH otherwise, which may be another one without our libraries.
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -127,8 +128,8 @@ def open_session(
         else:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master(_tolerant(master))
-        workers = {} if local else {f"spark.executorEnv.{name}": value for name, value in OF_A_WORKER.items()}
-        chosen = {**OF_THE_WORK, **OF_A_LOCAL_JVM, **workers, **(_LOOPBACK if local else {}), **(settings or {})}
+        workers = {} if here else {f"spark.executorEnv.{name}": value for name, value in OF_A_WORKER.items()}
+        chosen = {**OF_THE_WORK, **OF_A_LOCAL_JVM, **workers, **(_LOOPBACK if here else {}), **(settings or {})}
         chosen["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile={_LOGGING.as_uri()}"
     for name, value in chosen.items():
         builder = builder.config(name, value)
@@ -174,6 +175,22 @@ def is_connect(spark: SparkSession) -> bool:
 def is_local(spark: SparkSession) -> bool:
     """Whether all its work is done by processes of this machine."""
     return not is_connect(spark) and _LOCAL.fullmatch(str(spark.sparkContext.master)) is not None
+
+
+def see_that_spark_knows(spark: SparkSession, place: str) -> None:
+    """PipelineError when Spark itself, through its Hadoop, cannot write at a URI; what is on this machine it can."""
+    if local(place) is not None:
+        return
+    scheme = place.partition(":")[0]
+    try:
+        java = spark._jvm
+        assert java is not None
+        java.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, spark._jsc.hadoopConfiguration())
+    except Exception as error:
+        raise PipelineError(
+            f"{place}: this Spark has no file system for {scheme}: (a checkpoint is written by Spark, whose Hadoop needs a"
+            " connector for it); choose a path, or add the connector's jars"
+        ) from error
 
 
 def cores_of(spark: SparkSession) -> int:

@@ -27,7 +27,7 @@ from amqp_sansio.captures.columns.filters import FILTERED, Filter
 from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, stamp_of
 from amqp_sansio.captures.columns.read import read_split
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import CLOSED, after, closed_in, found, local, size_of, there
+from amqp_sansio.captures.files import CLOSED, after, closed_in, found, resolved, size_of, there
 from amqp_sansio.captures.packets_schema import PACKETS, Column, ddl, picked
 from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, splits
 
@@ -261,7 +261,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if len(plan.paths) != 1:
             raise ValueError("a stream reads one folder")
         self.plan: Final = plan
-        self.folder: Final = local(plan.paths[0])
+        self.folder: Final = resolved(plan.paths[0]).rstrip("/")
         self._until: str | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name

@@ -7,11 +7,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.captures import remote
 from amqp_sansio.captures.columns.bundles import BUNDLES
 from amqp_sansio.captures.columns.cycles import seldom
 from amqp_sansio.captures.columns.weights import shared_out, weights
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import closed_in, found, local, names_in, size_of
+from amqp_sansio.captures.files import closed_in, found, is_remote, names_in, resolved, size_of
 from amqp_sansio.captures.pcap import MAGICS
 from amqp_sansio.captures.pcapng import MAGIC
 from amqp_sansio.captures.reader import no_capture, open_capture
@@ -114,7 +115,7 @@ class Newest:
 
     def __init__(self, folder: str) -> None:
         """CaptureError when the folder cannot be read."""
-        self._folder: Final = local(folder)
+        self._folder: Final = resolved(folder)
         closed_in(self._folder, "all")
         self._seen: Final = self._state()
 
@@ -122,7 +123,11 @@ class Newest:
         names = names_in(self._folder)
         if not names:
             return None
-        about = os.stat(os.path.join(self._folder, names[-1]))
+        newest = os.path.join(self._folder, names[-1])
+        if is_remote(newest):
+            there = remote.about(newest)
+            return names[-1], there.size or 0, there.mtime_ns or 0
+        about = os.stat(newest)
         return names[-1], about.st_size, about.st_mtime_ns
 
     def growing(self) -> str | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from amqp_sansio.captures.columns.store import MANIFEST
+from amqp_sansio.captures.columns.place import MANIFEST, Place, Written
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.analyze import Outcome, outcome
 from amqp_sansio.spark.errors import PipelineError
@@ -21,18 +21,17 @@ from amqp_sansio.spark.failures import reason_of, remedied, told
 from amqp_sansio.spark.findings import findings_in
 from amqp_sansio.spark.following import followed, open_records
 from amqp_sansio.spark.joined import SOURCE, write_end_to_end
-from amqp_sansio.spark.manifest import manifest_of
-from amqp_sansio.spark.output import OPEN, Output
+from amqp_sansio.spark.output import OPEN, STREAM, Output
 from amqp_sansio.spark.passes import write_tables
-from amqp_sansio.spark.place import STREAM, Place
-from amqp_sansio.spark.session import prepare
+from amqp_sansio.spark.session import is_connect, prepare, see_that_spark_knows
 from amqp_sansio.spark.sources import stream_bundles
-from amqp_sansio.spark.writer import write_empty
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+CONNECT: Final = "watch does not run through Spark Connect: give it a master (local[N], spark://host:port, yarn, k8s://...)"
+"""Why: a stream of ours writes with foreachBatch in this process, and reads its state from the checkpoint."""
 MARKER: Final = "_amqp-sansio.json"
 """In the checkpoint: which stream it is of, and what that was asked for."""
 TRIGGER: Final = "10 seconds"
@@ -62,12 +61,17 @@ class Watch:
         *,
         options: Mapping[str, str] | None = None,
     ) -> None:
+        if is_connect(spark):
+            raise PipelineError(CONNECT)
         self._spark: Final = prepare(spark)
         self._folder: Final = folder
         self._checkpoint: Final = checkpoint.rstrip("/")
         self._plan: Final = plan or ReplayOptions()
         self._options = options
-        self._place: Final = Place(out)
+        with told("the stream cannot be started"):
+            self._place: Final = Place(out)
+            self._memory: Final = Place(checkpoint)
+        see_that_spark_knows(spark, checkpoint)
         self._output: Output | None = None
         self._stop: Final = threading.Event()
         self._batches = 0
@@ -77,31 +81,32 @@ class Watch:
         return 0, 0
 
     def stop(self) -> None:
-        """Ends the stream after the batch it is at; `run` then publishes."""
+        """Ends the stream after the batch it is at.  What connections have open stays in the state of the stream."""
         self._stop.set()
 
     def run(self, once: bool = False, trigger: str = TRIGGER) -> Outcome:
-        """Follows the folder until `stop` (or, with `once`, until everything there has been read), then publishes.
+        """Follows the folder until `stop`, or, with `once`, until everything there has been read; each batch is published.
 
-        SIGINT and SIGTERM stop it, if it runs in the main thread.
+        At the end of `once` the rows of connections that are still open are published too; for that the whole state of the
+        stream is read, which `stop` spares.  SIGINT and SIGTERM stop it, if it runs in the main thread.
         """
         began = time.monotonic()
-        self._place.open()
+        with told("the stream cannot be started"):
+            self._place.open()
         try:
             self._belong_together()
-            self._place.clear()
             with _on_signals(self.stop):
                 self._supervise(once, trigger)
-            with told("the open connections cannot be written"):
-                self._settle()
+            with told("the tables cannot be completed"):
+                self._settle(with_open=not self._stop.is_set())
+            files = self._place.published()
         finally:
             self._place.discard()
-        files = self._place.published()
         return outcome(self._place.name, self._plan, files, findings_in(files, self._place.name), began)
 
     def start(self, once: bool, trigger: str = TRIGGER) -> StreamingQuery:
         """Starts the query, or starts it again."""
-        self._output = Output(self._place)
+        self._output = Output(self._place, self._folder, self._plan)
         bundles = stream_bundles(self._spark, self._folder, self._options)
         writer = followed(bundles, self._plan).writeStream.foreachBatch(self._output)
         writer = writer.option("checkpointLocation", self._checkpoint).outputMode("append")
@@ -138,30 +143,25 @@ class Watch:
 
     def _committed(self) -> int:
         """The number of the latest batch that Spark has noted as done; -1 when there is none."""
-        return Place(self._checkpoint).last_number("commits")
+        return self._memory.last_number("commits")
 
-    def _settle(self) -> None:
-        """Publishes: what was settled in the stream, and what is open in its state."""
+    def _settle(self, with_open: bool) -> None:
+        """Publishes what was settled in the stream, its latencies, and on request what is open in its state."""
         place = self._place
-        place.forget(MANIFEST)
-        place.drop(lambda name: name.startswith(f"{OPEN}-"))
+        output = Output(place, self._folder, self._plan)
         last = self._committed()
         # A batch that was written and not committed will be done again.
-        place.drop(lambda name: Output.number(name) > last)
-        if last >= 0:
-            files = write_tables(open_records(self._spark, self._checkpoint, self._plan), place.work, OPEN)
-            place.adopt(files, OPEN)
-        files = place.published()
-        have = {file.table for file in files}
-        place.adopt([write_empty(place.work, table) for table in self._plan.tables if table not in have], OPEN)
+        settled = [file for file in output.files if 0 <= Output.number(file.path) <= last]
+        files: list[Written] = []
+        if with_open and last >= 0:
+            files += write_tables(open_records(self._spark, self._checkpoint, self._plan), place.work, OPEN)
         if SOURCE in self._plan.tables:
-            place.adopt(write_end_to_end(self._spark, place.published(), place.name, place.work), OPEN)
-        place.write(MANIFEST, manifest_of(place, place.published(), [self._folder], self._plan))
+            files += write_end_to_end(self._spark, [*settled, *files], place.name, place.work)
+        output.publish(files, settled.__contains__)
 
     def _belong_together(self) -> None:
         """Sees to it that output and checkpoint are of one stream, and that it was started with the same plan."""
-        out, checkpoint = self._place.name, self._checkpoint
-        memory = Place(checkpoint)
+        out, checkpoint, memory = self._place.name, self._checkpoint, self._memory
         ours, theirs = self._place.read(STREAM), memory.read(MARKER)
         plan = attrs.asdict(self._plan)
         if theirs is None and ours is None:

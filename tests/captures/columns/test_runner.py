@@ -172,7 +172,7 @@ def test_the_tables_of_all_recordings_in_a_folder(tmp_path: Path) -> None:
     foreign.write_text("nothing of the kind")
     out = tmp_path / "out"
     outcome = run([*paths, str(damaged), str(foreign), str(tmp_path / "none.pcap")], str(out), ReplayOptions(broker="north"))
-    assert outcome.manifest.is_file()
+    assert Path(outcome.manifest).is_file()
     found = ds.dataset(out / "violations", partitioning="hive").to_table().to_pylist()
     said = " ".join(outcome.problems) + " ".join(row["text"] for row in found if row["level"] == "damage")
     for name in ("damaged.pcap", "foreign.pcap", "none.pcap"):

@@ -6,12 +6,13 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
-from amqp_sansio.captures.columns import store as module
 from amqp_sansio.captures.columns.parquet import file_schema
-from amqp_sansio.captures.columns.store import MANIFEST, Store, StoreError
+from amqp_sansio.captures.columns.place import MANIFEST, Place, Written
+from amqp_sansio.captures.columns.store import Store, manifest_of
 from amqp_sansio.captures.columns.tables import table_batch
+from amqp_sansio.captures.errors import PlaceError
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
 
 DAY = 86_400_000_000_000
 OPTIONS = ReplayOptions(tables=("violations", "dtx"))
@@ -38,7 +39,7 @@ def test_rows_stand_in_folders_by_day_and_broker(tmp_path: Path) -> None:
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     assert manifest["tables"]["violations"]["rows"] == 4
     assert all((tmp_path / file["path"]).is_file() for table in manifest["tables"].values() for file in table["files"])
-    assert not (tmp_path / ".work").exists()
+    assert sorted(each.name for each in tmp_path.iterdir()) == [MANIFEST, "dtx", "violations"]
 
 
 def test_what_was_there_stays_until_the_new_is_published(tmp_path: Path) -> None:
@@ -51,16 +52,37 @@ def test_what_was_there_stays_until_the_new_is_published(tmp_path: Path) -> None
     assert ds.dataset(tmp_path / "violations", partitioning="hive").count_rows() == 4
 
 
-@pytest.mark.parametrize("more", [-1, 0, 1])
-def test_open_files_are_bounded(tmp_path: Path, more: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "OPEN_FILES", 4)
-    store = filled(tmp_path, *[f"b{number % 3}" for number in range(4 + more)], "b0")
-    assert len(store._files) <= 4
-    store.publish([])
-    assert ds.dataset(tmp_path / "violations", partitioning="hive").count_rows() == 2 * (5 + more)
-
-
 def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(PlaceError, match="cannot be written"):
         Store(str(tmp_path / "file"), OPTIONS)
+
+
+def test_the_manifest(tmp_path: Path) -> None:
+    place = Place(str(tmp_path))
+    files = [
+        Written("dtx", "day", f"{place.work}/dtx/day/{name}.parquet", rows, 10 * rows) for name, rows in (("b", 2), ("a", 1))
+    ]
+    options = ReplayOptions(ports=(5672,), broker="north", tables=("credit", "dtx"), body_head=4)
+    made = manifest_of(place, files, ["one.pcap"], options)
+    assert made == manifest_of(place, files[::-1], ["one.pcap"], options)
+    assert json.loads(made) == {
+        "kind": "amqp-sansio tables",
+        "schema": SCHEMA_VERSION,
+        "captures": ["one.pcap"],
+        "problems": [],
+        "ports": [5672],
+        "payload": 4,
+        "broker": "north",
+        "strict": False,
+        "tables": {
+            "credit": {"rows": 0, "files": []},
+            "dtx": {
+                "rows": 3,
+                "files": [
+                    {"path": "dtx/day/a.parquet", "rows": 1, "octets": 10},
+                    {"path": "dtx/day/b.parquet", "rows": 2, "octets": 20},
+                ],
+            },
+        },
+    }

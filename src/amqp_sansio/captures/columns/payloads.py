@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.errors import CHANGED, CaptureError
+from amqp_sansio.captures.files import is_remote
 from amqp_sansio.captures.packets_schema import PACKETS, Column
 from amqp_sansio.captures.pcap import MAGICS
 from amqp_sansio.captures.pcapng import MAGIC
@@ -41,6 +42,8 @@ CARRIED: Final = Stamp(-1, 0)
 
 def stamp_of(path: str) -> Stamp:
     """The stamp of a file in which payloads can stay; CARRIED for what is compressed, no capture, or cannot be read."""
+    if is_remote(path):
+        return CARRIED
     try:
         with open(path, "rb") as stream:
             stamp = _stamp(stream.fileno())

@@ -8,7 +8,6 @@ be merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -37,7 +36,7 @@ class Outcome(NamedTuple):
 
     rows: dict[str, int]
     problems: tuple[str, ...]
-    manifest: Path
+    manifest: str
 
 
 def overlapping(paths: Sequence[str]) -> frozenset[int]:
@@ -167,7 +166,7 @@ def run(
     options: ReplayOptions | None = None,
     progress: Callable[[str, int], None] = lambda path, packets: None,
 ) -> Outcome:
-    """Writes all tables of these captures into `folder`; the manifest comes last.  StoreError when it cannot be written.
+    """Writes all tables of these captures into `folder`; the manifest comes last.  PlaceError when it cannot be written.
 
     While it works, the collector of reference cycles runs seldom in this process (see `cycles.rarely`).
     """
