@@ -74,6 +74,7 @@ def test_the_manifest(tmp_path: Path) -> None:
         "ports": [5672],
         "payload": 4,
         "broker": "north",
+        "brokers": {},
         "strict": False,
         "tables": {
             "credit": {"rows": 0, "files": []},

@@ -18,7 +18,7 @@ from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.session import Session
 from amqp_sansio.captures.replay.transactions import Transaction, Transactions
 from amqp_sansio.captures.tcp import Direction, Piece, TimeBack
-from amqp_sansio.engine.credit import Credit, Flow
+from amqp_sansio.engine.credit import Credit, Flow, Grants
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.plain import Dumper, Loader
 from amqp_sansio.errors import DecodeError
@@ -34,7 +34,7 @@ MOST_OCTETS: Final = 1 << 30
 _CLASSES: Final[dict[str, type]] = {
     kind.__name__: kind
     for kind in (
-        Branch, Branches, Controls, Conversation, Credit, CreditLine, Direction, Fate, Flow, Half, Kind, Marks, Message,
+        Branch, Branches, Controls, Conversation, Credit, CreditLine, Direction, Fate, Flow, Grants, Half, Kind, Marks, Message,
         MutableRangeSet, Past, Piece, Properties, Recorder, Session, Subscription, Talk, TimeBack, Transaction, Transactions,
     )
 }  # fmt: skip
