@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from tests.steps import assert_linear
 
 from amqp_sansio.broker.ledger import HostLedger, Ledger
 from amqp_sansio.broker.operations import (
@@ -54,6 +57,50 @@ def test_a_queue_goes_with_its_bindings_its_messages_and_its_part_in_branches() 
         R, Bound("h", "amq.direct", "r", "k"), TWO, Enqueued("h", "r", 2),
         BranchPrepared("h", XID, [(2, ("r",))], [("r", 2)], 60),
     )  # fmt: skip
+
+
+def test_a_branch_has_nothing_on_a_queue_that_was_declared_after_it_under_a_name_that_it_knew() -> None:
+    there = ledger(ONE, BranchPrepared("h", XID, [(1, ("q", "r"))]), QueueDeleted("h", "q"), Q)
+    later = (1, b"g", b"later")
+    there.apply(BranchPrepared("h", later, [(1, ("q",))]))
+    assert [each.published for each in there.branches.values()] == [((1, ("r",)),), ((1, ("q",)),)]
+
+
+JOURNALS: dict[str, Callable[[int], list[Operation]]] = {
+    "exchanges are declared, bound and deleted beside many bindings": lambda n: [
+        *[Bound("h", "amq.direct", "q", str(number)) for number in range(n)],
+        *[
+            operation
+            for _ in range(n)
+            for operation in (
+                ExchangeDeclared("h", "x", "topic"),
+                Bound("h", "x", "q", ""),
+                Bound("h", "x", "r", ""),
+                ExchangeDeleted("h", "x"),
+            )
+        ],
+    ],
+    "queues are declared and deleted beside many prepared branches": lambda n: [
+        ONE,
+        *[BranchPrepared("h", (1, b"g", b"%d" % number), [(1, ("q",))]) for number in range(n)],
+        *[operation for _ in range(n) for operation in (QueueDeclared("h", "s"), QueueDeleted("h", "s"))],
+    ],
+    "the queues of one large branch are deleted": lambda n: [
+        ONE,
+        *[QueueDeclared("h", str(number)) for number in range(n)],
+        BranchPrepared("h", XID, [(1, tuple([str(number) for number in range(n)]))]),
+        *[QueueDeleted("h", str(number)) for number in range(n)],
+    ],
+}
+
+
+@pytest.mark.parametrize("name", JOURNALS)
+def test_a_journal_twice_as_long_takes_twice_the_steps(name: str) -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        operations = JOURNALS[name](size)
+        return lambda: ledger(*operations).operations()
+
+    assert_linear(prepared, 100)
 
 
 def test_an_exchange_goes_with_its_bindings() -> None:

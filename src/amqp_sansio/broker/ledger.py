@@ -35,9 +35,13 @@ class HostLedger:
     """The durable part of one virtual host."""
 
     __slots__ = (
+        "_branches",
+        "_deleted",
+        "_deletions",
+        "_keys",
         "_places",
+        "_prepared_after",
         "bindings",
-        "branches",
         "contents",
         "decided",
         "deleted",
@@ -60,8 +64,11 @@ class HostLedger:
         self.messages: Final[dict[int, MessageStored]] = {}
         self.contents: Final[dict[str, dict[int, bool]]] = {}
         """By queue, the numbers of its messages in their order, and whether each counts as redelivered."""
-        self.branches: Final[dict[XidKey, BranchPrepared]] = {}
-        """Prepared, or decided by an administrator."""
+        self._keys: Final[dict[str, dict[tuple[str, str], None]]] = {}  # by exchange, the queues and keys of its bindings
+        self._branches: Final[dict[XidKey, BranchPrepared]] = {}  # as they were prepared
+        self._prepared_after: Final[dict[XidKey, int]] = {}  # how many queues had been deleted by then
+        self._deletions: Final[dict[str, int]] = {}  # by name of a queue, the number of its last deletion
+        self._deleted = 0  # how many queues were deleted
         self.decided: Final[dict[XidKey, int]] = {}
         """The status of those that are decided."""
         self.transient: Final[set[str]] = set()
@@ -110,13 +117,14 @@ class HostLedger:
                 _new(self.exchanges, operation.exchange, operation, "exchange")
             case ExchangeDeleted():
                 del self.exchanges[operation.exchange]
-                for bindings in self.bindings.values():
-                    for key in [key for key in bindings if key[0] == operation.exchange]:
-                        del bindings[key]
+                for queue, key in self._keys.pop(operation.exchange, ()):
+                    del self.bindings[queue][operation.exchange, key]
             case Bound():
                 _new(self.bindings[operation.queue], (operation.exchange, operation.key), operation, "binding")
+                self._keys.setdefault(operation.exchange, {})[operation.queue, operation.key] = None
             case Unbound():
                 del self.bindings[operation.queue][operation.exchange, operation.key]
+                self._forget_key(operation.exchange, operation.queue, operation.key)
             case _:
                 raise ValueError(f"{type(operation).__name__} is no operation that this version knows")
 
@@ -125,14 +133,15 @@ class HostLedger:
         if isinstance(operation, BranchPrepared):
             for number, _ in operation.published:
                 self._places[number] += 1
-            _new(self.branches, xid, operation, "branch")
+            _new(self._branches, xid, operation, "branch")
+            self._prepared_after[xid] = self._deleted
             return
-        branch = self.branches[xid]
+        branch = self._branches[xid]
         if isinstance(operation, BranchDecided):
-            self.branches[xid] = BranchPrepared(self.name, xid, timeout=branch.timeout)
+            self._branches[xid] = BranchPrepared(self.name, xid, timeout=branch.timeout)
             self.decided[xid] = operation.status
         else:
-            del self.branches[xid]
+            del self._branches[xid], self._prepared_after[xid]
             self.decided.pop(xid, None)
         for number, _ in branch.published:
             self._leaves(number)
@@ -143,17 +152,36 @@ class HostLedger:
 
     def delete_queue(self, name: str) -> None:
         """A queue is no more, nor is what stood on it.  KeyError when there is none."""
-        del self.queues[name], self.bindings[name]
+        del self.queues[name]
+        for exchange, key in self.bindings.pop(name):
+            self._forget_key(exchange, name, key)
         self.transient.discard(name)
-        # One of the same name that is declared later is another one: branches must not find it.
-        for xid, b in self.branches.items():
-            if name not in [queue for _, queues in b.published for queue in queues] + [queue for queue, _ in b.accepted]:
-                continue
-            published = [(number, tuple([queue for queue in queues if queue != name])) for number, queues in b.published]
-            accepted = [(queue, number) for queue, number in b.accepted if queue != name]
-            self.branches[xid] = BranchPrepared(self.name, xid, published, accepted, b.timeout)
+        self._deleted += 1
+        self._deletions[name] = self._deleted
         for number in self.contents.pop(name):
             self._leaves(number)
+
+    def _forget_key(self, exchange: str, queue: str, key: str) -> None:
+        keys = self._keys[exchange]
+        del keys[queue, key]
+        if not keys:
+            del self._keys[exchange]
+
+    @property
+    def branches(self) -> dict[XidKey, BranchPrepared]:
+        """Prepared, or decided by an administrator; without what they had on queues that were deleted since."""
+        if not self._deletions:
+            return dict(self._branches)
+        return {xid: self._standing(branch, self._prepared_after[xid]) for xid, branch in self._branches.items()}
+
+    def _standing(self, branch: BranchPrepared, after: int) -> BranchPrepared:
+        """What is left of a branch.  A queue that was declared later is another one, even if its name is the same."""
+        gone = self._deletions
+        published = [
+            (number, tuple([queue for queue in queues if gone.get(queue, 0) <= after])) for number, queues in branch.published
+        ]
+        accepted = [(queue, number) for queue, number in branch.accepted if gone.get(queue, 0) <= after]
+        return BranchPrepared(self.name, branch.xid, published, accepted, branch.timeout)
 
     def leave(self, queue: str, number: int) -> None:
         """A message is off a queue.  KeyError when it is not there."""
@@ -175,7 +203,7 @@ class HostLedger:
         for queue, contents in self.contents.items():
             made += [Enqueued(self.name, queue, number, redelivered) for number, redelivered in contents.items()]
         made += self.branches.values()
-        made += [BranchDecided(self.name, xid, self.decided[xid]) for xid in self.branches if xid in self.decided]
+        made += [BranchDecided(self.name, xid, self.decided[xid]) for xid in self._branches if xid in self.decided]
         return tuple(made)
 
     def __eq__(self, other: object) -> bool:
