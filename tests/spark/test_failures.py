@@ -7,7 +7,7 @@ import pytest
 from amqp_sansio.captures.errors import CHANGED
 from amqp_sansio.captures.splits import INDEX, SplitError
 from amqp_sansio.captures.walk_pcap import PcapWalk
-from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.errors import OutOfDisk, OutOfMemory, PipelineError
 from amqp_sansio.spark.failures import reason_of, remedied, told
 
 IN_A_WORKER = """An exception was thrown from the Python worker. Please see the stack trace below.
@@ -61,6 +61,22 @@ def test_what_spark_raises_is_told_in_one_sentence() -> None:
         raise PySparkRuntimeError(IN_A_WORKER)
     with pytest.raises(ZeroDivisionError), told("our own mistake is no failure of Spark"):
         raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("OSError: [Errno 28] No space left on device", OutOfDisk),
+        ("java.lang.OutOfMemoryError: Java heap space", OutOfMemory),
+        ("pyarrow.lib.ArrowMemoryError: malloc of size 9 failed", OutOfMemory),
+        ("Something else", PipelineError),
+    ],
+)
+def test_memory_and_disk_that_run_out_have_errors_of_their_own(said: str, kind: type[PipelineError]) -> None:
+    with pytest.raises(PipelineError) as raised, told("the work failed"):
+        raise OSError(said)
+    assert type(raised.value) is kind
+    assert said.rpartition(": ")[2] in str(raised.value)
 
 
 def test_a_split_that_landed_wrong_is_told_from_other_errors() -> None:

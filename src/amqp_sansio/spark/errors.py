@@ -9,6 +9,14 @@ class PipelineError(AmqpError):
     """The pipeline cannot run, or could not finish; nothing was published.  The text is one sentence for people."""
 
 
+class OutOfDisk(PipelineError):
+    """A disk is full: that of the tables, or Spark's scratch folder (`spark.local.dir`).  Nothing was published."""
+
+
+class OutOfMemory(PipelineError):
+    """The JVM or a Python worker had too little memory.  Nothing was published."""
+
+
 class MissingJava(PipelineError):
     """There is no Java 17 or later on this machine, and none was brought by the extra."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from errno import EDQUOT, ENOSPC
 from typing import Final
 
 from amqp_sansio.captures.errors import CHANGED, CaptureError, LocationError, PlaceError
 from amqp_sansio.captures.splits import INDEX
-from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.errors import OutOfDisk, OutOfMemory, PipelineError
 
 _RAISED: Final = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Damage|Interrupt)): (.+)$", re.MULTILINE)
 _OURS: Final = ("CaptureError", "LocationError", "PlaceError", "PipelineError", "LiveError", "LiveSetupError", "LiveLossError")
@@ -19,6 +20,10 @@ _LOST: Final = re.compile(
 _CALLED: Final = re.compile(r"^An error occurred while calling .*\n: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 _REMOTE: Final = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
 _STOPPED: Final = "Cannot call methods on a stopped SparkContext"
+_MEMORY: Final = re.compile(
+    r"OutOfMemoryError|SparkOutOfMemory|UNABLE_TO_ACQUIRE_MEMORY|ArrowMemoryError|\bMemoryError\b|realloc of size \d+ failed"
+)
+_DISK: Final = re.compile(r"No space left on device|Disk quota exceeded")
 _TIMES: Final = re.compile(r"failed (\d+) times")
 
 
@@ -34,6 +39,16 @@ def remedied(error: BaseException, options: Mapping[str, str] | None) -> dict[st
     if CHANGED in str(error) and "octets" not in given:
         return {**given, "octets": "row"}
     return None
+
+
+def kind_of(error: BaseException) -> type[PipelineError]:
+    """The class of a failure: whether memory or a disk ran out, or neither."""
+    text = str(error)
+    if isinstance(error, MemoryError) or _MEMORY.search(text):
+        return OutOfMemory
+    if (isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT)) or _DISK.search(text):
+        return OutOfDisk
+    return PipelineError
 
 
 def reason_of(error: BaseException) -> str:
@@ -67,6 +82,6 @@ def told(doing: str) -> Iterator[None]:
     try:
         yield
     except (CaptureError, LocationError, PlaceError) as error:
-        raise PipelineError(str(error)) from error
-    except (PySparkException, Py4JError, OSError) as error:
-        raise PipelineError(f"{doing}: {reason_of(error)}") from error
+        raise kind_of(error)(str(error)) from error
+    except (PySparkException, Py4JError, OSError, MemoryError) as error:
+        raise kind_of(error)(f"{doing}: {reason_of(error)}") from error

@@ -87,10 +87,13 @@ def files_of(captures: Sequence[str]) -> list[str]:
     no error: it becomes a row in `violations`, and the others are read.
     """
     files = found(captures)
-    reasons = [_why_not(path) for path in files]
-    if all(reasons):
-        raise CaptureError(files[0], 0, 0, str(reasons[0]))
-    return files
+    first: str | None = None
+    for path in files:
+        reason = _why_not(path)
+        if reason is None:  # one is enough: whoever reads the others tells of them
+            return files
+        first = first or reason
+    raise CaptureError(files[0], 0, 0, str(first))
 
 
 def _why_not(path: str) -> str | None:
