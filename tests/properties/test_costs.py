@@ -98,6 +98,11 @@ ATTACKS: Final[dict[str, Attack]] = {
         for high in (0, 0x7FFFFFF0)
     },
     "message.acquire of what is acquired": lambda n: (DEFAULT_BROKER_LIMITS, delivered(n), [message.Acquire(ALL)] * n),
+    "message.acquire of what somebody else has": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [queue.Declare("q"), *subscribe("browser", 0, 1), *[publish("q")] * n, *subscribe("taker")],
+        [message.Acquire(ALL)] * n,
+    ),
     "flushes that wait while credit is granted": lambda n: (
         FEW,
         [*delivered(n), *[message.Flush("d")] * n],

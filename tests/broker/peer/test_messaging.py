@@ -208,6 +208,40 @@ def test_acquire_names_what_is_not_had_by_others(world: World) -> None:
     assert taken == [Acquired(RangeSet())]  # the thief had it again at once: it still has credit
 
 
+def test_what_somebody_else_had_can_be_acquired_once_that_one_releases_it(world: World) -> None:
+    client, session = queue_with(world, b"1", b"2", b"3")
+    browser = session.subscribe("q", "d", acquire_mode=1)
+    browser.grant(3)
+    world.run()
+    first, second, third = [event.id for event in received(client)]
+    browser.cancel()
+    other, taker = world.session(b"taker")
+    subscription = taker.subscribe("q", "d")
+    subscription.grant(3)
+    world.run()
+    taken = [event.id for event in received(other)]
+    subscription.cancel()
+
+    def acquired(*ids: int) -> RangeSet | None:
+        client.events.clear()
+        session.acquire(RangeSet.of(*ids))
+        world.run()
+        (result,) = client.all(ResultReceived)
+        assert isinstance(result.value, Acquired)
+        return result.value.transfers
+
+    assert (acquired(first, second, third), acquired(first, second, third)) == (RangeSet(), RangeSet())
+    session.release(third)  # and is not concerned when that message comes back
+    taker.release(RangeSet.of(taken[1], taken[2]))
+    world.run()
+    assert acquired(first, second) == RangeSet.of(second)
+    taker.accept(taken[0])
+    world.run()
+    assert acquired(first) == RangeSet()
+    (holder,) = [each for each in world.broker.sessions.values() if each.session.name == session.name]
+    assert (list(holder.unsettled), list(holder.missed), bool(holder.shown)) == ([first, second], [first], False)
+
+
 def test_reject_without_acquisition_is_ignored(world: World) -> None:
     client, session = queue_with(world, b"1")
     session.subscribe("q", "d", acquire_mode=1).grant(5)

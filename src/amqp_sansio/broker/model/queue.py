@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from amqp_sansio.broker.model.cursor import Cursor
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
@@ -33,6 +33,14 @@ _by_release: Final = attrgetter("released")
 _LEVELS: Final = tuple([tuple([level_of(priority, max(n, 1)) for priority in range(10)]) for n in range(MOST_LEVELS + 1)])
 
 
+class Awaiting(Protocol):
+    """Who asked for a message that somebody else has acquired.  Compared and hashed by identity."""
+
+    def released(self) -> None:
+        """The message is available again.  Called at most once, before it is offered to anybody."""
+        ...
+
+
 class Queue:
     """Messages in order.  Nothing here takes longer because messages, acquired ones or idle consumers are many.
 
@@ -42,9 +50,9 @@ class Queue:
     """
 
     __slots__ = (
-        "_acquired", "_lines", "_mask", "_next", "_released", "_releases", "_stirred", "acquired", "alternate", "arguments",
-        "auto_delete", "available", "bindings", "deleted", "durable", "held", "level", "levels", "most_messages", "most_octets",
-        "name", "no_local", "octets", "owner", "ring",
+        "_acquired", "_awaited", "_lines", "_mask", "_next", "_released", "_releases", "_stirred", "acquired", "alternate",
+        "arguments", "auto_delete", "available", "bindings", "deleted", "durable", "held", "level", "levels", "most_messages",
+        "most_octets", "name", "no_local", "octets", "owner", "ring",
     )  # fmt: skip
 
     def __init__(
@@ -91,6 +99,7 @@ class Queue:
         self._lines: Final[list[Line | None]] = [None] * levels  # of what is available or held
         self._mask = 0  # a bit for each line in which something is
         self._acquired: Final[dict[int, Entry]] = {}
+        self._awaited: Final[dict[Entry, dict[Awaiting, None]]] = {}  # acquired ones that somebody else asked for
         self._next = 0
         self._releases = 0
         self._released: list[Line | None] | None = None  # of what is available again, for cursors that ask for it
@@ -162,6 +171,19 @@ class Queue:
         self._moved_up()
         return True
 
+    def await_release(self, entry: Entry, awaiting: Awaiting) -> None:
+        """Somebody asked for a message that is acquired: `awaiting.released` is called when that one releases it."""
+        if entry.state == ACQUIRED:
+            self._awaited.setdefault(entry, {})[awaiting] = None
+
+    def await_no_more(self, entry: Entry, awaiting: Awaiting) -> None:
+        """Takes `await_release` back."""
+        awaited = self._awaited.get(entry)
+        if awaited is not None:
+            awaited.pop(awaiting, None)
+            if not awaited:
+                del self._awaited[entry]
+
     def release(self, entry: Entry, set_redelivered: bool = False) -> None:
         """An acquired message is available again, in the place that it had.  What is not acquired is not affected.
 
@@ -175,6 +197,9 @@ class Queue:
             self._releases += 1
             entry.released = self._releases
         self.put_back(entry)
+        if self._awaited:
+            for awaiting in self._awaited.pop(entry, ()):
+                awaiting.released()
         self._stir()
 
     def put_back(self, entry: Entry) -> None:
@@ -200,6 +225,8 @@ class Queue:
         if state == ACQUIRED:
             del self._acquired[entry.position]
             self.acquired -= 1
+            if self._awaited:
+                self._awaited.pop(entry, None)
         elif state == AVAILABLE:
             self._unline(entry)
             self.available -= 1

@@ -46,6 +46,30 @@ class Unsettled:
         """Whether accept, reject or release ends it; else its completion does."""
 
 
+class Missed:
+    """A transfer whose message the session asked for (message.acquire) while somebody else had it.
+
+    It is not looked at again before that one releases the message: to ask again and again costs nothing.
+    """
+
+    __slots__ = ("_entry", "_holder", "_id")
+
+    def __init__(self, holder: Holder, id: int, entry: Entry) -> None:
+        self._holder: Final = holder
+        self._id: Final = id
+        self._entry: Final = entry
+        entry.queue.await_release(entry, self)
+
+    def released(self) -> None:
+        """The message can be acquired again."""
+        self._holder.missed.remove(self._id)
+        self._holder.shown.add(self._id)
+
+    def forget(self) -> None:
+        """The session has settled the transfer."""
+        self._entry.queue.await_no_more(self._entry, self)
+
+
 class Holder:
     """One session as the broker sees it.  It outlives the connection that the session is attached to.
 
@@ -64,7 +88,9 @@ class Holder:
         self.consumers: Final[dict[str, Consumer]] = {}
         self.unsettled: Final[ById[Unsettled]] = ById()
         self.shown: Final = MutableRangeSet()
-        """The ids of those in `unsettled` that are not acquired."""
+        """The ids of those in `unsettled` that are not acquired and may be: the ones in `missed` apart."""
+        self.missed: Final[ById[Missed]] = ById()
+        """The others in `unsettled` that are not acquired: somebody else has them, or they are gone."""
         self.sated: Final[OrderedDict[Consumer, None]] = OrderedDict()
         """Consumers that get nothing because too much is unsettled."""
         self.tx: Work | None = None
@@ -266,13 +292,21 @@ class Holder:
         if unsettled:
             for id in unsettled.among(ids):
                 if not unsettled[id].explicit:
-                    del unsettled[id]
-                    self.shown.discard_id(id)
+                    self.settled(id)
             self.slacken()
         for subscriber in self.session.replenished:
             consumer = self.consumers.get(subscriber.destination)
             if consumer is not None and consumer.subscriber is subscriber:
                 consumer.wake()
+
+    def settled(self, id: int) -> Unsettled:
+        """A transfer is unsettled no more."""
+        record = self.unsettled.remove(id)
+        if not record.acquired:
+            self.shown.discard_id(id)
+            if id in self.missed:
+                self.missed.remove(id).forget()
+        return record
 
     def slacken(self) -> None:
         """Less is unsettled than a moment ago: who got nothing because of that may go on."""

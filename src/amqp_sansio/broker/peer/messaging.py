@@ -8,6 +8,7 @@ from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.model.arguments import read_selector
 from amqp_sansio.broker.peer.consumer import Consumer
+from amqp_sansio.broker.peer.holder import Missed
 from amqp_sansio.engine.subscription import Subscriber
 from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, RangeSet
 from amqp_sansio.spec import message
@@ -96,8 +97,7 @@ def accept(holder: Holder, id: int, command: message.Accept) -> None:
     elif entries:
         number = holder.site.host.dequeue(entries)
     for each in ids:
-        del unsettled[each]
-        holder.shown.discard_id(each)
+        holder.settled(each)
     holder.slacken()
     holder.complete_after(number, id)
 
@@ -134,8 +134,7 @@ def release(holder: Holder, id: int, command: message.Release) -> None:
     unsettled = holder.unsettled
     entries: list[Entry] = []
     for each in unsettled.among(ids):
-        record = unsettled.remove(each)
-        holder.shown.discard_id(each)
+        record = holder.settled(each)
         if record.acquired:
             entries.append(record.entry)
     if entries:
@@ -149,11 +148,14 @@ def acquire(holder: Holder, id: int, command: message.Acquire) -> None:
     unsettled = holder.unsettled
     ids = command.transfers or EMPTY
     shown = holder.shown.common(ids)
-    mine = MutableRangeSet((holder.pledged.ids.common(ids) | unsettled.ids.common(ids)) - shown)
+    had = (holder.pledged.ids.common(ids) | unsettled.ids.common(ids)) - shown - holder.missed.ids.common(ids)
+    mine = MutableRangeSet(had)
     gone: list[Entry] = []
     for each in unsettled.among(shown):
         record = unsettled[each]
         if not record.entry.queue.acquire(record.entry):
+            holder.shown.discard_id(each)
+            holder.missed[each] = Missed(holder, each, record.entry)
             continue
         record.acquired = True
         holder.shown.discard_id(each)

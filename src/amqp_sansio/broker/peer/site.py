@@ -95,6 +95,9 @@ class Site:
         entries = [record.entry for record in holder.unsettled.values() if record.acquired]
         holder.unsettled.clear()
         holder.shown.clear()
+        for missed in holder.missed.values():
+            missed.forget()
+        holder.missed.clear()
         self.slack.pop(holder, None)
         if entries:
             self.host.release(entries, True)
