@@ -137,7 +137,7 @@ def blurt(session: Session, command: Command, *, header: bytes | None = None, bo
     carrier = session.channel.carrier
     payload = carrier.layout.encode_command(command, True)
     write_point(session)
-    carrier.write(b"".join(frame_command(session.channel.number, payload, header, body, carrier.max_frame_size)))
+    carrier._write(b"".join(frame_command(session.channel.number, payload, header, body, carrier.max_frame_size)))
     id = session.outbound.say(payload, None, None)
     if command.RESULT:
         session.results.asked[id] = command

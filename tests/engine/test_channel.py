@@ -35,7 +35,7 @@ def client(name: bytes = b"x", timeout: int | None = 0) -> tuple[BareCarrier, Se
     """A client with a session attached on channel 0."""
     carrier = BareCarrier("client")
     session = Session(name, "client", timeout=timeout)
-    session.bind(carrier.channel(0))
+    session._bind(carrier.channel(0))
     session.attach()
     carrier.hear(c.Attached(name))
     carrier.happened()
@@ -217,13 +217,13 @@ def test_detached_with_an_empty_name_is_about_whatever_is_attached() -> None:
 def test_attach_refused_as_busy_can_be_said_again_with_force() -> None:
     carrier = BareCarrier("client")
     session = Session(b"x", "client")
-    session.bind(carrier.channel(0))
+    session._bind(carrier.channel(0))
     session.attach()
     carrier.hear(c.Detached(b"x", 1))
     assert carrier.happened() == [
         SessionDetached(b"x", 0, Origin.PEER, 1, "attach was refused: session-busy, it is attached elsewhere")
     ]
-    session.bind(carrier.channel(0))
+    session._bind(carrier.channel(0))
     session.attach(force=True)
     assert carrier.said() == [c.Attach(b"x"), c.Attach(b"x", True)]
     carrier.hear(c.Attached(b"x"))
@@ -292,9 +292,9 @@ def test_a_closing_connection_lets_nothing_be_said() -> None:
 def test_a_session_has_one_transport_and_a_transport_one_session() -> None:
     carrier, session = client()
     with pytest.raises(LocalProtocolError, match="one-transport-per-session"):
-        session.bind(carrier.channel(1))
+        session._bind(carrier.channel(1))
     with pytest.raises(LocalProtocolError, match="one-session-per-transport"):
-        Session(b"y", "client").bind(carrier.channel(0))
+        Session(b"y", "client")._bind(carrier.channel(0))
 
 
 def test_attach_again_does_no_harm() -> None:
@@ -351,7 +351,7 @@ def test_the_fast_path_does_what_the_slow_one_does() -> None:
                         session, message.Transfer("d", mode, 0), b"", b"body", False, 0, session.subscriptions["d"]
                     )
                     assert event is not None
-                    carrier.emit(event)
+                    carrier._emit(event)
                 else:
                     carrier.hear(message.Transfer("d", mode, 0), body=b"body")
             events.append(carrier.happened())

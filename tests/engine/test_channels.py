@@ -14,7 +14,7 @@ from amqp_sansio.testing.carriers import BareCarrier
 def attached(channels: Channels, number: int, name: bytes) -> Session:
     session = Session(name, "client")
     channel = channels.at(number)
-    session.bind(channel)
+    session._bind(channel)
     session.attach()
     channel.receive_control(Attached(name), 0)
     channels.name(channel)

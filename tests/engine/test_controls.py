@@ -230,7 +230,7 @@ def test_expectations_of_billions_can_still_be_answered() -> None:
     session.publish()
     carrier.lost()
     carrier = BareCarrier("client")
-    session.bind(carrier.channel(0))
+    session._bind(carrier.channel(0))
     session.attach()
     carrier.hear(c.Attached(b"s"))
     carrier.take()

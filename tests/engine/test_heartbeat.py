@@ -112,7 +112,7 @@ def test_what_is_taken_between_ticks_counts_from_the_tick_before(peer: ScriptedP
     # The other side must not wait for more than an interval, whenever between the ticks the octets really went.
     conn = peer.connection
     conn.tick(5.0)
-    conn.write(peer.octets_of(Heartbeat()))
+    conn._write(peer.octets_of(Heartbeat()))
     peer.hear()
     assert conn.tick(6.0) == 15.0
 

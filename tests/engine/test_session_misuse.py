@@ -132,7 +132,7 @@ def test_a_race_with_the_other_side_raises_and_changes_nothing(name: str, state:
         carrier = BareCarrier("client")
         snapshot = session.snapshot()
         session = Session.restore(snapshot)
-        session.bind(carrier.channel(0))
+        session._bind(carrier.channel(0))
         session.attach()
     elif state == "detached":
         carrier.lost()
@@ -143,7 +143,7 @@ def test_a_race_with_the_other_side_raises_and_changes_nothing(name: str, state:
     elif state == "resuming":
         carrier.lost()
         carrier = BareCarrier("client")
-        session.bind(carrier.channel(0))
+        session._bind(carrier.channel(0))
         session.attach()
         carrier.hear(c.Attached(b"s"))
     else:

@@ -62,8 +62,8 @@ def test_the_codes_of_a_command_under_way() -> None:
 def test_touched_once_and_told_once() -> None:
     carrier, session = attached_session("server")
     carrier.hear(queue.Declare("q"), queue.Declare("r"))
-    session.complete_now(RangeSet.of(0))
-    session.complete_now(RangeSet.of(1))
+    session._complete_now(RangeSet.of(0))
+    session._complete_now(RangeSet.of(1))
     assert [said for said in carrier.said() if isinstance(said, c.Completed)] == [c.Completed(RangeSet([(0, 1)]))]
     assert carrier.said() == []
 
@@ -72,12 +72,12 @@ def test_commands_wait_while_it_resumes_and_nothing_else_does() -> None:
     carrier, session = attached_session("server")
     event = CommandReceived(b"s", 0, queue.Declare("q"))
     session.state = "resuming"
-    session.emit_command(event)
+    session._emit_command(event)
     assert carrier.happened() == []
-    session.emit_held()
+    session._emit_held()
     assert carrier.happened() == [event]
     session.state = "attached"
-    session.emit_command(event)
+    session._emit_command(event)
     assert carrier.happened() == [event]
     assert session.held == []
 
@@ -96,8 +96,8 @@ def test_it_may_be_spoken_on_only_while_attached_and_open() -> None:
 def test_one_command_completed_without_a_set() -> None:
     carrier, session = attached_session("server")
     carrier.hear(queue.Declare("q"), execution.Sync(), queue.Declare("r"))
-    session.complete_one(0)
-    session.complete_one(2)
+    session._complete_one(0)
+    session._complete_one(2)
     assert not session.inbound.incomplete
     assert not session.results.owed
     assert [said for said in carrier.said() if isinstance(said, c.Completed)] == [c.Completed(RangeSet([(0, 2)]))]
@@ -107,7 +107,7 @@ def test_a_flush_completed_ends_the_credit() -> None:
     carrier, session = attached_session("server")
     carrier.hear(message.Subscribe("q", "d"), message.Flow("d", 0, 5), message.Flush("d"))
     assert session.subscribers["d"].message_credit == 5
-    session.complete_one(2)
+    session._complete_one(2)
     assert session.subscribers["d"].message_credit == 0
     assert not session.subscriber_flushes
 

@@ -101,7 +101,7 @@ class Alone:
             session.detach()
         elif verb == "attach":
             if session.channel is None:
-                session.bind(carrier.channel(0))
+                session._bind(carrier.channel(0))
             session.attach()
         elif verb == "deliver":
             session.deliver("d", body=b"x")

@@ -155,7 +155,7 @@ def test_events_are_told_as_they_happen() -> None:
 def test_the_observer_tells_who_broke_the_protocol() -> None:
     link = Link(*pair())
     link.run()
-    link.client.write(b"\x0f\x00\x00\x10" + bytes(8) + b"\x01\x08\x00\x00")
+    link.client._write(b"\x0f\x00\x00\x10" + bytes(8) + b"\x01\x08\x00\x00")
     link.run()
     (violation,) = link.violations
     assert violation.said == "connection.open-ok"

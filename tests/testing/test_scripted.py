@@ -33,6 +33,6 @@ def test_it_says_what_is_not_legal_too() -> None:
 
 def test_it_does_not_put_up_with_broken_frames() -> None:
     connection = ClientConnection()
-    connection.write(b"\x0f\x00\x00\x05" + bytes(8))
+    connection._write(b"\x0f\x00\x00\x05" + bytes(8))
     with pytest.raises(AssertionError, match="framing"):
         ScriptedPeer(connection).hear()

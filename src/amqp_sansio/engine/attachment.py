@@ -58,7 +58,7 @@ def detach(session: Session) -> None:
         raise SessionDetachedError("session.detach", session.name, session.cause)
     session.check_open("session.detach")
     assert session.channel is not None
-    session.flush_pending()
+    session._flush_pending()
     session.channel.say(controls.Detach(session.name))
     session.state = "detaching"
     session.cause = "detached by us"
@@ -120,8 +120,8 @@ def ready(session: Session, resumed: bool) -> None:
     session.state = "attached"
     session.cause = ""
     session.established = True
-    session.emit(SessionAttached(session.name, session.channel.number, resumed))
-    session.emit_held()
+    session._emit(SessionAttached(session.name, session.channel.number, resumed))
+    session._emit_held()
     if session.role == "client" and session.timeout != 0 and not session.timeout_known:
         session.channel.say(controls.RequestTimeout(session.timeout))
 
@@ -155,20 +155,20 @@ def leave(
     code = None if code is None else int(code)
     ended = ended or (session.timeout == 0 and not keep and session.state != "attaching")
     session.state = "ended" if ended else "detached"
-    session.emit_held()
+    session._emit_held()
     session.cause = text or f"{origin} detached it" + (f" (code {code})" if code else "")
     if violation is not None:
         session.cause = f"{violation.rule}: {violation.text or violation.said}"
     if ended and session.role == "client":
         outcomes.ended(session)
-    session.emit(
+    session._emit(
         SessionDetached(session.name, channel.number, origin, code, text, violation, session.in_doubt, ended)
     )  # fmt: skip
     session.detached_at = None  # its time begins at its next tick: the last one of the connection may be long ago
-    session.untouch()
+    session._untouch()
     session.channel = None
     channel.session = None
-    channel.carrier.forget(channel.number)
+    channel.carrier._forget(channel.number)
 
 
 def begin(session: Session) -> None:

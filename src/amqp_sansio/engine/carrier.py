@@ -1,6 +1,9 @@
 """What a channel and its session need of the connection that carries them, and nothing more.
 
 A Connection is one; the tests of sessions use one made of two lists.
+
+An underscore before a name means: not for programs.  Rooms of the engine, and the broker and the client built on it, use such
+names of one another, without the checks that stand before them in what is public (docs/topics/laws.md).
 """
 
 from __future__ import annotations
@@ -87,31 +90,31 @@ class Carrier(Protocol):
         """Why nothing may be said any more on the connection; None while it is open."""
         ...
 
-    def write(self, octets: bytes) -> None:
+    def _write(self, octets: bytes) -> None:
         """Appends whole frames to the output."""
         ...
 
-    def emit(self, event: Event) -> None:
+    def _emit(self, event: Event) -> None:
         """Puts an event behind those that are waiting to be handed out."""
         ...
 
-    def fail(self, violation: Violation) -> None:
+    def _fail(self, violation: Violation) -> None:
         """The peer broke a rule of the connection: close 501, and ConnectionClosed(VIOLATION) in the end."""
         ...
 
-    def touch(self, session: Standing) -> None:
-        """`session.flush_pending()` wants to be called before the next octets are taken."""
+    def _touch(self, session: Standing) -> None:
+        """`session._flush_pending()` wants to be called before the next octets are taken."""
         ...
 
-    def forget(self, channel: int) -> None:
+    def _forget(self, channel: int) -> None:
         """Drops what is under way on track 1 of a channel (`SegmentReader.forget`)."""
         ...
 
-    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
+    def _learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
         """A transfer command was decoded from this segment: the same octets mean the same again, for the same subscription."""
         ...
 
-    def unlearn(self) -> None:
+    def _unlearn(self) -> None:
         """Subscriptions have changed: what was learned is forgotten."""
         ...
 

@@ -69,10 +69,10 @@ class Channel:
         frame = self._frame(control)
         if control.VERB in ATTACHMENT_VERBS:
             self.dialogue.step(self.own, control.VERB)
-        self.carrier.write(frame)
+        self.carrier._write(frame)
 
     def _write(self, control: Control) -> None:
-        self.carrier.write(self._frame(control))
+        self.carrier._write(self._frame(control))
 
     def _frame(self, control: Control) -> bytes:
         carrier = self.carrier
@@ -167,7 +167,7 @@ class Channel:
             return
         self.requested = name
         self.requested_force = force
-        self.carrier.emit(AttachRequested(name, self.number, force))
+        self.carrier._emit(AttachRequested(name, self.number, force))
 
     def _attached(self, name: bytes, refused: bool, offset: int) -> None:
         session = self.session

@@ -42,7 +42,7 @@ class ClientConnection(Connection):
             self._fits(StartOk(config.properties, name, b"", config.locale))
         self._fits(self._open_control())
         self._dialogue.said("client", words.PROTOCOL_HEADER)
-        self.write(self._our_header)
+        self._write(self._our_header)
 
     def _open_control(self) -> Open:
         settings = self._settings
@@ -82,7 +82,7 @@ class ClientConnection(Connection):
 
     def _hear_start(self, start: Start) -> None:
         offered = start.mechanisms or ()
-        self.emit(StartReceived(start.server_properties or Map(), offered, start.locales or ()))
+        self._emit(StartReceived(start.server_properties or Map(), offered, start.locales or ()))
         common = [name for name in self._exchanges if name in offered]
         chosen = next((name for name in common if name not in self._barred), None)
         if chosen is None and common:
@@ -123,7 +123,7 @@ class ClientConnection(Connection):
             self._give_up(f"authentication failed: {_reason(error)}")
 
     def _over_limit(self, limit: str, value: int, unit: str, assembly: Assembly) -> None:
-        self.fail(
+        self._fail(
             Violation(
                 "server", f"limits.{limit}", words.SECURE, (f"at most {value} {unit}",), CloseCode.CONNECTION_FORCED,
                 assembly.channel, assembly.start, f"more than {value} {unit}",
@@ -181,7 +181,7 @@ class ClientConnection(Connection):
             self._layer_started("outbound", self._written)
 
     def _bad_tune(self, rule: str, said: str, legal: str, assembly: Assembly) -> None:
-        self.fail(
+        self._fail(
             Violation(
                 "server", f"connection.tune.{rule}", f"{words.TUNE} {said}", (legal,), CloseCode.FRAMING_ERROR,
                 assembly.channel, assembly.start, f"legal is {legal}",
@@ -190,7 +190,7 @@ class ClientConnection(Connection):
 
     def _hear_open_ok(self, open_ok: OpenOk, assembly: Assembly) -> None:
         self._opens()
-        self.emit(
+        self._emit(
             ConnectionOpened(
                 self._settings.virtual_host, self.channel_max, self.max_frame_size, self.heartbeat.interval,
                 open_ok.known_hosts or (),
@@ -209,7 +209,7 @@ class ClientConnection(Connection):
             )  # fmt: skip
             return
         host = redirect.host or ""
-        self.emit(ConnectionRedirected(host, redirect.known_hosts or ()))
+        self._emit(ConnectionRedirected(host, redirect.known_hosts or ()))
         self.closed_cause = f"redirected to {host}"
         self._end(Origin.PEER, None, self.closed_cause)
 

@@ -201,7 +201,7 @@ class Connection(Lifecycle):
 
     def _attach(self, session: Session, force: bool) -> Session:
         channel = self._channels.free(self.channel_max)
-        session.bind(channel)
+        session._bind(channel)
         try:
             session.attach(force)
         except AmqpError:  # a name too long for a frame: nothing has changed
@@ -292,7 +292,7 @@ class Connection(Lifecycle):
         except DecodeError as error:
             payload = assembly.payload
             said = self.layout.verb_of("control", payload[0], payload[1]) if len(payload) > 1 else "a control without a code"
-            self.fail(
+            self._fail(
                 Violation(
                     self.peer, rule_of("control", error), said, legal_of(error), CloseCode.FRAMING_ERROR, assembly.channel,
                     assembly.start, str(error),
@@ -318,7 +318,7 @@ class Connection(Lifecycle):
         if verb == words.CLOSE_OK or (self.role == "client" and self._dialogue.handshake.states == ("agreed",)):
             self._drop(violation)
         else:
-            self.fail(violation)
+            self._fail(violation)
 
     def _may_carry_session(self, assembly: Assembly) -> bool:
         """Whether the connection is open and has such a channel; says the violation otherwise."""
@@ -339,7 +339,7 @@ class Connection(Lifecycle):
         payload = assembly.payload
         kind = "command" if assembly.kind == COMMAND else "control"
         said = self.layout.verb_of(kind, payload[0], payload[1]) if len(payload) > 1 else f"an empty {kind}"
-        self.fail(Violation(self.peer, rule, said, mine, CloseCode.FRAMING_ERROR, assembly.channel, assembly.start, text))
+        self._fail(Violation(self.peer, rule, said, mine, CloseCode.FRAMING_ERROR, assembly.channel, assembly.start, text))
 
     def _hear_session_control(self, assembly: Assembly) -> None:
         control = self._decode(assembly)
@@ -347,7 +347,7 @@ class Connection(Lifecycle):
             return
         channel = self._channels.at(assembly.channel)
         if type(control) is Attach and channel.session is None and self._channels.sessions >= self.limits.sessions:
-            self.fail(
+            self._fail(
                 Violation(
                     self.peer, "limits.sessions", control.VERB, (f"at most {self.limits.sessions} sessions",),
                     CloseCode.CONNECTION_FORCED, assembly.channel, assembly.start, "more sessions than our limit",
@@ -364,7 +364,7 @@ class Connection(Lifecycle):
             malformed.text,
         )  # fmt: skip
         if malformed.ends_connection or not self._open:
-            self.fail(violation)
+            self._fail(violation)
             if malformed.fatal:
                 self._lingering = False  # no close-ok can be read any more
         else:
@@ -404,7 +404,7 @@ class Connection(Lifecycle):
         self._end(Origin.EOF, None, text)
         return True
 
-    def forget(self, channel: int) -> None:
+    def _forget(self, channel: int) -> None:
         """No session is on the channel any more: drops its name, and what is under way on track 1."""
         self._channels.unname(channel)
         if self._reader is not None:

@@ -46,7 +46,7 @@ def _lesser(a: int | None, b: int | None) -> int | None:
 def _timeout(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.Timeout)
     attachment.granted(session, _lesser(control.timeout, session.wanted))
-    session.emit(TimeoutGranted(session.name, control.timeout))
+    session._emit(TimeoutGranted(session.name, control.timeout))
 
 
 def _command_point(session: Session, control: Control, offset: int) -> None:
@@ -161,12 +161,12 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
         if outbound.position != id:
             channel.say(controls.CommandPoint(id, 0))
         for frame in frame_command(channel.number, payload, header, body, room + 12, session.delivers):
-            channel.carrier.write(frame)
+            channel.carrier._write(frame)
         outbound.position = (id + 1) & 0xFFFFFFFF
     attachment.ready(session, True)
     session.inbound.due = bool(session.inbound.completed)
     if session.inbound.due:
-        session.touch()
+        session._touch()
 
 
 def _other(session: Session) -> str:
@@ -191,7 +191,7 @@ def _confirmed(session: Session, control: Control, offset: int) -> None:
         return
     news = session.outbound.confirm(ids)
     if news:
-        session.emit(CommandsConfirmed(session.name, news))
+        session._emit(CommandsConfirmed(session.name, news))
 
 
 def _completed(session: Session, control: Control, offset: int) -> None:
@@ -211,7 +211,7 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
         if session.channel is None:
             return
     if timely:
-        session.touch()
+        session._touch()
     if not news:
         return
     if session.replenished:
@@ -223,10 +223,10 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
                 subscriber.flow.complete(1, octets)
                 session.replenished[subscriber] = None
     if session.withdrawals:
-        session.withdraw(news)
+        session._withdraw(news)
     if session.contents is not None:
         content_completed(session, news)
-    session.emit(CommandsCompleted(session.name, news))
+    session._emit(CommandsCompleted(session.name, news))
     if session.unanswered.commands:
         outcomes.completed(session, news)
 
@@ -242,7 +242,7 @@ def completed_run(session: Session, low: int, high: int, timely: bool, offset: i
         return None
     if timely:
         outbound.known_due = True
-        session.touch()
+        session._touch()
     return CommandsCompleted(session.name, news)
 
 
@@ -265,7 +265,7 @@ def _flush(session: Session, control: Control, offset: int) -> None:
     inbound.asked |= asked & inbound.answered
     feedback.answer_flush(session, asked & ~inbound.answered)
     inbound.answered |= asked
-    session.touch()
+    session._touch()
 
 
 def _gap(session: Session, control: Control, offset: int) -> None:
@@ -273,15 +273,15 @@ def _gap(session: Session, control: Control, offset: int) -> None:
     assert session.channel is not None
     ids = control.commands or EMPTY
     if session.inbound.received is not None and session.inbound.cursor in ids:
-        session.channel.carrier.forget(session.channel.number)
+        session.channel.carrier._forget(session.channel.number)
     news = session.inbound.gap(ids)
     _check_ranges(session, control.VERB, offset)
     if session.channel is not None:
         if news:
-            session.emit(CommandsSkipped(session.name, news))
+            session._emit(CommandsSkipped(session.name, news))
         if session.inbound.due:
             session.transfers.complete(ids)
-            session.touch()
+            session._touch()
 
 
 _CONTROLS: Final[dict[str, Callable[[Session, Control, int], None]]] = {

@@ -55,10 +55,10 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
     if isinstance(command, message.Transfer):
         subscription = session.subscriptions.get(command.destination or "")
         if header is not None and session.channel is not None and (subscription is not None or session.delivers):
-            carrier.learn(session.channel.number, payload, command, sync, subscription)
+            carrier._learn(session.channel.number, payload, command, sync, subscription)
         event = hear_transfer(session, command, header or b"", body or b"", sync, offset, subscription, body == b"")
         if event is not None:
-            session.emit_command(event)
+            session._emit_command(event)
         return
     id = _take(session, command.VERB, offset)
     if id >= 0:
@@ -74,7 +74,7 @@ def _take(session: Session, said: str, offset: int) -> int:
     id = inbound.take()
     if id < 0:
         if inbound.due:
-            session.touch()
+            session._touch()
     elif session.state == "refused":
         inbound.incomplete.add(id)
         return DUPLICATE
@@ -142,7 +142,7 @@ def hear_transfer(
             inbound.settle_syncs()
         if not inbound.due:
             inbound.due = True
-            session.touch()
+            session._touch()
         return event
     acquire_mode = transfer.acquire_mode
     if (accept_mode and accept_mode != NONE) or (acquire_mode and acquire_mode != 1):
@@ -171,7 +171,7 @@ def hear_transfer(
             _too_many(session, id, transfer.VERB, (4, 1), offset)
             return None
     if session.profile.completion == "on_hand_out":
-        session.complete_now(RangeSet.of(id))
+        session._complete_now(RangeSet.of(id))
     return event
 
 
@@ -184,7 +184,7 @@ def _spend(session: Session, subscription: Subscription, id: int, header: bytes,
         session.inbound.incomplete.add(id)
         _beyond_credit(session, subscription, id, unit, charge, offset)
         return False
-    subscription.complete(1, octets, charge)
+    subscription._complete(1, octets, charge)
     return True
 
 
@@ -229,8 +229,8 @@ def _hear_command(
         if inbound.sync_count > session.limits.incomplete_commands:
             _too_many(session, id, command.VERB, codes, offset)
             return
-        session.touch()
-        session.emit_command(CommandReceived(session.name, id, command, sync))
+        session._touch()
+        session._emit_command(CommandReceived(session.name, id, command, sync))
         return
     inbound.incomplete.add(id)
     if COMMAND_SPEAKERS.get(command.VERB) == session.role:
@@ -251,12 +251,12 @@ def _hear_command(
     event = CommandReceived(session.name, id, command, sync, header, body)
     if header and session.minds_headers:
         event.read_as(session.carrier.reading)
-    session.emit_command(event)
+    session._emit_command(event)
     available = session.producer.available if session.producer is not None else INFINITE
     if available != throttled:
-        session.emit(ProducerCreditChanged(session.name, None if available == INFINITE else available))
+        session._emit(ProducerCreditChanged(session.name, None if available == INFINITE else available))
     if session.completes_on_hand_out and not command.RESULT:
-        session.complete_now(RangeSet.of(id))
+        session._complete_now(RangeSet.of(id))
 
 
 def _too_many(session: Session, id: int, said: str, codes: tuple[int, int], offset: int) -> None:
@@ -271,7 +271,7 @@ def _done(session: Session, id: int) -> None:
     session.inbound.add_completed(id)
     session.inbound.due = True
     session.inbound.settle_syncs()
-    session.touch()
+    session._touch()
 
 
 def _hear_result(session: Session, command: execution.Result, offset: int) -> None:
@@ -287,24 +287,24 @@ def _hear_result(session: Session, command: execution.Result, offset: int) -> No
         value = command.value
         acquired = value.transfers if isinstance(value, message.Acquired) else None
         session.transfers.acquired(asked.transfers or EMPTY, acquired or EMPTY)
-    session.emit_command(ResultReceived(session.name, id, command.value))
+    session._emit_command(ResultReceived(session.name, id, command.value))
     meant = outcomes.result(session, id, command.value)
     if meant is not None:
-        session.emit_command(meant)
+        session._emit_command(meant)
 
 
 def _hear_exception(session: Session, command: execution.Exception_) -> None:
     id, class_code, command_code, field_index = exception_of(command)
     error_code = command.error_code or 0
     description = command.description or ""
-    session.emit_command(
+    session._emit_command(
         ExceptionReceived(
             session.name, error_code, id, class_code, command_code, field_index, description, command.error_info
         )
     )  # fmt: skip
     if id is not None:
         session.unanswered.refused = id, error_code
-    session.flush_pending()
+    session._flush_pending()
     session.state = "refused"
     session.timeout = 0
     session.cause = f"the other side refused it with {error_code}: {description}".rstrip(": ")

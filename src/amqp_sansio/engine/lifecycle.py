@@ -102,7 +102,7 @@ class Lifecycle:
             touched = list(self._touched)
             self._touched.clear()
             for session in touched:
-                session.flush_pending()
+                session._flush_pending()
 
     # --- where it stands --------------------------------------------------------------------------------------------------
 
@@ -167,16 +167,16 @@ class Lifecycle:
 
     # --- what channels need of us (engine.carrier) ---------------------------------------------------------------------------
 
-    def write(self, octets: bytes) -> None:
+    def _write(self, octets: bytes) -> None:
         """Appends whole frames to the output."""
         self._outbox.append(octets)
         self._written += len(octets)
 
-    def emit(self, event: Event) -> None:
+    def _emit(self, event: Event) -> None:
         """Puts an event behind those that wait."""
         self._events.append(event)
 
-    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
+    def _learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
         """Remembers a transfer command by the octets of its frame: within a subscription it comes again and again."""
         limits = self.limits
         if limits.header_structs < 2 or min(limits.header_octets, limits.assembly_octets // 3) < MAX_FRAME_SIZE:
@@ -184,16 +184,16 @@ class Lifecycle:
         if self._reader is not None:
             self._reader.learn(channel, payload, transfer, sync, subscription)
 
-    def unlearn(self) -> None:
+    def _unlearn(self) -> None:
         """Forgets them: subscriptions have changed."""
         if self._reader is not None:
             self._reader.known.clear()
 
-    def touch(self, session: Standing) -> None:
+    def _touch(self, session: Standing) -> None:
         """The session has something to write before the next octets are taken."""
         self._touched[session] = None
 
-    def fail(self, violation: Violation) -> None:
+    def _fail(self, violation: Violation) -> None:
         """The other side broke a rule of the connection: it is told by close, and ConnectionClosed(VIOLATION) ends it all."""
         if self.closed_cause is not None:
             return
@@ -249,7 +249,7 @@ class Lifecycle:
         refusal = self._dialogue.said(self.role, control.VERB)
         if refusal is not None:
             raise LocalProtocolError(control.VERB, self.state, refusal.legal_for(self.role))
-        self.write(frame)
+        self._write(frame)
 
     def _fits(self, control: Control) -> None:
         """Raises EncodeError unless the control fits into one frame: of the size that all accept (strict), or of any."""

@@ -79,13 +79,13 @@ def completed(session: Standing, ids: RangeSet) -> None:
             continue
         del commands[id]
         if isinstance(command, tx.Commit):
-            session.emit(TransactionEnded(session.name, id, TransactionOutcome.COMMITTED))
+            session._emit(TransactionEnded(session.name, id, TransactionOutcome.COMMITTED))
         elif isinstance(command, tx.Rollback):
-            session.emit(TransactionEnded(session.name, id, TransactionOutcome.ROLLED_BACK))
+            session._emit(TransactionEnded(session.name, id, TransactionOutcome.ROLLED_BACK))
         else:
             event = _answer(session, id, command, None, XaStatus.XA_OK)
             if event is not None:
-                session.emit(event)
+                session._emit(event)
 
 
 def ended(session: Standing) -> None:
@@ -95,17 +95,17 @@ def ended(session: Standing) -> None:
     for id, command in commands.items():
         if isinstance(command, tx.Commit):
             outcome = TransactionOutcome.ROLLED_BACK if _undone(unanswered.refused, id) else TransactionOutcome.UNKNOWN
-            session.emit(TransactionEnded(session.name, id, outcome))
+            session._emit(TransactionEnded(session.name, id, outcome))
         elif isinstance(command, tx.Rollback):
-            session.emit(TransactionEnded(session.name, id, TransactionOutcome.ROLLED_BACK))
+            session._emit(TransactionEnded(session.name, id, TransactionOutcome.ROLLED_BACK))
         else:
             refused = unanswered.refused
             code = refused[1] if refused is not None and refused[0] == id else None
             event = _answer(session, id, command, None, None, code)
             if event is not None:
-                session.emit(event)
+                session._emit(event)
     if session.demarcation.state == TX and session.outbound.next_id != unanswered.boundary:
-        session.emit(TransactionEnded(session.name, None, TransactionOutcome.ROLLED_BACK))
+        session._emit(TransactionEnded(session.name, None, TransactionOutcome.ROLLED_BACK))
 
 
 def _undone(refused: tuple[int, int] | None, id: int) -> bool:

@@ -52,7 +52,7 @@ class ServerConnection(Connection):
 
     def _hear_header(self, header: ProtocolHeader) -> None:
         self._dialogue.said("client", words.PROTOCOL_HEADER)
-        self.write(self._our_header)
+        self._write(self._our_header)
         if header.octets == self._our_header:
             self._dialogue.said("server", words.PROTOCOL_HEADER)
             self._say(self._start_control())
@@ -130,7 +130,7 @@ class ServerConnection(Connection):
         if isinstance(verdict, Rejected):
             self._reject(verdict.reason)
         else:
-            self.emit(Authenticated(self._mechanism, verdict.identity, self._client_properties))
+            self._emit(Authenticated(self._mechanism, verdict.identity, self._client_properties))
             self._say_tune()
 
     def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
@@ -159,7 +159,7 @@ class ServerConnection(Connection):
         return not self._deciding and super().wants_data
 
     def _over_limit(self, verb: str, limit: str, value: int, unit: str, assembly: Assembly) -> None:
-        self.fail(
+        self._fail(
             Violation(
                 "client", f"limits.{limit}", verb, (f"at most {value} {unit}",), CloseCode.CONNECTION_FORCED,
                 assembly.channel, assembly.start, f"more than {value} {unit}",
@@ -218,7 +218,7 @@ class ServerConnection(Connection):
     def _hear_open(self, control: Open, assembly: Assembly) -> None:
         self._asked = control
         self._unanswered = True
-        self.emit(OpenRequested(control.virtual_host or "", control.capabilities or (), control.insist))
+        self._emit(OpenRequested(control.virtual_host or "", control.capabilities or (), control.insist))
         if self._exchange is not None and self._exchange.security_layer:
             self._layer_started("inbound", assembly.end)
 
@@ -231,7 +231,7 @@ class ServerConnection(Connection):
         self._say(OpenOk(self._settings.known_hosts if known_hosts is None else tuple(known_hosts)))
         self._asked = None
         self._opens()
-        self.emit(ConnectionOpened(asked.virtual_host or "", self.channel_max, self.max_frame_size, self.heartbeat.interval))
+        self._emit(ConnectionOpened(asked.virtual_host or "", self.channel_max, self.max_frame_size, self.heartbeat.interval))
         if self._exchange is not None and self._exchange.security_layer:
             self._layer_started("outbound", self._written)
 

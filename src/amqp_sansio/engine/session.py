@@ -55,7 +55,7 @@ class Session(Standing):
 
     # --- attachment -------------------------------------------------------------------------------------------------------
 
-    def bind(self, channel: Channel) -> None:
+    def _bind(self, channel: Channel) -> None:
         """Puts the session on a free channel, on which `attach` then speaks."""
         attachment.bind(self, channel)
 
@@ -276,7 +276,7 @@ class Session(Standing):
         self._check_lives("session.completed")
         self._check_incomplete("session.completed", done)
         self.results.check_complete(done)
-        self.complete_now(done)
+        self._complete_now(done)
 
     def confirm(self, ids: Ids) -> None:
         """These commands of the other side will complete for certain; it is told when it asks."""

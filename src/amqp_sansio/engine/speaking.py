@@ -86,7 +86,7 @@ def _subscribe(session: Session, command: Command) -> Effect | None:
 
     def effect(_: int) -> None:
         session.subscriptions[destination] = subscription
-        session.carrier.unlearn()
+        session.carrier._unlearn()
 
     return effect
 
@@ -187,7 +187,7 @@ def _settle(session: Session, command: Command) -> Effect | None:
         done = session.transfers.apply(planned, ids, completes)
         if done:
             session.inbound.complete(done)
-            session.touch()
+            session._touch()
 
     return effect
 
@@ -204,7 +204,7 @@ def _result(session: Session, command: Command) -> Effect | None:
         if isinstance(command.value, dtx.XaResult):
             session.demarcation.answered(id, command.value.status or 0, heard=False)
         if session.completes_on_hand_out:
-            session.complete_now(RangeSet.of(id))
+            session._complete_now(RangeSet.of(id))
 
     return effect
 

@@ -164,23 +164,23 @@ class Standing:
             raise SessionDetachedError(said, self.name, self.cause)
         self.check_open(said)
 
-    def flush_pending(self) -> None:
+    def _flush_pending(self) -> None:
         """Writes what was gathered since the last time: completed, and what was asked for by flush or a timely-reply."""
         self._touched = False
         if self._state in ("attached", "resuming") and self.channel is not None:
             feedback.tell(self)
 
-    def touch(self) -> None:
+    def _touch(self) -> None:
         """There is something to write before the next octets are taken."""
         if not self._touched and self.channel is not None:
             self._touched = True
-            self.channel.carrier.touch(self)
+            self.channel.carrier._touch(self)
 
-    def untouch(self) -> None:
+    def _untouch(self) -> None:
         """There is nothing to write any more."""
         self._touched = False
 
-    def withdraw(self, completed: RangeSet) -> None:
+    def _withdraw(self, completed: RangeSet) -> None:
         """The other side has completed these commands of ours: what stop, flush and cancel among them take back is gone.
 
         A server that resumes the session tells what it has completed before it sends the messages again that were lost on the
@@ -205,22 +205,22 @@ class Standing:
                 current.book.carried_out(id)
         elif subscription.cancel_id == id:
             del self.subscriptions[subscription.destination]
-            self.carrier.unlearn()
+            self.carrier._unlearn()
 
-    def complete_now(self, ids: RangeSet) -> None:
+    def _complete_now(self, ids: RangeSet) -> None:
         """Completes incomplete commands of the other side, and what hangs on them."""
         self.inbound.complete(ids)
         self.results.completed(ids)
         self.transfers.complete(ids)
         for id in pick(ids, self.subscriber_flushes):
             self.subscriber_flushes.pop(id).flow.end_flush(id)
-        self.touch()
+        self._touch()
 
-    def complete_one(self, id: int) -> None:
+    def _complete_one(self, id: int) -> None:
         """Completes one incomplete command of the other side, whose result was said if it has one: `complete` unchecked."""
         inbound = self.inbound
         if id in self.transfers.deliveries or id in self.subscriber_flushes or inbound.skipped:
-            self.complete_now(RangeSet.of(id))
+            self._complete_now(RangeSet.of(id))
             return
         self.results.owed.pop(id, None)
         inbound.incomplete.discard_id(id)
@@ -230,7 +230,7 @@ class Standing:
         if inbound.syncs:
             inbound.settle_syncs()
         inbound.due = True
-        self.touch()
+        self._touch()
 
     def codes_of(self, id: int | None) -> tuple[int | None, int | None]:
         """Class code and code of a command of the other side that is under way."""
@@ -243,22 +243,22 @@ class Standing:
             return 4, 1
         return None, None
 
-    def emit(self, event: Event) -> None:
+    def _emit(self, event: Event) -> None:
         """Hands an event to the connection."""
-        self.carrier.emit(event)
+        self.carrier._emit(event)
 
-    def emit_command(self, event: Event) -> None:
+    def _emit_command(self, event: Event) -> None:
         """Hands on what a command of the other side became: behind SessionAttached, for nothing can be answered before."""
         if self.state == "resuming":
             self.held.append(event)
         else:
-            self.carrier.emit(event)
+            self.carrier._emit(event)
 
-    def emit_held(self) -> None:
+    def _emit_held(self) -> None:
         """The commands that came while the session was resuming, in order."""
         held, self.held = self.held, []
         for event in held:
-            self.carrier.emit(event)
+            self.carrier._emit(event)
 
     def check_open(self, said: str) -> None:
         """ConnectionClosedError while the connection closes."""

@@ -108,7 +108,7 @@ class Subscription(Terms):
         """0 credit, 1 window.  Only while there is no credit in either unit."""
         return self._session.send(message.SetFlowMode(self.destination, mode), sync=sync)
 
-    def complete(self, messages: int, octets: int, charge: int) -> None:
+    def _complete(self, messages: int, octets: int, charge: int) -> None:
         """Transfers of it are completed: the engine's word, see `CreditBook.complete`."""
         self.book.complete(messages, octets, charge)
         self._session.unreported[self.book] = None

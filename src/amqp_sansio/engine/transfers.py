@@ -91,7 +91,7 @@ class Transfers:
                     messages, octets, charge = given.get(subscription, (0, 0, 0))
                     given[subscription] = messages + 1, octets + delivery.octets, charge + delivery.charge
         for subscription, (messages, octets, charge) in given.items():
-            subscription.complete(messages, octets, charge)
+            subscription._complete(messages, octets, charge)
         return ids if len(done) == len(planned) else RangeSet.of(*done)
 
     def accepted_provisionally(self, planned: list[tuple[int, Delivery, str]]) -> None:
@@ -127,7 +127,7 @@ class Transfers:
             if delivery.completed:
                 continue
             if delivery.subscription is not None:
-                delivery.subscription.complete(1, delivery.octets, delivery.charge)
+                delivery.subscription._complete(1, delivery.octets, delivery.charge)
             moves = rows.TRANSFER[delivery.accept_mode].moves
             state = moves.get((delivery.state, rows.RECIPIENT, rows.COMPLETE), delivery.state)
             if state == rows.END:

@@ -80,7 +80,7 @@ def say(session: Session, prepared: list[Prepared]) -> list[CommandId]:
     ids: list[CommandId] = []
     for payload, header, body, frames, effect in prepared:
         write_point(session)
-        session.carrier.write(b"".join(frames) if len(frames) > 1 else frames[0])
+        session.carrier._write(b"".join(frames) if len(frames) > 1 else frames[0])
         id = outbound.say(payload, header, body)
         ids.append(id)
         if effect is not None:
@@ -175,13 +175,13 @@ def transfer(
         outbound.check_room(len(payload) + header_octets + body_octets, session.limits)
         if outbound.position != id:
             write_point(session)
-        carrier.write(octets)
+        carrier._write(octets)
         outbound.say(payload, header or None, content if content or empty_body else None)
     else:  # `say`, without the call
         if outbound.position != id:
             write_point(session)
             outbound.sent = True
-        carrier.write(octets)
+        carrier._write(octets)
         outbound.next_id = outbound.position = (id + 1) & 0xFFFFFFFF
         outbound.outstanding.add(id)
     if producer is not None:
@@ -240,9 +240,9 @@ def say_exception(session: Session, exception: execution.Exception_) -> CommandI
     assert channel is not None
     payload = channel.carrier.layout.encode_command(exception, False)
     frames = frame_command(channel.number, payload, None, None, channel.carrier.max_frame_size)
-    session.flush_pending()
+    session._flush_pending()
     write_point(session)
-    channel.carrier.write(b"".join(frames))
+    channel.carrier._write(b"".join(frames))
     id = session.outbound.say(payload, None, None)
     session.outbound.outstanding.discard_id(id)  # it ends the session: nobody will ever complete it
     channel.say(controls.Detach(session.name))

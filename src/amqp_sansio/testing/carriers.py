@@ -51,30 +51,30 @@ class BareCarrier:
         self.reader: Final = SegmentReader(limits, max_frame_size)
         self._touched: dict[int, Standing] = {}
 
-    def write(self, octets: bytes) -> None:
+    def _write(self, octets: bytes) -> None:
         """See Carrier."""
         self.out += octets
 
-    def emit(self, event: Event) -> None:
+    def _emit(self, event: Event) -> None:
         """See Carrier."""
         self.events.append(event)
 
-    def fail(self, violation: Violation) -> None:
+    def _fail(self, violation: Violation) -> None:
         """See Carrier."""
         self.failed.append(violation)
 
-    def touch(self, session: Standing) -> None:
+    def _touch(self, session: Standing) -> None:
         """See Carrier."""
         self._touched[id(session)] = session
 
-    def forget(self, channel: int) -> None:
+    def _forget(self, channel: int) -> None:
         """See Carrier."""
         self.reader.forget(channel)
 
-    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
+    def _learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
         """Remembers nothing."""
 
-    def unlearn(self) -> None:
+    def _unlearn(self) -> None:
         """Has learned nothing."""
 
     @property
@@ -105,7 +105,7 @@ class BareCarrier:
                         unit.rule, unit.text, unit.code, unit.said, unit.legal, unit.offset
                     )
                 else:
-                    self.fail(Violation("", unit.rule, unit.said, unit.legal, unit.code, unit.channel, unit.offset, unit.text))
+                    self._fail(Violation("", unit.rule, unit.said, unit.legal, unit.code, unit.channel, unit.offset, unit.text))
             elif unit.kind == CONTROL:
                 control = self.layout.decode_control(unit.payload, 0, len(unit.payload), self.reading)
                 self.channel(unit.channel).receive_control(control, unit.start)
@@ -124,7 +124,7 @@ class BareCarrier:
         """All there is to send."""
         touched, self._touched = self._touched, {}
         for session in touched.values():
-            session.flush_pending()
+            session._flush_pending()
         octets = bytes(self.out)
         self.out.clear()
         return octets
@@ -181,7 +181,7 @@ class Wire:
     def session(self, name: bytes = b"s", timeout: int | None = 0) -> tuple[Session, Session]:
         """A session attached at both ends, the client's first."""
         ours = Session(name, "client", timeout=timeout, profile=self.profile, limits=self.limits)
-        ours.bind(self.client.channel(0))
+        ours._bind(self.client.channel(0))
         ours.attach()
         self.run()
         return ours, self.sessions[name]
@@ -258,7 +258,7 @@ def attached_session(
     )  # fmt: skip
     session = Session(name, role, timeout=timeout, max_timeout=max_timeout, profile=profile, limits=limits)
     if role == "client":
-        session.bind(carrier.channel(0))
+        session._bind(carrier.channel(0))
         session.attach()
         carrier.hear(Attached(name))
     else:

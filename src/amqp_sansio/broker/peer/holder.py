@@ -168,7 +168,7 @@ class Holder:
         """The command is executed."""
         session = self.session
         if session.state in ("attached", "resuming", "detached"):
-            session.complete_one(id)
+            session._complete_one(id)
             if self.peer is not None:
                 self.broker.wrote(self.peer)
 

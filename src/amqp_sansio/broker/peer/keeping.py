@@ -154,7 +154,7 @@ def _catch_up(holder: Holder) -> None:
     deliveries = session.transfers.deliveries
     rest = session.inbound.incomplete.freeze() - RangeSet.of(*session.results.owed) - RangeSet.of(*deliveries)
     if rest:  # publishes that nobody accepts
-        session.complete_now(rest)
+        session._complete_now(rest)
     rejects = [ids.freeze() for ids in holder.rejects.values()]
     for id in list(deliveries):
         if id not in holder.accepts and not [ids for ids in rejects if id in ids]:

@@ -1,0 +1,101 @@
+"""What is public on the objects that programs hold: one name more or less is a decision, and is written down here.
+
+Nothing public may spoil the conversation: write octets that no rule has seen, invent an event, complete without a check.  What
+the rooms of the engine need of one another, and programs must not touch, begins with an underscore (docs/topics/laws.md).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from amqp_sansio import ClientConfig, ClientConnection, Observer, ServerConnection
+from amqp_sansio.broker import Broker
+from amqp_sansio.testing.link import Link
+
+
+def held() -> dict[str, object]:
+    """One of each, by the name under which its members are listed."""
+    link = Link(ClientConnection(ClientConfig()), ServerConnection())
+    link.run()
+    session = link.client.session(b"s")
+    link.run()
+    subscription = session.subscribe("q", "d")
+    link.run()
+    (served,) = link.server.sessions
+    made: dict[str, object] = {
+        "ClientConnection": link.client,
+        "ServerConnection": link.server,
+        "Session": session,
+        "Subscription": subscription,
+        "Subscriber": served.subscribers["d"],
+        "Tx": session.tx,
+        "Dtx": session.dtx,
+        "Observer": Observer(),
+        "Broker": (broker := Broker()),
+        "Peer": broker.connect(),
+    }
+    return made
+
+
+def members(value: object) -> set[str]:
+    """The public names of an object: of its class and those above it, and of its own."""
+    return {name for name in dir(value) if not name.startswith("_")}
+
+
+PUBLIC = {
+    "ClientConnection": """
+        bytes_to_send channel_max close closed_cause data_to_send due eager_headers eventful events finished heartbeat
+        is_open layout limits lingers max_frame_size next_event now peer profile reading receive_data receive_eof resume
+        role session session_named sessions state take_unread tick untimed wants_data
+    """,
+    "ServerConnection": """
+        accept bytes_to_send channel_max close closed_cause data_to_send decided due eager_headers eventful events
+        finished heartbeat is_open layout limits lingers max_frame_size next_event now open_ok peer profile reading
+        receive_data receive_eof redirect refuse resume role session session_named sessions state take_deferred
+        take_unread tick untimed wants_data
+    """,
+    "Session": """
+        accept acquire attach attachments carrier cause channel charges_headers check_open check_speak codes_of
+        command_cache complete completes_on_hand_out confirm contents counts_headers deliver delivers demarcation detach
+        detached_at dtx due established fail flush has_state hears held in_doubt inbound legal limits max_timeout
+        minds_headers name outbound producer profile publish reject release replenished request_timeout restore result
+        results resumable resumed_at role select_dtx select_tx send send_all snapshot speaks state subscribe
+        subscriber_flushes subscribers subscriptions sync throttle tick timeout timeout_known transfers tx unanswered
+        unreported wanted windows withdrawals withdrawn
+    """,
+    "Subscription": """
+        accept_mode acquire_mode book cancel cancel_id cancelled check_mode check_usable destination flow flush grant
+        message_credit mode octet_credit queue set_mode stop unsettled
+    """,
+    "Subscriber": """
+        accept_mode acquire_mode destination flow message_credit mode octet_credit queue
+    """,
+    "Tx": """
+        commit rollback session under_way
+    """,
+    "Dtx": """
+        commit end forget get_timeout prepare recover rollback session set_timeout start under_way
+    """,
+    "Observer": """
+        dialect events finish frames limits next_alike next_event read_headers receive_data receive_eof receive_gap
+        restore snapshot stored strict unfinished unread
+    """,
+    "Broker": """
+        agenda bereaved clean config connect coordinator count_kept due events exists host intake journal journalled
+        journals keep left limits may_keep next_event now open peers ready remembered restore sessions settling sites
+        snapshot stored taken throttle tick touched wrote
+    """,
+    "Peer": """
+        act bytes_to_send clogged close connection data_to_send decided drained ended eof finished full holders identity
+        in_turn is_open lingered receive_data receive_eof session_flow site stalled take_deferred waits wants_data
+    """,
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_what_is_public_on_an_object_is_listed(name: str) -> None:
+    assert sorted(members(held()[name])) == sorted(PUBLIC[name].split())
+
+
+def test_every_object_that_a_program_holds_is_listed() -> None:
+    assert list(held()) == list(PUBLIC)
