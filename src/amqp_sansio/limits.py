@@ -131,7 +131,7 @@ class BrokerLimits:
     routing_steps: int = 16384
     """Steps of routing one message, besides one for each queue that gets it: nodes that the words of its key reach among the
     patterns of a topic exchange, tests of bindings to a headers exchange that do not match, bindings of a queue that is found
-    already."""
+    already.  As many again for the selectors of the bindings that match: one for each, and one for each 64 characters of it."""
     subscribers: int = 256 * 1024
     """Subscriptions to all queues of one virtual host together."""
     queue_messages: int = 1024 * 1024

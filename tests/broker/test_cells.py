@@ -241,6 +241,9 @@ REFUSALS: Final[dict[str, Command | Callable[[Client, Session], tuple[int | None
     "exchange.bind: empty queue name": exchange.Bind("", "x", "k"),
     "exchange.bind: empty exchange name": exchange.Bind("shared", "", "k"),
     "exchange.bind: queue of another session": exchange.Bind("mine", "x", "k"),
+    "exchange.bind: a selector that cannot be read": exchange.Bind(
+        "shared", "amq.topic", "k", {"x-filter-jms-selector": "a ="}
+    ),
     "exchange.bind: headers without x-match": exchange.Bind("shared", "amq.match", "k", {"n": None}),
     "exchange.bind: unknown argument": exchange.Bind("shared", "amq.fanout", "k", {"odd": 1}),
     "exchange.unbind: no such queue": exchange.Unbind("nowhere", "x", "k"),

@@ -89,6 +89,9 @@ ROWS: Final[dict[str, Row]] = {
     "exchange.bind: empty queue name": Row(542, 404, lambda host: host.bind("", "x")),
     "exchange.bind: empty exchange name": Row(542, 542, lambda host: host.bind("shared", "")),
     "exchange.bind: queue of another session": Row(405, 405, lambda host: host.bind("mine", "x", owner=YOU)),
+    "exchange.bind: a selector that cannot be read": Row(
+        531, 531, lambda host: host.bind("shared", "amq.topic", "k", {"x-filter-jms-selector": "a ="})
+    ),
     "exchange.bind: headers without x-match": Row(541, 541, lambda host: host.bind("shared", "amq.match", "k", {"a": 1})),
     "exchange.bind: unknown argument": Row(540, None, lambda host: host.bind("shared", "x", "new", {"a": 1})),
     "exchange.unbind: no such queue": Row(404, 404, lambda host: host.unbind("nowhere", "x", "k")),

@@ -9,6 +9,7 @@ import attrs
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.model.queue import MOST_LEVELS
+from amqp_sansio.broker.routing.filters import SELECTORS
 from amqp_sansio.broker.selectors.errors import SelectorError
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.limits import BrokerLimits
@@ -27,8 +28,6 @@ NO_LOCAL: Final = "no-local"
 """Whether it gets nothing that its owner's own connection publishes; Qpid JMS says one or the other of every queue."""
 _DIGITS: Final = 20  # of 2**64 - 1
 _BOOLEANS: Final = {"true": True, "false": False}
-SELECTORS: Final = ("x-apache-selector", "x-filter-jms-selector")
-"""The selector of a subscription: the words of qpidd and of Broker-J."""
 EXCLUSIVITY: Final = "qpid.exclusivity_policy"
 """Who has it alone: Broker-J's word, which Qpid JMS says of temporary queues."""
 LIFETIME: Final = "qpid.lifetime_policy"
@@ -89,8 +88,9 @@ def refuse_unknown(arguments: Map, condition: Condition) -> None:
             raise Refused(condition, f"{name!r}; known are {', '.join(KNOWN)}")
 
 
-def read_selector(arguments: Map, limits: BrokerLimits) -> Selector | None:
-    """The selector of message.subscribe; None when there is none, or one of spaces alone, as Qpid JMS sends it for none.
+def read_selector(arguments: Map, limits: BrokerLimits, condition: Condition) -> Selector | None:
+    """The selector of message.subscribe or exchange.bind; None when there is none, or one of spaces alone, as Qpid JMS sends it
+    for none.
 
     Refused, with the place, for one that cannot be read.
     """
@@ -103,13 +103,13 @@ def read_selector(arguments: Map, limits: BrokerLimits) -> Selector | None:
         except UnicodeDecodeError:
             text = None
         if not isinstance(text, str):
-            raise Refused(conditions.SUBSCRIBE_SELECTOR, f"{name} must be text, not {value!r}")
+            raise Refused(condition, f"{name} must be text, not {value!r}")
         if not text.strip():
             continue
         try:
             return Selector(text, limits)
         except SelectorError as error:
-            raise Refused(conditions.SUBSCRIBE_SELECTOR, f"{name}: {error}") from None
+            raise Refused(condition, f"{name}: {error}") from None
     return None
 
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
-from amqp_sansio.broker.model.arguments import octets_of, read_queue_arguments, refuse_unknown
+from amqp_sansio.broker.model.arguments import octets_of, read_queue_arguments, read_selector, refuse_unknown
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.topology import TYPES, Topology
 from amqp_sansio.broker.operations import Bound, ExchangeDeclared, Operation, QueueDeclared
+from amqp_sansio.broker.routing.filters import FILTERS, Filter
+from amqp_sansio.broker.selectors.properties import Selectable
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
@@ -47,6 +49,8 @@ class VirtualHost(Topology):
     ) -> None:
         super().__init__(name, journal, limits, intake)
         self.error_codes: Final[ErrorCodes] = error_codes
+        self.selectable: Final = Selectable()
+        """Properties of its messages as selectors see them."""
         self._owned: Final[dict[object, dict[Queue, None]]] = {}
 
     # --- exchanges --------------------------------------------------------------------------------------------------------
@@ -136,7 +140,10 @@ class VirtualHost(Topology):
         arguments: Arguments = None,
         owner: object = None,
     ) -> int:
-        """exchange.bind: nothing happens when it is bound with that key already."""
+        """exchange.bind: nothing happens when it is bound with that key already, whatever the arguments.
+
+        A selector in the arguments lets the queue have only the messages for which it is true.
+        """
         if not exchange:
             raise Refused(
                 conditions.BIND_NO_EXCHANGE_NAME, "every queue is bound to the default exchange by its name; legal: a name"
@@ -151,15 +158,18 @@ class VirtualHost(Topology):
         if to.has(bound, key, None):
             return 0
         given = Map(arguments or {})
-        if given and not to.KNOWN and conditions.BIND_ARGUMENT.counts(self.error_codes):
-            raise Refused(conditions.BIND_ARGUMENT, f"{next(iter(given))!r}; an exchange of type {to.TYPE} knows none")
+        unknown = [name for name in given if name not in FILTERS]
+        if unknown and not to.KNOWN and conditions.BIND_ARGUMENT.counts(self.error_codes):
+            text = f"{unknown[0]!r}; an exchange of type {to.TYPE} knows {', '.join(FILTERS)}"
+            raise Refused(conditions.BIND_ARGUMENT, text)
         to.check(key, given)
+        selector = read_selector(given, self.limits, conditions.BIND_SELECTOR) if given else None
         octets = octets_of(given)
         words = to.words(key, given)
         self._room("bindings", self.limits.bindings, self.bindings + 1)
         self._room("binding_words", self.limits.binding_words, self.binding_words + words)
         self._room("argument_octets", self.limits.argument_octets, self.argument_octets + octets)
-        to.bind(bound, key, given)
+        to.bind(bound, key, given, None if selector is None else Filter(selector, self.selectable))
         self.bindings += 1
         self.binding_words += words
         self.argument_octets += octets

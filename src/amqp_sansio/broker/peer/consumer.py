@@ -124,7 +124,7 @@ class Consumer:
         return self._selects(entry.message, entry.redelivered)
 
     def _selects(self, message: Message, redelivered: bool) -> bool:
-        properties = self.holder.site.selectable.properties(message, redelivered)
+        properties = self.holder.site.host.selectable.properties(message, redelivered)
         return self.selector is None or self.selector.selects(properties.get)
 
     def able(self, message: Message) -> bool:

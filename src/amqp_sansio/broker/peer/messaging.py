@@ -30,7 +30,9 @@ def subscribe(holder: Holder, id: int, command: message.Subscribe) -> None:
     if holder.site.subscribers >= most:
         raise Refused(conditions.LIMIT, f"limit subscribers is {most}; there would be {most + 1}")
     queue, modes = command.queue or "", (command.accept_mode or 0, command.acquire_mode or 0)
-    selector = read_selector(command.arguments, holder.broker.limits) if command.arguments else None
+    selector = (
+        read_selector(command.arguments, holder.broker.limits, conditions.SUBSCRIBE_SELECTOR) if command.arguments else None
+    )
     known = holder.session.subscribers.get(destination)
     if known is None or (known.queue, known.accept_mode, known.acquire_mode) != (queue, *modes):
         # The engine has heard more of a session that was resumed than we: this one was cancelled, and gets nothing.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.model.host import VirtualHost
-from amqp_sansio.broker.selectors.properties import Selectable
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.kernel.deadlines import earliest
 
@@ -22,7 +21,7 @@ SLICE: Final = 16
 class Site:
     """One virtual host of a broker."""
 
-    __slots__ = ("_flushing", "_predeclared", "coordinator", "host", "selectable", "slack", "subscribers")
+    __slots__ = ("_flushing", "_predeclared", "coordinator", "host", "slack", "subscribers")
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.host: Final = VirtualHost(name, broker.journals, broker.limits, broker.intake, broker.config.error_codes)
@@ -31,8 +30,6 @@ class Site:
             self.host, broker.journals, broker.limits, config.branch_timeout, config.most_branch_timeout
         )
         self._predeclared: Final = frozenset(self.host.exchanges)
-        self.selectable: Final = Selectable()
-        """Properties of its messages as selectors see them."""
         self.subscribers = 0
         """Subscriptions to its queues."""
         self.slack: Final[dict[Holder, None]] = {}

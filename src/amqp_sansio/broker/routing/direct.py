@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, STEPS, Binding, Exchange
+from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, STEPS, Binding, Exchange, Target
 from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Direct(Exchange):
     """The key of the binding is that of the message."""
 
-    __slots__ = ("_queues",)
+    __slots__ = ("_targets",)
     TYPE: ClassVar[str] = "direct"
 
     def __init__(
@@ -28,20 +28,20 @@ class Direct(Exchange):
         arguments: Map = NO_ARGUMENTS,
     ) -> None:
         super().__init__(name, durable, auto_delete, alternate, arguments)
-        self._queues: Final[dict[str, dict[Queue, None]]] = {}
+        self._targets: Final[dict[str, dict[Target, None]]] = {}
 
-    def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
-        found = self._queues.get(message.envelope.routing_key)
+    def matches(self, message: Message, most: int) -> Sequence[Target]:
+        found = self._targets.get(message.envelope.routing_key)
         return tuple(found) if found is not None else ()
 
     def added(self, binding: Binding) -> None:
-        self._queues.setdefault(binding.key, {})[binding.queue] = None
+        self._targets.setdefault(binding.key, {})[binding.target] = None
 
     def removed(self, binding: Binding) -> None:
-        queues = self._queues[binding.key]
-        del queues[binding.queue]
-        if not queues:
-            del self._queues[binding.key]
+        targets = self._targets[binding.key]
+        del targets[binding.target]
+        if not targets:
+            del self._targets[binding.key]
 
 
 class Default(Exchange):

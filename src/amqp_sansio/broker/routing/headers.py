@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, STEPS, Binding, Exchange, less, too_long
+from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, Binding, Exchange, Target, less, too_long
+from amqp_sansio.broker.routing.filters import FILTERS
 from amqp_sansio.broker.routing.likeness import likeness
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.spec.values import Map, Value
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Message
-    from amqp_sansio.broker.model.queue import Queue
 
 X_MATCH: Final = "x-match"
+_NO_TESTS: Final = frozenset((X_MATCH, *FILTERS))
 Test: TypeAlias = tuple[str, ...] | tuple[str, bytes]
 """A header by name that must be there, and with a value like that unless the binding has void for it."""
 
@@ -30,15 +31,15 @@ def _is(name: str, value: Value) -> Test:
 
 
 class Group:
-    """Bindings with the same tests: `queues` are bound by them, and how often each."""
+    """Bindings with the same tests: `targets` are bound by them, and how often each."""
 
-    __slots__ = ("known_by", "queues", "tests")
+    __slots__ = ("known_by", "targets", "tests")
 
     def __init__(self, tests: frozenset[Test], known_by: Iterable[Test]) -> None:
         self.tests: Final = tests
         self.known_by: Final = tuple(known_by)
         """The tests by which it is found."""
-        self.queues: Final[dict[Queue, int]] = {}
+        self.targets: Final[dict[Target, int]] = {}
 
 
 def x_match(arguments: Map) -> str | None:
@@ -50,7 +51,7 @@ def x_match(arguments: Map) -> str | None:
 
 def tests_of(arguments: Map) -> list[Test]:
     """What a binding looks at."""
-    return [_has(name) if value is None else _is(name, value) for name, value in arguments.items() if name != X_MATCH]
+    return [_has(name) if value is None else _is(name, value) for name, value in arguments.items() if name not in _NO_TESTS]
 
 
 def tests_met_by(headers: Map) -> Iterator[Test]:
@@ -63,9 +64,10 @@ def tests_met_by(headers: Map) -> Iterator[Test]:
 class Headers(Exchange):
     """The arguments of a binding are headers that a message must have: all of them or any of them, as `x-match` says.
 
-    A void argument asks only whether there is such a header.  All of none is true of every message, any of none of no message.
-    A group of bindings that want any is known by each of their tests; one that wants all by the test that fewest others are
-    known by.  Only groups that are known by a test which the message passes are looked at.
+    The arguments that make a filter are none of them.  A void argument asks only whether there is such a header.  All of none
+    is true of every message, any of none of no message.  A group of bindings that want any is known by each of their tests; one
+    that wants all by the test that fewest others are known by.  Only groups that are known by a test which the message passes
+    are looked at.
     """
 
     __slots__ = ("_all", "_always", "_any", "_groups")
@@ -87,7 +89,7 @@ class Headers(Exchange):
         self._groups: Final[dict[tuple[bool, bytes], Group]] = {}
 
     def words(self, key: str, arguments: Map) -> int:
-        return len(arguments) - (X_MATCH in arguments)
+        return len(arguments.keys() - _NO_TESTS)
 
     def check(self, key: str, arguments: Map) -> None:
         if x_match(arguments) is None:
@@ -101,47 +103,48 @@ class Headers(Exchange):
             group = self._groups[which] = self._grouped(binding, among)
             for test in group.known_by:
                 among.setdefault(test, {})[group] = None
-        group.queues[binding.queue] = group.queues.get(binding.queue, 0) + 1
+        group.targets[binding.target] = group.targets.get(binding.target, 0) + 1
 
     def removed(self, binding: Binding) -> None:
         which, among = self._which(binding)
         group = self._groups[which]
-        less(group.queues, binding.queue)
-        if not group.queues:
+        less(group.targets, binding.target)
+        if not group.targets:
             del self._groups[which]
             for test in group.known_by:
                 del among[test][group]
                 if not among[test]:
                     del among[test]
 
-    def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
-        found: dict[Queue, None] = dict.fromkeys(self._always.queues)
+    def matches(self, message: Message, most: int) -> Sequence[Target]:
+        found: dict[Target, None] = dict.fromkeys(self._always.targets)
         if not self._any and not self._all:
             return tuple(found)
         try:
             met = dict.fromkeys(tests_met_by(message.application_headers))
         except HeaderError as why:
             raise Refused(conditions.TRANSFER_HEADER, str(why)) from None
+        left = most
         for test in met:
             for group in self._any.get(test, ()):
-                found.update(dict.fromkeys(group.queues))
-                most -= len(group.queues)
-                if most + len(found) < 0:
+                found.update(dict.fromkeys(group.targets))
+                left -= len(group.targets)
+                if left + len(found) < 0:
                     raise too_long(message, most)
             for group in self._all.get(test, ()):
                 if group.tests <= met.keys():
-                    found.update(dict.fromkeys(group.queues))
-                    most -= len(group.queues)
+                    found.update(dict.fromkeys(group.targets))
+                    left -= len(group.targets)
                 else:
-                    most -= len(group.tests)
-                if most + len(found) < 0:
+                    left -= len(group.tests)
+                if left + len(found) < 0:
                     raise too_long(message, most)
         return tuple(found)
 
     def _which(self, binding: Binding) -> tuple[tuple[bool, bytes], dict[Test, dict[Group, None]]]:
         """What the binding shares with those that have the same tests; and where they are known."""
         any_ = x_match(binding.arguments) == "any"
-        tests = Map({name: value for name, value in binding.arguments.items() if name != X_MATCH})
+        tests = Map({name: value for name, value in binding.arguments.items() if name not in _NO_TESTS})
         return (any_, likeness(tests)), self._any if any_ else self._all
 
     def _grouped(self, binding: Binding, among: dict[Test, dict[Group, None]]) -> Group:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, STEPS, Binding, Exchange, less, too_long
+from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, Binding, Exchange, Target, less, too_long
 from amqp_sansio.spec.values import Map
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Message
-    from amqp_sansio.broker.model.queue import Queue
 
 ONE: Final = "*"
 """Stands for one word."""
@@ -19,9 +18,9 @@ MANY: Final = "#"
 
 
 class Node:
-    """What the words of a pattern lead to: `queues` are those whose pattern ends here, and how many such patterns each has."""
+    """What the words of a pattern lead to: `targets` are those whose pattern ends here, and how many such patterns each has."""
 
-    __slots__ = ("many", "many_words", "one", "queues", "words")
+    __slots__ = ("many", "many_words", "one", "targets", "words")
 
     def __init__(self, many_words: bool = False) -> None:
         self.words: Final[dict[str, Node]] = {}
@@ -29,12 +28,12 @@ class Node:
         self.many: Node | None = None
         self.many_words: Final = many_words
         """Whether it is what "#" leads to, where further words may be passed over."""
-        self.queues: Final[dict[Queue, int]] = {}
+        self.targets: Final[dict[Target, int]] = {}
 
     @property
     def empty(self) -> bool:
         """Whether no pattern goes on or ends here."""
-        return not (self.words or self.queues or self.one or self.many)
+        return not (self.words or self.targets or self.one or self.many)
 
 
 def plain_words(pattern: str) -> list[str]:
@@ -65,8 +64,8 @@ class Trie:
     def __init__(self) -> None:
         self._root: Final = Node()
 
-    def add(self, pattern: str, queue: Queue) -> None:
-        """Lets the queue have what the pattern matches."""
+    def add(self, pattern: str, target: Target) -> None:
+        """Lets the target have what the pattern matches."""
         node = self._root
         for word in plain_words(pattern):
             child = self._child(node, word)
@@ -79,9 +78,9 @@ class Trie:
                 else:
                     node.words[word] = child
             node = child
-        node.queues[queue] = node.queues.get(queue, 0) + 1
+        node.targets[target] = node.targets.get(target, 0) + 1
 
-    def remove(self, pattern: str, queue: Queue) -> None:
+    def remove(self, pattern: str, target: Target) -> None:
         """Takes back what `add` did."""
         path: list[tuple[Node, str, Node]] = []
         node = self._root
@@ -90,7 +89,7 @@ class Trie:
             assert child is not None
             path.append((node, word, child))
             node = child
-        less(node.queues, queue)
+        less(node.targets, target)
         for parent, word, child in reversed(path):
             if not child.empty:
                 break
@@ -101,11 +100,11 @@ class Trie:
             else:
                 del parent.words[word]
 
-    def find(self, key: str, most: int) -> Sequence[Queue] | None:
-        """The queues that have a pattern which matches the key, each once.
+    def find(self, key: str, most: int) -> Sequence[Target] | None:
+        """The targets that have a pattern which matches the key, each once.
 
-        None when that takes more than `most` steps besides one for each queue: a step is a node that a word of the key
-        reaches, or a pattern of a queue that is found already.
+        None when that takes more than `most` steps besides one for each target: a step is a node that a word of the key
+        reaches, or a pattern of a target that is found already.
         """
         nodes = _with_none([self._root])
         for word in key.split("."):
@@ -124,11 +123,11 @@ class Trie:
             most -= len(nodes)
             if most < 0:
                 return None
-        found: dict[Queue, None] = {}
+        found: dict[Target, None] = {}
         for node in nodes:
-            if node.queues:
-                found.update(dict.fromkeys(node.queues))
-                most -= len(node.queues)
+            if node.targets:
+                found.update(dict.fromkeys(node.targets))
+                most -= len(node.targets)
                 if most + len(found) < 0:
                     return None
         return tuple(found)
@@ -168,14 +167,14 @@ class Topic(Exchange):
     def words(self, key: str, arguments: Map) -> int:
         return key.count(".") + 1
 
-    def route(self, message: Message, most: int = STEPS) -> Sequence[Queue]:
+    def matches(self, message: Message, most: int) -> Sequence[Target]:
         found = self._trie.find(message.envelope.routing_key, most)
         if found is None:
             raise too_long(message, most)
         return found
 
     def added(self, binding: Binding) -> None:
-        self._trie.add(binding.key, binding.queue)
+        self._trie.add(binding.key, binding.target)
 
     def removed(self, binding: Binding) -> None:
-        self._trie.remove(binding.key, binding.queue)
+        self._trie.remove(binding.key, binding.target)
