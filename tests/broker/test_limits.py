@@ -90,6 +90,20 @@ def subscribers(limits: BrokerLimits, amount: int) -> int:
     return code(client)
 
 
+def browsers(limits: BrokerLimits, amount: int) -> int:
+    """Half of them do not acquire, the others have a selector.  Those that do neither do not count, nor do other queues."""
+    client, session = begin(limits)
+    done(client, session, queue.Declare("other"))
+    session.subscribe("other", "other", acquire_mode=1)
+    for number in range(amount):
+        session.subscribe("q", f"taker {number}")
+    session.subscribe("q", "cancelled", acquire_mode=1).cancel()
+    for number in range(amount):
+        selector = {"x-apache-selector": "a = 1"} if number % 2 else None
+        session.subscribe("q", f"{number}", acquire_mode=1 - number % 2, arguments=selector)
+    return code(client)
+
+
 def selector_octets(limits: BrokerLimits, amount: int) -> int:
     client, session = begin(limits)
     session.subscribe("q", "d", arguments={"x-apache-selector": "a".ljust(amount)})
@@ -226,6 +240,7 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "binding_words": (4, REFUSED, binding_words),
     "routing_steps": (4, REFUSED, routing_steps),
     "subscribers": (4, REFUSED, subscribers),
+    "browsers": (4, REFUSED, browsers),
     "queue_messages": (4, REFUSED, messages),
     "queue_octets": (50, REFUSED, octets),
     "host_messages": (4, REFUSED, messages),

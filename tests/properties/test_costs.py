@@ -103,6 +103,16 @@ ATTACKS: Final[dict[str, Attack]] = {
         [queue.Declare("q"), *subscribe("browser", 0, 1), *[publish("q")] * n, *subscribe("taker")],
         [message.Acquire(ALL)] * n,
     ),
+    "releases beside browsers that have seen the message": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [
+            queue.Declare("q"),
+            *[publish("q")] * n,
+            *[word for number in range(n) for word in subscribe(f"b{number}", 1, 1)],
+            *subscribe("taker"),
+        ],
+        [message.Release(RangeSet.of(n * n + number)) for number in range(n)],
+    ),
     "flushes that wait while credit is granted": lambda n: (
         FEW,
         [*delivered(n), *[message.Flush("d")] * n],

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from tests.broker.model.things import Sink, message, refusal
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE
+from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, Entry
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.model.ring import ASKED, Consumer
+from amqp_sansio.broker.model.ring import ASKED, VAIN, Consumer
 
 
 def queue_of(*consumers: Consumer, messages: int = 0) -> Queue:
@@ -297,3 +298,82 @@ def test_many_whose_octets_are_too_few_cost_nothing_for_each_message() -> None:
                 pass
         asked[many] = sum(sink.asked for sink in sinks)
     assert asked == {100: 100, 200: 200}
+
+
+@pytest.mark.parametrize("acquires", [True, False], ids=["takers", "browsers"])
+def test_a_turn_ends_when_many_have_taken_nothing(acquires: bool) -> None:
+    """So that no queue keeps the others waiting, however many subscribers of it have no credit."""
+    sinks = [Sink(credit=0, acquires=acquires) for _ in range(2 * VAIN)]
+    queue = queue_of(*sinks, Sink(acquires=acquires), messages=1)
+    assert [(queue.dispatch(100), sum(sink.asked for sink in sinks)) for _ in range(3)] == [
+        (True, VAIN),
+        (True, 2 * VAIN),
+        (False, 2 * VAIN),
+    ]
+
+
+def test_what_is_released_wakes_only_browsers_that_have_not_passed_it() -> None:
+    first, late = Sink(acquires=False), Sink(acquires=False)
+    queue = queue_of(first, messages=3)
+    queue.dispatch(100)
+    taken = [entry for entry in (queue.take(), queue.take(), queue.take()) if entry is not None]
+    queue.subscribe(late)
+    assert not queue.dispatch(100)
+    assert (first.bodies, late.bodies) == ([b"0", b"1", b"2"], [])
+    for entry in (taken[1], taken[0], taken[2]):
+        queue.release(entry)
+        assert not queue.dispatch(100)
+    assert (first.bodies, late.bodies) == ([b"0", b"1", b"2"], [b"1", b"2"])
+
+
+class BrowsingMachine(RuleBasedStateMachine):
+    """Every browser sees every message once that is available behind the last one that it saw on its level."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue = Queue("q", levels=2)
+        self.sinks: list[Sink] = []
+        self.taken: list[Entry] = []
+
+    @rule(priority=st.sampled_from([0, 9]))
+    def put(self, priority: int) -> None:
+        self.queue.put(message(priority=priority))
+
+    @rule()
+    def take(self) -> None:
+        entry = self.queue.take()
+        if entry is not None:
+            self.taken.append(entry)
+
+    @precondition(lambda self: self.taken)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        self.queue.release(self.taken.pop(data.draw(st.integers(0, len(self.taken) - 1))))
+
+    @precondition(lambda self: len(self.sinks) < 4)
+    @rule(credit=st.integers(0, 5))
+    def join(self, credit: int) -> None:
+        self.sinks.append(Sink(credit, acquires=False))
+        self.queue.subscribe(self.sinks[-1])
+
+    @precondition(lambda self: self.sinks)
+    @rule(data=st.data())
+    def grant(self, data: st.DataObject) -> None:
+        sink = data.draw(st.sampled_from(self.sinks))
+        sink.credit += 3
+        self.queue.wake(sink)
+
+    @rule()
+    def dispatch(self) -> None:
+        while self.queue.dispatch(3):
+            pass
+        available = [entry for entry in self.queue.waiting() if entry.state == AVAILABLE]
+        for sink in self.sinks:
+            seen = {entry.message.priority: entry.position for entry in sink.got}
+            assert not sink.credit or not [
+                entry for entry in available if entry.position > seen.get(entry.message.priority, -1)
+            ], "somebody with credit has not seen what is there"
+
+
+BrowsingMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestBrowsing = BrowsingMachine.TestCase

@@ -360,6 +360,22 @@ def test_what_expires_while_it_is_held_is_never_seen() -> None:
     assert [type(operation) for operation in journalled(host)] == [Dequeued]
 
 
+@pytest.mark.parametrize("acquires", [True, False])
+def test_what_waited_behind_a_held_message_that_expires_is_offered(acquires: bool) -> None:
+    host = with_queues(durable_host())
+    sink = Sink(acquires=acquires)
+    host.subscribe("q", sink)
+    publish(host, "", "q", b"held", ttl=1000, delivery_mode=PERSISTENT)
+    publish(host, "", "q", b"behind")
+    while host.dispatch(10):
+        pass
+    host.expire(2.0)
+    journalled(host)
+    while host.dispatch(10):
+        pass
+    assert sink.bodies == [b"behind"]
+
+
 def test_a_message_that_is_consumed_leaves_the_heap() -> None:
     host = with_queues(VirtualHost())
     for _ in range(1000):

@@ -29,6 +29,15 @@ class Cursor:
         self._seen: Final = [-1] * len(lines)
         self._seen_again: Final = [releases] * len(lines)
 
+    @property
+    def sees_released(self) -> bool:
+        """Whether it sees a message again after each release."""
+        return self._released is not None
+
+    def places(self) -> list[tuple[int, int]]:
+        """By level, the position of the last message that was seen; levels on which there never was one apart."""
+        return [(level, seen) for level, seen in enumerate(self._seen) if self._lines[level] is not None]
+
     def peek(self) -> tuple[int, Entry] | None:
         """The next message that was not seen, with its level; None when there is none now."""
         for level in range(len(self._lines) - 1, -1, -1):

@@ -9,6 +9,7 @@ from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.model.arguments import octets_of, read_queue_arguments, read_selector, refuse_unknown
 from amqp_sansio.broker.model.queue import Queue
+from amqp_sansio.broker.model.ring import browses
 from amqp_sansio.broker.model.topology import TYPES, Topology
 from amqp_sansio.broker.operations import Bound, ExchangeDeclared, Operation, QueueDeclared
 from amqp_sansio.broker.routing.filters import FILTERS, Filter
@@ -345,6 +346,8 @@ class VirtualHost(Topology):
             conditions.SUBSCRIBE_NO_NAME,
             conditions.SUBSCRIBE_OWNED,
         )
+        if browses(consumer):
+            self._room("browsers", self.limits.browsers, found.browsers + 1)
         found.subscribe(consumer)
         return found
 

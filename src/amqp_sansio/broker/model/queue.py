@@ -200,7 +200,9 @@ class Queue:
         if self._awaited:
             for awaiting in self._awaited.pop(entry, ()):
                 awaiting.released()
-        self._stir()
+        ring = self.ring
+        if ring is not None and ring.stir_released(self.level[entry.message.priority], entry.position):
+            self._stirred[self] = None
 
     def put_back(self, entry: Entry) -> None:
         """Undoes `acquire`: the message was sent to nobody, so that no cursor sees it again."""
@@ -234,7 +236,7 @@ class Queue:
         elif state == HELD:
             self._unline(entry)
             self.held -= 1
-            self._moved_up()
+            self._stir()  # who waited for it looks at what is behind it
         else:
             return False
         entry.state = GONE
@@ -284,6 +286,11 @@ class Queue:
     def subscribers(self) -> int:
         """How many there are."""
         return len(self.ring.consumers) if self.ring is not None else 0
+
+    @property
+    def browsers(self) -> int:
+        """How many of them look through the queue themselves, because they do not acquire or have a selector."""
+        return self.ring.browsers if self.ring is not None else 0
 
     @property
     def user(self) -> object | None:

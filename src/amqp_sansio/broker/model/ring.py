@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
@@ -76,6 +77,13 @@ class Consumer(Protocol):
 
 ASKED: Final = 64
 """Subscribers that are asked whether they can take an immediate message."""
+VAIN: Final = 64
+"""Subscribers that turn out to take nothing, in one turn of their queue; the others are asked in its next turn."""
+
+
+def browses(consumer: Consumer) -> bool:
+    """Whether it looks through the queue itself; the others get its head."""
+    return not consumer.acquires or consumer.selective
 
 
 class Ring:
@@ -87,15 +95,26 @@ class Ring:
     Who has credit, but too few octets of it for one message, is asked again when its next message is another that fits.
     """
 
-    __slots__ = ("_browsing", "_cursors", "_queue", "_starving", "_taking", "_too_large", "_too_small", "consumers")
+    __slots__ = (
+        "_browsing",
+        "_cursors",
+        "_passed",
+        "_queue",
+        "_starving",
+        "_taking",
+        "_too_large",
+        "_too_small",
+        "consumers",
+    )
 
     def __init__(self, queue: Queue) -> None:
         self._queue: Final = queue
         self.consumers: Final[dict[Consumer, None]] = {}
         self._taking: Final[OrderedDict[Consumer, None]] = OrderedDict()
         self._browsing: Final[OrderedDict[Consumer, None]] = OrderedDict()
-        self._starving: Final[OrderedDict[Consumer, None]] = OrderedDict()  # browsers with credit that have seen everything
+        self._starving: Final[OrderedDict[Consumer, None]] = OrderedDict()  # cursors that have seen everything, with credit
         self._cursors: Final[dict[Consumer, Cursor]] = {}
+        self._passed: Final = Passed()  # of the starving ones, those that do not see again what is released
         self._too_small: Final = SmallCredit()  # those without a cursor whose octets were too few for the head
         self._too_large: Final[dict[Consumer, Entry]] = {}  # the message for which the octets of one with a cursor were too few
 
@@ -114,7 +133,7 @@ class Ring:
                 + ("; an exclusive subscription wants none" if consumer.exclusive else ", an exclusive one"),
             )
         self.consumers[consumer] = None
-        if not consumer.acquires or consumer.selective:
+        if browses(consumer):
             self._cursors[consumer] = self._queue.cursor(released=consumer.acquires or consumer.explicit)
         self.wake(consumer)
 
@@ -122,6 +141,7 @@ class Ring:
         """A subscriber is no more."""
         for each in (self.consumers, self._taking, self._browsing, self._starving, self._cursors, self._too_large):
             each.pop(consumer, None)
+        self._passed.forget(consumer)
         self._too_small.forget(consumer)
 
     def wake(self, consumer: Consumer) -> None:
@@ -129,23 +149,40 @@ class Ring:
         if consumer in self.consumers:
             if consumer in self._cursors:
                 self._starving.pop(consumer, None)
+                self._passed.forget(consumer)
                 self._too_large.pop(consumer, None)
                 self._browsing[consumer] = None
             else:
                 self._too_small.forget(consumer)
                 self._taking[consumer] = None
 
+    @property
+    def browsers(self) -> int:
+        """How many look through the queue themselves."""
+        return len(self._cursors)
+
     def stir(self) -> bool:
         """Something is new on the queue: whether there is somebody to offer it to."""
         if self._starving:
             self._browsing.update(self._starving)
             self._starving.clear()
+        if self._passed:
+            self._browsing.update(dict.fromkeys(self._passed.all()))
+        return bool(self._taking or self._browsing or self.particular)
+
+    def stir_released(self, level: int, position: int) -> bool:
+        """As `stir`, for a message that was released: whoever has passed its place and does not see it again rests on."""
+        if self._starving:
+            self._browsing.update(self._starving)
+            self._starving.clear()
+        if self._passed:
+            self._browsing.update(dict.fromkeys(self._passed.before(level, position)))
         return bool(self._taking or self._browsing or self.particular)
 
     def able(self, message: Message) -> bool:
         """Whether somebody could take the message at once: of many that cannot, only some are asked, others the next time."""
         asked = 0
-        for each in (self._taking, self._browsing, self._starving):
+        for each in (self._taking, self._browsing, self._starving, self._passed.consumers):
             for consumer in list(islice(each, ASKED - asked)):
                 if consumer.able(message):
                     return True
@@ -157,10 +194,12 @@ class Ring:
         """Offers at most `most` messages; whether there is more to do."""
         if self._too_large:
             self._look_again()
-        while most > 0:
+        vain = VAIN
+        while most > 0 and vain > 0:
             if self._too_small and not self._taking:
                 self._find_one_that_fits()
             moved = False
+            before = most
             if self._browsing:
                 moved = True
                 most -= self._show()
@@ -171,6 +210,8 @@ class Ring:
                     most -= self._give(entry)
             if not moved:
                 return False
+            if most == before:
+                vain -= 1
         return bool(self._browsing or (self._taking and self._queue.head is not None) or self.particular)
 
     def _find_one_that_fits(self) -> None:
@@ -193,7 +234,10 @@ class Ring:
         found = cursor.peek()
         if found is None:
             del self._browsing[consumer]
-            self._starving[consumer] = None
+            if cursor.sees_released:
+                self._starving[consumer] = None
+            else:
+                self._passed.add(consumer, cursor.places())
             return 0
         entry = found[1]
         if consumer.selective and not consumer.selects(entry):
@@ -227,6 +271,53 @@ class Ring:
         if consumer.octets_left is not None and consumer in self.consumers:
             self._too_small.add(consumer, consumer.octets_left)
         return 0
+
+
+class Passed:
+    """Browsers that have seen everything, by the place that each has come to on each level."""
+
+    __slots__ = ("_heaps", "_last", "consumers")
+
+    def __init__(self) -> None:
+        self.consumers: Final[OrderedDict[Consumer, int]] = OrderedDict()
+        self._heaps: Final[dict[int, list[tuple[int, int, Consumer]]]] = {}  # entries with another number no longer count
+        self._last = 0
+
+    def add(self, consumer: Consumer, places: Iterable[tuple[int, int]]) -> None:
+        """It has seen the messages up to these positions, by level."""
+        self._last += 1
+        self.consumers[consumer] = self._last
+        for level, position in places:
+            heap = self._heaps.setdefault(level, [])
+            heappush(heap, (position, self._last, consumer))
+            if len(heap) > 2 * len(self.consumers) + 16:
+                heap[:] = [each for each in heap if self.consumers.get(each[2]) == each[1]]
+                heapify(heap)
+
+    def forget(self, consumer: Consumer) -> None:
+        """It looks again, or is gone."""
+        self.consumers.pop(consumer, None)
+
+    def before(self, level: int, position: int) -> list[Consumer]:
+        """Those that have not come to this place yet: they are forgotten."""
+        found: list[Consumer] = []
+        heap = self._heaps.get(level)
+        while heap and heap[0][0] < position:
+            _, number, consumer = heappop(heap)
+            if self.consumers.get(consumer) == number:
+                del self.consumers[consumer]
+                found.append(consumer)
+        return found
+
+    def all(self) -> list[Consumer]:
+        """All of them: they are forgotten."""
+        found = list(self.consumers)
+        self.consumers.clear()
+        self._heaps.clear()
+        return found
+
+    def __bool__(self) -> bool:
+        return bool(self.consumers)
 
 
 class SmallCredit:
