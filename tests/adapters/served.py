@@ -36,7 +36,7 @@ class Served:
             return happened
 
         self.broker.next_event = next_event  # type: ignore[method-assign]
-        leave = self.broker.left
+        leave = self.broker._forget_peer
         self._leaving = threading.Condition()
 
         def left(peer: Peer) -> None:
@@ -44,7 +44,7 @@ class Served:
             with self._leaving:
                 self._leaving.notify_all()
 
-        self.broker.left = left  # type: ignore[method-assign]
+        self.broker._forget_peer = left  # type: ignore[method-assign]
         self.port = port
         self._config = config
         self._tls = tls
@@ -140,4 +140,4 @@ class Served:
 
     def sessions(self) -> int:
         """Sessions, attached or kept."""
-        return self.call(lambda: len(self.broker.sessions))
+        return self.call(lambda: len(self.broker._sessions))

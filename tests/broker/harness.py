@@ -90,7 +90,7 @@ class World:
             moved = False
             for client in self.clients:
                 octets = client.connection.data_to_send()
-                if octets and not client.lost and not client.peer.connection.finished:
+                if octets and not client.lost and not client.peer._connection.finished:
                     moved = True
                     self.feed(client.peer, octets)
             self.heard.extend(self.broker.events())

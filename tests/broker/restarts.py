@@ -37,7 +37,7 @@ def say(client: Client, session: Session, *commands: Any) -> None:
     for command in commands:
         session.send(command)
     client.world.run()
-    if client.world.broker.journals.enabled:
+    if client.world.broker._journals.enabled:
         stored(client.world)
 
 
@@ -47,12 +47,12 @@ def publish(
     properties = DeliveryProperties(routing_key=key, delivery_mode=2 if persistent else 1)
     session.send(message.Transfer("", 1, 0), properties, body=body)
     client.world.run()
-    if client.world.broker.journals.enabled:
+    if client.world.broker._journals.enabled:
         stored(client.world)
 
 
 def ledger(broker: Broker, name: str = "") -> HostLedger:
-    site = broker.sites[name]
+    site = broker._sites[name]
     return survey(site.host, site.coordinator)
 
 
@@ -91,6 +91,6 @@ def resumed(then: World, session: Session) -> tuple[Client, Session]:
     then.run()
     session = connection.resume(session)
     then.run()
-    if then.broker.journals.enabled:
+    if then.broker._journals.enabled:
         stored(then)
     return client, session

@@ -102,7 +102,7 @@ def test_the_end_of_the_octets_is_heard_even_when_nobody_takes_ours() -> None:
     client.peer.receive_eof()
     list(world.broker.events())
     assert world.broker.peers == ()
-    assert world.broker.sessions == {}
+    assert world.broker._sessions == {}
 
 
 def test_deliveries_stop_at_the_outbox_and_go_on_when_it_is_taken() -> None:
@@ -173,7 +173,7 @@ def test_a_virtual_host_that_does_not_exist(world: World) -> None:
 def test_a_connection_may_narrow_the_virtual_hosts(world: World) -> None:
     client = world.connect(ClientConfig(virtual_host="b"), ServerConfig(virtual_hosts=("a",)))
     assert [closed.code for closed in client.all(ConnectionClosed)] == [402]
-    assert list(world.broker.sites) == []
+    assert list(world.broker._sites) == []
 
 
 def test_hosts_that_are_opened_are_limited() -> None:
@@ -284,7 +284,7 @@ def test_a_tick_looks_at_nobody_whose_time_has_not_come(monkeypatch: pytest.Monk
     world.tick()
     looked: list[float] = []
     for client in world.clients:
-        monkeypatch.setattr(client.peer.connection, "tick", looked.append)
+        monkeypatch.setattr(client.peer._connection, "tick", looked.append)
     for _ in range(20):
         world.now += 1.0
         world.broker.tick(world.now)
@@ -315,8 +315,8 @@ def test_virtual_hosts_that_are_empty_and_idle_are_given_up_when_another_one_is_
         assert client.connection.is_open
         client.connection.close()
         world.run()
-    assert {"used", "filled", "held"} < set(world.broker.sites)
-    assert len(world.broker.sites) == 4
+    assert {"used", "filled", "held"} < set(world.broker._sites)
+    assert len(world.broker._sites) == 4
     assert used.connection.is_open
     there = world.connect(ClientConfig(virtual_host="name 9"))
     assert there.connection.is_open

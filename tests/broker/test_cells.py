@@ -168,7 +168,7 @@ def test_what_a_branch_answers(expected: Expected, codes: ErrorCodes) -> None:
     world = World(BrokerConfig(error_codes=codes))
     client, session = reach(world, expected.state, expected.verb == b.PREPARE_NOTHING)
     branches = world.broker.coordinator().branches
-    (holder,) = [each for key, each in world.broker.sessions.items() if key[2] == b"me"]
+    (holder,) = [each for key, each in world.broker._sessions.items() if key[2] == b"me"]
     assert standing(branches.get(key_of(XID)), holder) == expected.state
     code, results = code_of(client, session, VERBS[expected.verb])
     assert code == (first(expected) or (expected.spec if codes == "spec" else expected.qpid))

@@ -201,7 +201,7 @@ def outbox_octets(limits: BrokerLimits, amount: int) -> int:
     client.world.run()
     session.subscribe("q", "d", accept_mode=1)
     client.world.run()
-    (holder,) = client.world.broker.sessions.values()
+    (holder,) = client.world.broker._sessions.values()
     consumer = holder.consumers["d"]
     consumer.subscriber.flow.grant(0, 10)
     consumer.subscriber.flow.grant(1, 0xFFFFFFFF)
@@ -209,7 +209,7 @@ def outbox_octets(limits: BrokerLimits, amount: int) -> int:
     assert blank == 0
     holder.session.outbound.position = 0  # the command-point is said already
     consumer.wake()
-    client.world.broker.sites[""].dispatch(100)
+    client.world.broker._sites[""].dispatch(100)
     return 2 - consumer.queue.available
 
 
@@ -228,7 +228,7 @@ def kept_sessions(limits: BrokerLimits, amount: int) -> int:
     for number in range(amount):
         client.session(b"%d" % number, 60)
     client.cut()
-    return len(world.broker.sessions)
+    return len(world.broker._sessions)
 
 
 REFUSED: Final = (0, 0, 506)

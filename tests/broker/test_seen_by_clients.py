@@ -184,7 +184,7 @@ def test_a_reject_goes_to_the_alternate_exchange_of_the_queue_or_to_the_alternat
     client.events.clear()
     done(client, session, message.Flow("d", 0, 1))
     world.run()
-    (holder,) = world.broker.sessions.values()
+    (holder,) = world.broker._sessions.values()
     session.reject([max(holder.unsettled)])
     world.run()
     assert [on(world, name) for name in ("q", "dead", "deep")] == [[], [b"1", b"3"], [b"2"]]

@@ -140,7 +140,7 @@ def test_numbers_go_on() -> None:
     session = client.session()
     publish(client, session, b"two")
     numbers = [entry.message.number for entry in then.broker.host().queues["q"].all()]
-    assert (numbers, then.broker.journals.last) == ([1, 2], world.broker.journals.last + 1)
+    assert (numbers, then.broker._journals.last) == ([1, 2], world.broker._journals.last + 1)
 
 
 def test_entries_that_are_in_the_snapshot_are_passed_over_and_a_gap_is_told() -> None:
@@ -170,7 +170,7 @@ def test_a_broker_can_begin_with_the_journal_alone() -> None:
     world.run()
     then = Broker.restore(None, entries + stored(world), config=JOURNAL)
     assert told(ledger(then)) == told(ledger(world.broker))
-    assert (then.journals.last, then.journals.done) == (world.broker.journals.last, world.broker.journals.last)
+    assert (then._journals.last, then._journals.done) == (world.broker._journals.last, world.broker._journals.last)
 
 
 def test_a_queue_that_goes_with_its_owner_goes_with_the_restart() -> None:
@@ -325,9 +325,9 @@ class Brokered(History):
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.kept: list[Entry] = []
-        site = broker.open("h")
+        site = broker._open("h")
         assert site is not None
-        self.host, self.coordinator, self.journal, self.limits = site.host, site.coordinator, broker.journals, broker.limits
+        self.host, self.coordinator, self.journal, self.limits = site.host, site.coordinator, broker._journals, broker.limits
         self.now = 0.0
         for name in QUEUES[:2]:
             if name not in self.host.queues:

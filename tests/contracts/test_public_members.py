@@ -81,13 +81,12 @@ PUBLIC = {
         restore snapshot stored strict unfinished unread
     """,
     "Broker": """
-        agenda bereaved clean config connect coordinator count_kept due events exists host intake journal journalled
-        journals keep left limits may_keep next_event now open peers ready remembered restore sessions settling sites
-        snapshot stored taken throttle tick touched wrote
+        config connect coordinator due events exists host journal journalled limits may_keep next_event now peers ready
+        restore snapshot tick
     """,
     "Peer": """
-        act bytes_to_send clogged close connection data_to_send decided drained ended eof finished full holders identity
-        in_turn is_open lingered receive_data receive_eof session_flow site stalled take_deferred waits wants_data
+        bytes_to_send close data_to_send decided ended finished full identity is_open receive_data receive_eof
+        take_deferred waits wants_data
     """,
 }
 

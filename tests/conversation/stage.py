@@ -45,7 +45,7 @@ class Stage:
             out, back = machine.data_to_send(), peer.data_to_send()
             if not out and not back:
                 return
-            if out and not peer.eof:
+            if out and not peer._eof:
                 peer.receive_data(out)
             for _ in self.broker.events():
                 pass

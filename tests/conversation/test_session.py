@@ -90,7 +90,7 @@ def test_there_and_back() -> None:
     world = World()
     assert run(hello(world)) == [b"one", b"two"]
     assert world.stage.client.talks == {}
-    assert world.stage.broker.sessions == {}
+    assert world.stage.broker._sessions == {}
 
 
 @pytest.mark.parametrize("at", range(1, 30))
@@ -104,7 +104,7 @@ def test_cancelled_at_any_wait_it_leaves_nothing_open(at: int) -> None:
         world.stage.run()
     assert world.waits >= at or world.waits < 15
     assert world.stage.client.talks == {}
-    assert world.stage.broker.sessions == {}
+    assert world.stage.broker._sessions == {}
     found = world.stage.broker.host("").queues.get("q")
     assert found is None or found.acquired == 0
 

@@ -20,7 +20,7 @@ def half(stage: Stage) -> None:
     machine, peer = stage.client.machine, stage.peer
     assert peer is not None
     octets = machine.data_to_send()
-    if octets and not peer.eof:
+    if octets and not peer._eof:
         peer.receive_data(octets)
     for _ in stage.broker.events():
         pass

@@ -83,7 +83,7 @@ class Attacker:
 
     @property
     def attached(self) -> bool:
-        return bool(self.broker.sessions)
+        return bool(self.broker._sessions)
 
 
 def settling(verb: type[message.Accept | message.Reject | message.Release | message.Acquire], high: int) -> Attack:

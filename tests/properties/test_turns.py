@@ -64,7 +64,7 @@ class Party:
 
     @property
     def holder(self) -> Holder:
-        return self.peer.holders[self.name]
+        return self.peer._holders[self.name]
 
 
 class Show:
@@ -159,7 +159,7 @@ class Show:
     def store(self, most: int) -> None:
         """So many entries of the journal come to the disk."""
         self.stored = max([self.stored, *[entry.number for entry in self.broker.journal()]])
-        done = self.broker.journals.done
+        done = self.broker._journals.done
         self.broker.journalled(min(done + most, self.stored))
 
     # --- what must hold at rest ---------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class Show:
                 wanting = self.wanting(party, consumer)
                 assert not wanting, f"{consumer} could have message {wanting}"
                 assert not consumer._flushes or self.held_up(party, consumer), f"a flush of {consumer} never completes"
-            if self.broker.throttle.told(holder):
+            if self.broker._throttle.told(holder):
                 longest = max(each.messages for each in self.broker.host().queues.values())
                 assert longest > 50 or self.full(party), f"{party.name!r} is never told to go on"
         before = [party.peer.bytes_to_send for party in self.parties]
@@ -187,7 +187,7 @@ class Show:
     def full(self, party: Party) -> bool:
         """Whether no more can be kept for replay."""
         outbound = party.holder.session.outbound
-        return outbound.retain and len(outbound.kept) >= party.peer.connection.limits.replay_commands
+        return outbound.retain and len(outbound.kept) >= party.peer._connection.limits.replay_commands
 
     def held_up(self, party: Party, consumer: Consumer) -> bool:
         """Whether something else than credit keeps its session from getting a message."""

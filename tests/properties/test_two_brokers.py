@@ -60,7 +60,7 @@ class Node:
             self.disk += [encode_entry(entry) for entry in self.taken]
             self.taken.clear()
             step()
-        self.world.broker.journalled(self.world.broker.journals.last)
+        self.world.broker.journalled(self.world.broker._journals.last)
 
     def restart(self) -> None:
         """Another broker, from the disk."""

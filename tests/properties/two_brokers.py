@@ -104,7 +104,7 @@ class Site:
         broker = self.broker
         self.taken += broker.journal()
         while broker is self.broker:
-            if self.wrote > broker.journals.done:
+            if self.wrote > broker._journals.done:
                 broker.journalled(self.wrote)
                 self.world.step(f"{self.name} knows that it wrote")
             elif self.taken:

@@ -52,25 +52,25 @@ class Broker:
         self.limits: Final[BrokerLimits] = config.limits
         self.now: float | None = None
         """The moment of the last tick; None before the first."""
-        self.journals: Final = Journal(config.journal)
+        self._journals: Final = Journal(config.journal)
         """What is written down of durable changes, and what waits for it."""
-        self.intake: Final = Intake(config.epoch)
+        self._intake: Final = Intake(config.epoch)
         """Who makes messages of what is published, and numbers them."""
-        self.sites: Final[dict[str, Site]] = {}
-        self.sessions: Final[dict[Key, Holder]] = {}
+        self._sites: Final[dict[str, Site]] = {}
+        self._sessions: Final[dict[Key, Holder]] = {}
         """All sessions, attached or kept."""
-        self.agenda: Final[Agenda[Peer | Holder]] = Agenda()
-        self.settling: Final[dict[Holder, None]] = {}
+        self._agenda: Final[Agenda[Peer | Holder]] = Agenda()
+        self._settling: Final[dict[Holder, None]] = {}
         """Who has publishes to accept or to reject."""
-        self.bereaved: Final[list[tuple[Holder, str]]] = []
+        self._bereaved: Final[list[tuple[Holder, str]]] = []
         """Who must hear that a queue is gone, and what."""
-        self.clean = False
+        self._clean = False
         """Whether a snapshot was taken without any connection, and nobody has connected since."""
-        self.remembered: Final[dict[Key, None]] = {}
+        self._remembered: Final[dict[Key, None]] = {}
         """The sessions that are in the last snapshot, as long as nothing happens to them."""
         self._opened = 0  # the entry by which messages of a clean snapshot may have been delivered
-        self._leaving: Final[dict[Key, int]] = {}  # what `touched` wrote and is not known to be journalled
-        self.throttle: Final = Throttle(config.limits.throttle_messages)
+        self._leaving: Final[dict[Key, int]] = {}  # what `_touched` wrote and is not known to be journalled
+        self._throttle: Final = Throttle(config.limits.throttle_messages)
         self._peers: Final[dict[Peer, None]] = {}
         self._turns: Final[deque[Peer]] = deque()
         self._blocked: Final[dict[Peer, None]] = {}  # not read before their octets are taken
@@ -80,7 +80,7 @@ class Broker:
         self._asked: Final[dict[str, None]] = {}  # virtual hosts that the program may hold in its hands
         if config.virtual_hosts is not None:
             for name in config.virtual_hosts:
-                self.sites[name] = Site(self, name)
+                self._sites[name] = Site(self, name)
 
     # --- connections ------------------------------------------------------------------------------------------------------
 
@@ -100,10 +100,10 @@ class Broker:
         peer = Peer(self, attrs.evolve(config, headers="lazy", profile=profile, properties=properties))
         self._peers[peer] = None
         self._untold[peer] = None
-        if self.clean:
-            self.clean = False
-            number = self._opened = self.journals.write(Opened(""))
-            self.journals.after(number, lambda: self._open_to_all(number))
+        if self._clean:
+            self._clean = False
+            number = self._opened = self._journals.write(Opened(""))
+            self._journals.after(number, lambda: self._open_to_all(number))
         return peer
 
     def _open_to_all(self, number: int) -> None:
@@ -123,7 +123,7 @@ class Broker:
         if len(ready) < len(self._ready):
             self._ready = dict.fromkeys(ready)
         for peer in ready:
-            if peer.ended and (peer.eof or not peer.bytes_to_send):  # nobody may be there to take anything: said once
+            if peer.ended and (peer._eof or not peer.bytes_to_send):  # nobody may be there to take anything: said once
                 del self._ready[peer]
         return ready
 
@@ -138,22 +138,22 @@ class Broker:
         turns = self._turns
         while self._readable():
             peer = turns.popleft()
-            connection = peer.connection
+            connection = peer._connection
             event = connection.next_event()
             if event is None:
-                peer.in_turn = False
-                peer.drained()
-                self.agenda.note(peer, connection.due)
-                if connection.bytes_to_send or peer.lingered:
+                peer._in_turn = False
+                peer._drained()
+                self._agenda.note(peer, connection.due)
+                if connection.bytes_to_send or peer._stopped_lingering:
                     self._ready[peer] = None
                 continue
             turns.append(peer)
-            peer.act(event)
+            peer._act_on(event)
             if connection.bytes_to_send:
                 self._ready[peer] = None
-            if self.bereaved:
+            if self._bereaved:
                 self._bereave()
-            site = peer.site
+            site = peer._site
             if site is not None and site.stirred:
                 site.dispatch(TURN)
             return peer, event
@@ -173,12 +173,12 @@ class Broker:
         turns = self._turns
         while turns:
             peer = turns[0]
-            full = peer.full and not peer.eof
+            full = peer.full and not peer._eof
             if not full and not peer.waits:
                 return True
             turns.popleft()
-            peer.in_turn = False
-            self.agenda.note(peer, peer.connection.due)
+            peer._in_turn = False
+            self._agenda.note(peer, peer._connection.due)
             if full:
                 self._blocked[peer] = None
         return False
@@ -188,69 +188,69 @@ class Broker:
         busy = True
         while busy:
             busy = False
-            for site in self.sites.values():
+            for site in self._sites.values():
                 if site.stirred:
                     busy = site.dispatch(TURN) or busy
-            if self.settling:
-                settling = list(self.settling)
-                self.settling.clear()
+            if self._settling:
+                settling = list(self._settling)
+                self._settling.clear()
                 for holder in settling:
                     holder.settle()
-            if self.bereaved:
+            if self._bereaved:
                 busy = True
                 self._bereave()
-        if self.throttle.busy:
-            self.throttle.relieve()
+        if self._throttle.busy:
+            self._throttle.relieve()
 
     def _bereave(self) -> None:
-        bereaved = self.bereaved[:]
-        self.bereaved.clear()
+        bereaved = self._bereaved[:]
+        self._bereaved.clear()
         for holder, text in bereaved:
             holder.bereave(text)
 
     # --- what peers and sessions tell -------------------------------------------------------------------------------------
 
-    def stored(self, peer: Peer) -> None:
+    def _stored(self, peer: Peer) -> None:
         """The connection has octets to read, or their end."""
         self._untold[peer] = None
         self._in_turn(peer)
 
     def _in_turn(self, peer: Peer) -> None:
         """The connection has something to hand out."""
-        if not peer.in_turn:
-            peer.in_turn = True
+        if not peer._in_turn:
+            peer._in_turn = True
             self._turns.append(peer)
 
-    def taken(self, peer: Peer) -> None:
+    def _taken(self, peer: Peer) -> None:
         """The octets of the connection were taken: who waited for room goes on."""
         self._ready.pop(peer, None)
         if peer in self._blocked:
             del self._blocked[peer]
             self._in_turn(peer)
-        if peer.stalled:
-            stalled = list(peer.stalled)
-            peer.stalled.clear()
+        if peer._stalled:
+            stalled = list(peer._stalled)
+            peer._stalled.clear()
             for consumer in stalled:
                 consumer.wake()
-        site = peer.site
+        site = peer._site
         if site is not None and site.stirred:
             site.dispatch(TURN)  # what is left then is due
-        if peer.connection.bytes_to_send:
+        if peer._connection.bytes_to_send:
             self._ready[peer] = None
 
-    def wrote(self, peer: Peer) -> None:
+    def _wrote(self, peer: Peer) -> None:
         """The connection may have octets to send."""
         self._ready[peer] = None
 
-    def left(self, peer: Peer) -> None:
+    def _forget_peer(self, peer: Peer) -> None:
         """The connection is over."""
-        if peer.site is not None:
-            peer.site.host.owner_ended(peer)
+        if peer._site is not None:
+            peer._site.host.owner_ended(peer)
         self._peers.pop(peer, None)
         self._blocked.pop(peer, None)
-        self.agenda.forget(peer)
+        self._agenda.forget(peer)
         self._ready[peer] = None
-        if peer.connection.lingers:
+        if peer._connection.lingers:
             self._untold[peer] = None
         else:
             self._untold.pop(peer, None)
@@ -259,7 +259,7 @@ class Broker:
         """Whether one more session of that identity may outlive its connection."""
         return self._kept.get(key[:2], 0) < self.limits.kept_sessions
 
-    def count_kept(self, holder: Holder, by: int) -> None:
+    def _count_kept(self, holder: Holder, by: int) -> None:
         """A session that outlives its connection begins or ends."""
         if holder.kept:
             whose = holder.key[:2]
@@ -269,7 +269,7 @@ class Broker:
             else:
                 self._kept.pop(whose, None)
 
-    def keep(self, holder: Holder) -> None:
+    def _keep(self, holder: Holder) -> None:
         """The session is detached and lives on: its time begins."""
         self._untold[holder] = None
 
@@ -279,35 +279,35 @@ class Broker:
         """Whether there is such a virtual host, or could be one."""
         return self.config.virtual_hosts is None or name in self.config.virtual_hosts
 
-    def open(self, name: str) -> Site | None:
+    def _open(self, name: str) -> Site | None:
         """The virtual host of that name, made when it is not there yet; None when it may not be.
 
         When there are as many as the limit, those that are empty and that nobody uses are given up.
         """
-        site = self.sites.get(name)
-        if site is None and self.exists(name) and len(self.sites) >= self.limits.virtual_hosts:
+        site = self._sites.get(name)
+        if site is None and self.exists(name) and len(self._sites) >= self.limits.virtual_hosts:
             self._give_up_idle()
-        if site is None and self.exists(name) and len(self.sites) < self.limits.virtual_hosts:
-            site = self.sites[name] = Site(self, name)
+        if site is None and self.exists(name) and len(self._sites) < self.limits.virtual_hosts:
+            site = self._sites[name] = Site(self, name)
         return site
 
     def _give_up_idle(self) -> None:
-        used = {peer.site.host.name for peer in self._peers if peer.site is not None} | {key[0] for key in self.sessions}
-        for name in [name for name, site in self.sites.items() if site.empty and name not in used | self._asked.keys()]:
-            del self.sites[name]
+        used = {peer._site.host.name for peer in self._peers if peer._site is not None} | {key[0] for key in self._sessions}
+        for name in [name for name, site in self._sites.items() if site.empty and name not in used | self._asked.keys()]:
+            del self._sites[name]
 
     def host(self, name: str = "") -> VirtualHost:
         """The model of a virtual host, made when it is not there yet; it stays from now on.
 
         Raises LocalProtocolError for one that the config does not know, LimitError for one too many.
         """
-        site = self.open(name)
+        site = self._open(name)
         if site is None:
             hosts = self.config.virtual_hosts
             if hosts is not None:
                 legal = tuple([repr(each) for each in hosts])
                 raise LocalProtocolError(f"host({name!r})", "no such virtual host", legal, "BrokerConfig.virtual_hosts")
-            raise LimitError("virtual_hosts", self.limits.virtual_hosts, len(self.sites) + 1)
+            raise LimitError("virtual_hosts", self.limits.virtual_hosts, len(self._sites) + 1)
         self._asked[name] = None
         return site.host
 
@@ -316,7 +316,7 @@ class Broker:
         `host` does.
         """
         self.host(name)
-        return self.sites[name].coordinator
+        return self._sites[name].coordinator
 
     # --- time -------------------------------------------------------------------------------------------------------------
 
@@ -332,7 +332,7 @@ class Broker:
         self.now = now = now + 0.0  # what is no number is refused before anything has changed
         due = dict.fromkeys(self._untold)
         self._untold.clear()
-        for each in self.agenda.due(now):
+        for each in self._agenda.due(now):
             due[each] = None
         for each in due:
             if isinstance(each, Peer):
@@ -340,14 +340,14 @@ class Broker:
             else:
                 self._tick_holder(each, now)
         moment: float | None = None
-        for site in self.sites.values():
+        for site in self._sites.values():
             at = site.due
             if at is not None and at <= now:
                 site.tick(now)
                 at = site.due
             moment = earliest(moment, at)
         self._work()
-        return now if self._untold or self._readable() else earliest(moment, self.agenda.next)
+        return now if self._untold or self._readable() else earliest(moment, self._agenda.next)
 
     @property
     def due(self) -> float | None:
@@ -357,10 +357,10 @@ class Broker:
         be done at once, what `ready` tells apart: octets to read, deliveries that go on because others were taken, a time
         that begins with the next tick.  Then go round once more without waiting.
         """
-        if self._untold or self.settling or self.bereaved or self._readable() or self.throttle.relievable:
+        if self._untold or self._settling or self._bereaved or self._readable() or self._throttle.relievable:
             return self._at_once
-        moment = self.agenda.next
-        for site in self.sites.values():
+        moment = self._agenda.next
+        for site in self._sites.values():
             if site.stirred:
                 return self._at_once
             moment = earliest(moment, site.due)
@@ -371,11 +371,11 @@ class Broker:
         return AT_ONCE if self.now is None else self.now
 
     def _tick_peer(self, peer: Peer, now: float) -> None:
-        connection = peer.connection
+        connection = peer._connection
         moment = connection.tick(now)
-        if connection.bytes_to_send or peer.lingered:
+        if connection.bytes_to_send or peer._stopped_lingering:
             self._ready[peer] = None
-        self.agenda.note(peer, moment)
+        self._agenda.note(peer, moment)
         if connection.eventful:
             self._in_turn(peer)
 
@@ -384,17 +384,17 @@ class Broker:
         if holder.session.state == "ended":
             holder.end()
         elif not holder.ended:
-            self.agenda.note(holder, moment)
+            self._agenda.note(holder, moment)
 
     # --- the journal ------------------------------------------------------------------------------------------------------
 
     def journal(self) -> tuple[Entry, ...]:
         """The durable changes since the last call, in order: store them, then say so with `journalled`."""
-        return self.journals.take()
+        return self._journals.take()
 
     def journalled(self, number: int) -> None:
         """The entries up to this number are stored: what waited for them happens now.  LocalProtocolError for one not taken."""
-        self.journals.journalled(number)
+        self._journals.journalled(number)
         self._work()
 
     # --- snapshots --------------------------------------------------------------------------------------------------------
@@ -406,9 +406,9 @@ class Broker:
         `restore` passes them over.
         """
         taken = take(self)
-        self.clean = bool(taken["clean"])
-        self.remembered.clear()
-        self.remembered.update(dict.fromkeys([holder.key for holder in self.sessions.values() if keepable(holder)]))
+        self._clean = bool(taken["clean"])
+        self._remembered.clear()
+        self._remembered.update(dict.fromkeys([holder.key for holder in self._sessions.values() if keepable(holder)]))
         return taken
 
     @classmethod
@@ -429,15 +429,15 @@ class Broker:
         restore(broker, snapshot, entries)
         return broker
 
-    def touched(self, key: Key) -> int:
+    def _touched(self, key: Key) -> int:
         """A session begins, lives on or ends: what an earlier snapshot has of it is not to be restored any more.
 
         The number of the journal entry that must be stored before anything is said in it; 0 when none must.
         """
-        if key in self.remembered:
-            del self.remembered[key]
-            number = self._leaving[key] = self.journals.write(SessionLeft(*key))
-            self.journals.after(number, lambda: self._left(key, number))
+        if key in self._remembered:
+            del self._remembered[key]
+            number = self._leaving[key] = self._journals.write(SessionLeft(*key))
+            self._journals.after(number, lambda: self._left(key, number))
         return max(self._leaving.get(key, 0), self._opened)
 
     def _left(self, key: Key, number: int) -> None:
@@ -445,4 +445,4 @@ class Broker:
             del self._leaving[key]
 
     def __repr__(self) -> str:
-        return f"<Broker: {len(self._peers)} connections, {len(self.sessions)} sessions, {len(self.sites)} virtual hosts>"
+        return f"<Broker: {len(self._peers)} connections, {len(self._sessions)} sessions, {len(self._sites)} virtual hosts>"

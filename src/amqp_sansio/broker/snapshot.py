@@ -36,19 +36,19 @@ _MOST: Final = (1 << 63) - 1
 
 def take(broker: Broker) -> dict[str, object]:
     """The broker as a plain value."""
-    kept = [holder for holder in broker.sessions.values() if keeping.keepable(holder)]
+    kept = [holder for holder in broker._sessions.values() if keeping.keepable(holder)]
     return {
         "version": VERSION,
-        "journal": broker.journals.last,
-        "message": broker.intake.last,
+        "journal": broker._journals.last,
+        "message": broker._intake.last,
         "clean": not broker.peers,
-        "hosts": tuple([_host(broker, name, [each for each in kept if each.key[0] == name]) for name in broker.sites]),
+        "hosts": tuple([_host(broker, name, [each for each in kept if each.key[0] == name]) for name in broker._sites]),
         "sessions": tuple([keeping.take(holder) for holder in kept]),
     }
 
 
 def _host(broker: Broker, name: str, kept: Iterable[Holder]) -> dict[str, object]:
-    site = broker.sites[name]
+    site = broker._sites[name]
     needed = Needed()
     for holder in kept:
         keeping.need(holder, needed)
@@ -93,15 +93,15 @@ def restore(broker: Broker, snapshot: Mapping[str, Any] | None, entries: Iterabl
             if not isinstance(entry, Entry):
                 raise RestoreError("journal entry", f"an Entry, not {type(entry).__name__}")
             ledger.enter(entry)
-        broker.journals.begin(ledger.number)
-        broker.intake.last = max(broker.intake.last, ledger.last_message)
+        broker._journals.begin(ledger.number)
+        broker._intake.last = max(broker._intake.last, ledger.last_message)
         there = [each for each in sessions if (each["host"], each["identity"], each["name"]) not in ledger.left]
         _build(broker, ledger, there, not clean or ledger.entered > 0)
     except (TypeError, ValueError, KeyError, IndexError, AttributeError, Refused, DecodeError) as why:
         if isinstance(why, RestoreError):
             raise
         raise RestoreError(_WHAT, f"what this library has made: {type(why).__name__} {why}") from None
-    broker.clean = clean and not ledger.entered
+    broker._clean = clean and not ledger.entered
 
 
 def _read(snapshot: Mapping[str, Any] | None) -> tuple[Ledger, bool, tuple[Mapping[str, Any], ...]]:
@@ -135,16 +135,16 @@ def _build(broker: Broker, ledger: Ledger, sessions: Iterable[Mapping[str, Any]]
         by_host[session["host"]].append(session)
     for name, host in ledger.hosts.items():
         _strip(host, by_host[name])
-        site = broker.open(name)
+        site = broker._open(name)
         if site is None:
             raise RestoreError(f"virtual host {name!r}", "the config has no such virtual host, or too many are there")
         rebuilding = Rebuilding(site.host, site.coordinator, redelivered, broker.config.epoch or 0.0)
         rebuilding.build(host)
-        journal = broker.journals
+        journal = broker._journals
         enabled, journal.enabled = journal.enabled, False
         for session in by_host[name]:
             holder = keeping.restore(broker, session, rebuilding)
-            broker.remembered[holder.key] = None
+            broker._remembered[holder.key] = None
         journal.enabled = enabled
         orphans: list[Queue] = [
             site.host.queues[each.queue]

@@ -77,7 +77,7 @@ def test_at_the_end_what_was_read_is_told_and_kept(tmp_path: Path) -> None:
             store.may.clear()
             ticket = await session.send("", "q", b"x", persistent=True)
             session.talk.prompt()
-            while not server.broker.journals.pending:
+            while not server.broker._journals.pending:
                 await asyncio.sleep(0.001)
             end = asyncio.create_task(server.stop("enough"))
             await asyncio.sleep(0)
@@ -148,7 +148,7 @@ def test_a_disk_that_is_behind_holds_up_who_fills_it(tmp_path: Path, monkeypatch
                 for _ in range(20):
                     server.wake()
                     await asyncio.sleep(0)
-                assert server.broker.journals.pending < 200
+                assert server.broker._journals.pending < 200
                 store.may.set()
                 for ticket in tickets:
                     await session.confirmed(ticket)

@@ -80,10 +80,10 @@ def test_nothing_counts_before_it_is_stored_and_many_go_in_one_write(tmp_path: P
             world.declare(2)
             world.writer.gather()
             await asyncio.sleep(0)
-        assert (world.broker.journals.done, world.woken) == (0, 0)
+        assert (world.broker._journals.done, world.woken) == (0, 0)
         world.store.may.set()
         await world.writer.idle()
-        assert world.broker.journals.done == 11
+        assert world.broker._journals.done == 11
         assert (world.store.writes, world.woken) == ([1, 10], 2)
         await world.writer.finish()
 
@@ -114,7 +114,7 @@ def test_snapshots_take_the_place_of_entries_also_under_load(tmp_path: Path) -> 
             world.writer.gather()
             await asyncio.sleep(0.0001)
         await world.writer.idle()
-        assert world.broker.journals.done == 200
+        assert world.broker._journals.done == 200
         assert world.store.snapshots
         await world.writer.finish()
 
@@ -136,7 +136,7 @@ def test_a_snapshot_that_is_too_large_leaves_the_entries(tmp_path: Path, monkeyp
         await world.writer.idle()
         world.declare()
         await world.writer.finish()
-        assert (world.failures, world.broker.journals.done) == ([], 3)
+        assert (world.failures, world.broker._journals.done) == ([], 3)
 
     run(main)
     assert restored(tmp_path) == 3
@@ -154,7 +154,7 @@ def test_what_cannot_be_stored_never_counts(error: Exception, tmp_path: Path) ->
             world.declare()
             world.writer.gather()
             await world.writer.idle()
-        assert world.broker.journals.done == 1
+        assert world.broker._journals.done == 1
         assert len(world.failures) == 1
         assert str(error) in world.failures[0]
         assert world.writer.full

@@ -28,7 +28,7 @@ def scene(world: World, count: int) -> tuple[Client, Session]:
 
 
 def only(world: World) -> Consumer:
-    (holder,) = world.broker.sessions.values()
+    (holder,) = world.broker._sessions.values()
     (consumer,) = holder.consumers.values()
     return consumer
 
@@ -129,7 +129,7 @@ def test_a_message_that_is_acquired_for_good_makes_room_for_another(world: World
     client.deaf = True
     client.peer.receive_data(client.connection.data_to_send())
     list(world.broker.events())
-    (holder,) = world.broker.sessions.values()
+    (holder,) = world.broker._sessions.values()
     shown = list(holder.unsettled)
     assert len(shown) == 2
     client.peer.data_to_send()  # lost on the way: they are not complete
@@ -206,7 +206,7 @@ def test_a_queue_that_is_deleted_makes_room_for_subscribers(world: World) -> Non
         done(client, session, queue.Declare("q"))
         session.subscribe("q", "d")
         world.run()
-        (site,) = world.broker.sites.values()
+        (site,) = world.broker._sites.values()
         assert site.subscribers == 1
         other, deleting = world.session(b"other")
         done(other, deleting, queue.Delete("q"))

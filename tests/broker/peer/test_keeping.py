@@ -112,7 +112,7 @@ def test_a_session_that_went_on_after_the_snapshot_is_not_restored_from_it() -> 
     (identity,) = {each["identity"] for each in snapshot["sessions"]}  # type: ignore[attr-defined]
     assert [each for entry in entries for each in entry.operations] == [Opened(""), SessionLeft("", identity, b"s")]
     then = Broker.restore(snapshot, entries, config=JOURNAL)
-    assert then.sessions == {}
+    assert then._sessions == {}
     host = then.host()
     assert list(host.queues) == ["q"]
     assert [(entry.redelivered, host.queues["q"].acquired) for entry in host.queues["q"].all()] == [(True, 0)]
@@ -124,7 +124,7 @@ def test_a_session_at_work_on_a_branch_is_not_kept() -> None:
     publish(client, session, b"in the branch")
     client.cut()
     then = again(world)
-    assert (then.broker.sessions, then.broker.host().queues["q"].messages) == ({}, 0)
+    assert (then.broker._sessions, then.broker.host().queues["q"].messages) == ({}, 0)
 
 
 @pytest.mark.parametrize("again_declared", [False, True])
@@ -157,10 +157,10 @@ def test_a_kept_session_ends_in_its_time() -> None:
     world, client, _ = declared(timeout=10)
     client.cut()
     then = again(world)
-    assert len(then.broker.sessions) == 1
+    assert len(then.broker._sessions) == 1
     assert then.broker.tick(100.0) == 110.0
     then.broker.tick(110.0)
-    assert then.broker.sessions == {}
+    assert then.broker._sessions == {}
 
 
 def _attaching(world: World, session: Session) -> tuple[Client, Session]:
@@ -225,7 +225,7 @@ def test_whoever_waits_may_leave() -> None:
     client, session = _attaching(world, session)
     client.cut()
     stored(world)
-    assert [holder.session.state for holder in world.broker.sessions.values()] == ["detached"]
+    assert [holder.session.state for holder in world.broker._sessions.values()] == ["detached"]
     assert world.broker.peers == ()
 
 
@@ -272,7 +272,7 @@ def test_a_session_that_went_on_after_a_restart_is_not_restored_from_the_snapsho
     then.run()
     entries = stored(then)
     assert attached(session)
-    assert Broker.restore(snapshot, entries, config=JOURNAL).sessions == {}
+    assert Broker.restore(snapshot, entries, config=JOURNAL)._sessions == {}
 
 
 def test_a_queue_of_nobody_is_nobodys_when_a_session_is_kept() -> None:
@@ -293,7 +293,7 @@ def test_what_a_session_had_that_is_not_kept_comes_marked() -> None:
     assert [event.body for event in client.take(TransferReceived)] == [b"had"]
     client.cut()
     then = again(world)
-    assert then.broker.sessions == {}
+    assert then.broker._sessions == {}
     assert [(each.message.body, each.redelivered) for each in then.broker.host().queues["q"].all()] == [
         (b"had", True), (b"new", False),
     ]  # fmt: skip

@@ -38,7 +38,7 @@ def test_close_says_close(world: World) -> None:
     (closed,) = client.all(ConnectionClosed)
     assert (closed.code, closed.text) == (320, "enough")
     assert client.peer.finished
-    assert world.broker.sessions == {}
+    assert world.broker._sessions == {}
     with pytest.raises(ConnectionClosedError):
         client.peer.close()
 
@@ -53,7 +53,7 @@ def test_attaches_are_refused_where_the_config_says_so(world: World) -> None:
     client = world.connect(server=ServerConfig(attach="refuse"))
     client.session()
     assert [event.code for event in client.all(SessionDetached)] == [1]
-    assert world.broker.sessions == {}
+    assert world.broker._sessions == {}
 
 
 def test_full_at_the_limit_of_the_outbox() -> None:
@@ -76,13 +76,13 @@ def test_sessions_that_outlive_their_connection_are_counted() -> None:
             client.session(b"%d" % number, 60)
         assert len(client.all(SessionAttached)) == count
         client.cut()
-        assert len(world.broker.sessions) == kept
+        assert len(world.broker._sessions) == kept
     world.tick()
     world.tick(61.0)
     client = world.connect(server=ServerConfig(session_timeout=60))
     client.session(b"again", 60)
     client.cut()
-    assert len(world.broker.sessions) == 1
+    assert len(world.broker._sessions) == 1
 
 
 class Seat:

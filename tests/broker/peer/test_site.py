@@ -20,8 +20,8 @@ def test_queues_take_turns_slice_by_slice() -> None:
     for name in ("a", "b"):
         session.subscribe(name, name, accept_mode=1)
     world.run()
-    site = world.broker.sites[""]
-    (holder,) = world.broker.sessions.values()
+    site = world.broker._sites[""]
+    (holder,) = world.broker._sessions.values()
     for name in ("a", "b"):
         for flow in (holder.consumers[name].subscriber.flow, session.subscriptions[name].book):
             flow.grant(0, 1000)
@@ -44,12 +44,12 @@ def test_a_dispatch_stops_where_it_was_told() -> None:
     world.run()
     session.subscribe("q", "d", accept_mode=1)
     world.run()
-    (holder,) = world.broker.sessions.values()
+    (holder,) = world.broker._sessions.values()
     consumer = holder.consumers["d"]
     consumer.subscriber.flow.grant(0, 1000)
     consumer.subscriber.flow.grant(1, 0xFFFFFFFF)
     consumer.wake()
-    assert world.broker.sites[""].dispatch(4)
+    assert world.broker._sites[""].dispatch(4)
     assert consumer.queue.available == 6
-    assert not world.broker.sites[""].dispatch(100)
+    assert not world.broker._sites[""].dispatch(100)
     assert client.peer in world.broker.ready()

@@ -66,7 +66,7 @@ def test_a_rolled_back_accept_leaves_the_message_with_the_session(world: World) 
     assert counts(world) == (0, 2)
     done(client, session, tx.Rollback())
     assert counts(world) == (0, 2)
-    (holder,) = world.broker.sessions.values()
+    (holder,) = world.broker._sessions.values()
     assert sorted(holder.unsettled) == [first.id, second.id]
 
 
@@ -149,7 +149,7 @@ def test_every_message_is_available_or_in_the_hands_of_its_session(said: list[tu
     client, session = scene(world, *[b"%d" % number for number in range(6)])
     done(client, session, tx.Select())
     ids = deliveries(client, session, 6)
-    (holder,) = world.broker.sessions.values()
+    (holder,) = world.broker._sessions.values()
     q = world.broker.host().queues["q"]
     words: dict[str, Callable[[RangeSet], Command]] = {
         "accept": message.Accept,

@@ -40,7 +40,7 @@ def test_the_broker_is_told_once_and_of_what_is_on_the_disk() -> None:
     site.sync(1)
     assert site.tell()
     assert isinstance(site.broker, Broker)
-    assert site.broker.journals.done == 1
+    assert site.broker._journals.done == 1
     assert not site.tell()
 
 

@@ -70,7 +70,7 @@ class Consumer:
         if peer is None or holder.ended:
             return False
         if peer.full:
-            peer.stalled[self] = None
+            peer._stalled[self] = None
             return False
         unsettled = holder.unsettled
         kept = self.explicit or not self.acquires
@@ -97,7 +97,7 @@ class Consumer:
                 entry.message.envelope.empty_body,
             )
         except LimitError:  # too much is kept for replay: until the client has confirmed some of it
-            peer.clogged[self] = None
+            peer._clogged[self] = None
             return False
         except NoCredit as lacking:
             self.octets_left = lacking.available if lacking.unit == "byte" else None
@@ -112,7 +112,7 @@ class Consumer:
                 holder.shown.add(id)
         else:
             holder.site.host.dequeue((entry,))
-        holder.broker.wrote(peer)
+        holder.broker._wrote(peer)
         return True
 
     def size(self, entry: Entry) -> int:
@@ -167,7 +167,7 @@ class Consumer:
         peer = holder.peer
         if peer is None or not holder.session.speaks:
             return
-        if self not in peer.stalled and self not in peer.clogged and self not in holder.sated:
+        if self not in peer._stalled and self not in peer._clogged and self not in holder.sated:
             self._end_flushes()
             if self.subscriber.flow.messages.available:  # what was granted since the flush
                 self.queue.wake(self)

@@ -105,8 +105,8 @@ class Holder:
         self._waiting: Final[set[int]] = set()  # the ids of `owing` that wait for the journal
         self.accepts: Final = MutableRangeSet()  # publishes that are to be accepted
         self.rejects: Final[dict[int, MutableRangeSet]] = {}  # and to be rejected, by code
-        broker.sessions[key] = self
-        broker.count_kept(self, 1)
+        broker._sessions[key] = self
+        broker._count_kept(self, 1)
 
     @property
     def work(self) -> Work | None:
@@ -116,12 +116,12 @@ class Holder:
     @property
     def reading(self) -> Reading:
         """How headers are read on the connection that it is attached to."""
-        return self.peer.connection.reading if self.peer is not None else DEFAULT_READING
+        return self.peer._connection.reading if self.peer is not None else DEFAULT_READING
 
     @property
     def throttles(self) -> bool:
         """Whether it understands to be told that it publishes too much."""
-        return self.peer is not None and self.peer.session_flow
+        return self.peer is not None and self.peer._session_flow
 
     @property
     def speaks(self) -> bool:
@@ -141,16 +141,16 @@ class Holder:
             self.fail(*self.failing)
         if self.ended:
             return
-        self.broker.settling[self] = None
-        self.broker.throttle.attached(self)
+        self.broker._settling[self] = None
+        self.broker._throttle.attached(self)
         for consumer in list(self.consumers.values()):
             consumer.wake()
 
     def moved(self, peer: Peer) -> None:
         """It is being attached to that connection."""
         self.peer = peer
-        self.broker.agenda.forget(self)
-        self.broker.touched(self.key)
+        self.broker._agenda.forget(self)
+        self.broker._touched(self.key)
 
     def detached(self) -> None:
         """The session has lost its transport: it ends, or is kept for as long as was granted."""
@@ -160,7 +160,7 @@ class Holder:
             self.end()
         else:
             self.peer = None
-            self.broker.keep(self)
+            self.broker._keep(self)
 
     # --- answers ----------------------------------------------------------------------------------------------------------
 
@@ -170,12 +170,12 @@ class Holder:
         if session.state in ("attached", "resuming", "detached"):
             session._complete_one(id)
             if self.peer is not None:
-                self.broker.wrote(self.peer)
+                self.broker._wrote(self.peer)
 
     def complete_after(self, number: int, id: int) -> None:
         """The command is executed once that entry is journalled."""
         if number:
-            self.broker.journals.after(number, lambda: self.complete(id))
+            self.broker._journals.after(number, lambda: self.complete(id))
         else:
             self.complete(id)
 
@@ -195,12 +195,12 @@ class Holder:
 
     def result_after(self, number: int, id: int, value: Struct | None) -> None:
         """As `result`, once that entry is journalled."""
-        if number <= self.broker.journals.done:
+        if number <= self.broker._journals.done:
             self.result(id, value)
             return
         self.owing[id] = value
         self._waiting.add(id)
-        self.broker.journals.after(number, lambda: self._journalled(id))
+        self.broker._journals.after(number, lambda: self._journalled(id))
 
     def _journalled(self, id: int) -> None:
         self._waiting.discard(id)
@@ -235,7 +235,7 @@ class Holder:
             peer = self.peer
             self.session.fail(id, code, text[:MOST_TEXT], field_index=field_index)
             if peer is not None:
-                self.broker.wrote(peer)
+                self.broker._wrote(peer)
             self.end()
         else:
             self.failing = self.failing or (id, code, text, field_index)
@@ -248,7 +248,7 @@ class Holder:
         except AmqpError:  # it is not attached, or replay is full
             return False
         if self.peer is not None:
-            self.broker.wrote(self.peer)
+            self.broker._wrote(self.peer)
         return True
 
     # --- publishes with accept-mode explicit ---------------------------------------------------------------------------
@@ -257,13 +257,13 @@ class Holder:
         """A publish with accept-mode explicit is accepted; said with others, before the octets are taken."""
         if not self.ended:
             self.accepts.add(id)
-            self.broker.settling[self] = None
+            self.broker._settling[self] = None
 
     def reject(self, id: int, code: RejectCode) -> None:
         """A publish with accept-mode explicit is rejected."""
         if not self.ended:
             self.rejects.setdefault(code, MutableRangeSet()).add(id)
-            self.broker.settling[self] = None
+            self.broker._settling[self] = None
 
     def settle(self) -> None:
         """Says which publishes are accepted and which rejected."""
@@ -282,7 +282,7 @@ class Holder:
         except LimitError as error:
             self.fail(None, ErrorCode.RESOURCE_LIMIT_EXCEEDED, str(error))
         if self.peer is not None:
-            self.broker.wrote(self.peer)
+            self.broker._wrote(self.peer)
 
     # --- what it was sent -------------------------------------------------------------------------------------------------
 
@@ -323,7 +323,7 @@ class Holder:
         """The queue of a subscription is deleted: the session hears of it as soon as it can be spoken to."""
         if self.consumers.get(consumer.destination) is consumer:
             del self.consumers[consumer.destination]
-        self.broker.bereaved.append((self, f"queue {consumer.queue.name!r} is deleted"))
+        self.broker._bereaved.append((self, f"queue {consumer.queue.name!r} is deleted"))
 
     def bereave(self, text: str) -> None:
         """Says that a queue was deleted under a subscription."""
@@ -337,13 +337,13 @@ class Holder:
             return
         self.ended = True
         broker = self.broker
-        if broker.sessions.get(self.key) is self:
-            del broker.sessions[self.key]
-        broker.count_kept(self, -1)
-        broker.touched(self.key)
-        broker.agenda.forget(self)
-        broker.settling.pop(self, None)
-        broker.throttle.ended(self)
+        if broker._sessions.get(self.key) is self:
+            del broker._sessions[self.key]
+        broker._count_kept(self, -1)
+        broker._touched(self.key)
+        broker._agenda.forget(self)
+        broker._settling.pop(self, None)
+        broker._throttle.ended(self)
         self.owing.clear()
         self.sated.clear()
         self.site.end(self)

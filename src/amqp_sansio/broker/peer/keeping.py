@@ -75,7 +75,7 @@ def take(holder: Holder) -> dict[str, object]:
         "rejects": tuple([(int(code), ids.freeze().ranges) for code, ids in holder.rejects.items()]),
         "owing": tuple([(id, None if v is None else encode_struct32(v)) for id, v in holder.owing.items()]),
         "failing": None if failing is None else (failing[0], int(failing[1]), failing[2], failing[3]),
-        "told": holder.broker.throttle.told(holder),
+        "told": holder.broker._throttle.told(holder),
     }  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
     `take` has not made.
     """
     host = rebuilding.host
-    site = broker.sites[host.name]
+    site = broker._sites[host.name]
     session = Session.restore(plain["session"], profile=Profile(**plain["profile"]), limits=Limits(**plain["limits"]))
     holder = Holder(broker, None, site, (host.name, plain["identity"], plain["name"]), session)
     for name in plain["owned"]:
@@ -126,9 +126,9 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
         holder.owing[id] = None if octets is None else decode_struct32(octets, 0, len(octets))[0]
     holder.failing = None if failing is None else tuple(failing)
     if plain["told"] is not None:
-        broker.throttle.restored(holder, plain["told"])
+        broker._throttle.restored(holder, plain["told"])
     _catch_up(holder)
-    broker.keep(holder)
+    broker._keep(holder)
     return holder
 
 

@@ -42,40 +42,40 @@ class Peer:
 
     __slots__ = (
         "_broker",
+        "_clogged",
         "_config",
+        "_connection",
+        "_eof",
+        "_holders",
+        "_in_turn",
+        "_lingered",
         "_most",
         "_requested",
-        "clogged",
-        "connection",
-        "eof",
+        "_session_flow",
+        "_site",
+        "_stalled",
         "ended",
-        "holders",
         "identity",
-        "in_turn",
-        "_lingered",
-        "session_flow",
-        "site",
-        "stalled",
     )
 
     def __init__(self, broker: Broker, config: ServerConfig) -> None:
         self._broker: Final = broker
         self._config: Final = config
         self._most: Final = broker.limits.outbox_octets
-        self.connection: Final = ServerConnection(config)
+        self._connection: Final = ServerConnection(config)
         self.identity: str | None = None
         """Who the client proved to be, "" when it is anonymous; None as long as nobody knows."""
-        self.site: Site | None = None
+        self._site: Site | None = None
         """The virtual host that it opened, and what belongs to it."""
-        self.holders: Final[dict[bytes, Holder]] = {}
+        self._holders: Final[dict[bytes, Holder]] = {}
         """By name, what the sessions hold that were attached here last."""
-        self.stalled: Final[dict[Consumer, None]] = {}
+        self._stalled: Final[dict[Consumer, None]] = {}
         """Who could have had a message, were our octets taken."""
-        self.clogged: Final[dict[Consumer, None]] = {}
+        self._clogged: Final[dict[Consumer, None]] = {}
         """Who could have had a message, were not too much kept for replay."""
-        self.session_flow = False
-        self.in_turn = False
-        self.eof = False
+        self._session_flow = False
+        self._in_turn = False
+        self._eof = False
         self.ended = False
         self._lingered = False
         self._requested: AttachRequested | None = None
@@ -84,90 +84,90 @@ class Peer:
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Stores octets of the client.  Raises LocalProtocolError after `receive_eof`."""
-        self.connection.receive_data(data)
-        self._broker.stored(self)
+        self._connection.receive_data(data)
+        self._broker._stored(self)
 
     def receive_eof(self) -> None:
         """The client sends nothing more.  Saying so twice does no harm."""
-        self.connection.receive_eof()
-        self.eof = True
-        self._broker.stored(self)
+        self._connection.receive_eof()
+        self._eof = True
+        self._broker._stored(self)
 
     def data_to_send(self) -> bytes:
         """Takes everything that is to be written now.  What waited for room goes on, and may be there to be taken at once."""
-        octets = self.connection.data_to_send()
-        self._broker.taken(self)
+        octets = self._connection.data_to_send()
+        self._broker._taken(self)
         return octets
 
     @property
     def bytes_to_send(self) -> int:
         """Octets that wait to be taken, at least so many; 0 when there is nothing to take."""
-        return self.connection.bytes_to_send
+        return self._connection.bytes_to_send
 
     @property
     def wants_data(self) -> bool:
         """False when nothing more is read now: it ended, it has stored enough, or its own octets must be taken first."""
-        return self.connection.wants_data and not self.full
+        return self._connection.wants_data and not self.full
 
     @property
     def full(self) -> bool:
         """Whether so many octets wait to be taken that there are no more deliveries (BrokerLimits.outbox_octets)."""
-        return self.connection.bytes_to_send >= self._most
+        return self._connection.bytes_to_send >= self._most
 
     @property
     def finished(self) -> bool:
         """True when it is over and everything was taken: close the socket."""
-        return self.connection.finished
+        return self._connection.finished
 
     @property
     def is_open(self) -> bool:
         """Whether the client has logged in and opened a virtual host."""
-        return self.connection.is_open
+        return self._connection.is_open
 
     def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
         """As `ServerConnection.take_deferred`."""
-        return self.connection.take_deferred()
+        return self._connection.take_deferred()
 
     def decided(self, verdict: Accepted | Rejected) -> None:
         """As `ServerConnection.decided`."""
-        self.connection.decided(verdict)
-        self._broker.stored(self)
-        self._broker.wrote(self)
+        self._connection.decided(verdict)
+        self._broker._stored(self)
+        self._broker._wrote(self)
 
     def close(self, code: int = CloseCode.NORMAL, text: str = "") -> None:
         """Says connection.close, as `ServerConnection.close` does and with the same errors."""
-        self.connection.close(code, text)
-        self._broker.wrote(self)
-        self._broker.agenda.note(self, self.connection.due)
-        if self.connection.eventful:  # before the headers agree it is over at once
-            self._broker.stored(self)
+        self._connection.close(code, text)
+        self._broker._wrote(self)
+        self._broker._agenda.note(self, self._connection.due)
+        if self._connection.eventful:  # before the headers agree it is over at once
+            self._broker._stored(self)
 
     @property
-    def lingered(self) -> bool:
+    def _stopped_lingering(self) -> bool:
         """Whether it waited for the answer to our close and does so no more; said once."""
-        if self._lingered and not self.connection.lingers:
+        if self._lingered and not self._connection.lingers:
             self._lingered = False
             return True
         return False
 
     # --- what happens -----------------------------------------------------------------------------------------------------
 
-    def act(self, event: Event) -> None:
+    def _act_on(self, event: Event) -> None:
         """Does what an event of the connection asks for.  Never raises for what a client says."""
         kind = type(event)
         if kind is TransferReceived:
             assert isinstance(event, TransferReceived)
-            holder = self.holders.get(event.session)
+            holder = self._holders.get(event.session)
             if holder is not None and not holder.ended:
                 publish(holder, event)
         elif kind is CommandsCompleted:
             assert isinstance(event, CommandsCompleted)
-            holder = self.holders.get(event.session)
+            holder = self._holders.get(event.session)
             if holder is not None and not holder.ended:
                 holder.completed(event.ids)
         elif kind is CommandReceived:
             assert isinstance(event, CommandReceived)
-            holder = self.holders.get(event.session)
+            holder = self._holders.get(event.session)
             if holder is not None and not holder.ended:
                 execute(holder, event)
         else:
@@ -177,25 +177,25 @@ class Peer:
         match event:
             case Authenticated():
                 self.identity = event.identity
-                self.session_flow = SESSION_FLOW in event.client_properties
+                self._session_flow = SESSION_FLOW in event.client_properties
             case OpenRequested():
                 self._open(event.virtual_host)
             case AttachRequested():
                 self._attach(event)
             case SessionAttached():
-                holder = self.holders.get(event.session)
+                holder = self._holders.get(event.session)
                 if holder is not None:
                     holder.attached()
             case SessionDetached():
                 self._detached(event.session)
             case ExceptionReceived():
-                holder = self.holders.get(event.session)
+                holder = self._holders.get(event.session)
                 if holder is not None:
                     holder.end()
             case ConnectionClosed():
                 self.ended = True
-                self._lingered = self.connection.lingers
-                self._broker.left(self)
+                self._lingered = self._connection.lingers
+                self._broker._forget_peer(self)
             case _:
                 pass  # what a session confirmed or skipped, a result that nobody asked for: nothing depends on it
 
@@ -204,33 +204,33 @@ class Peer:
         allowed = self._config.virtual_hosts
         site = None
         if allowed is None or name in allowed:
-            site = self._broker.open(name)
+            site = self._broker._open(name)
         if site is not None:
-            self.site = site  # the connection lets the client in itself when its next event is asked for
+            self._site = site  # the connection lets the client in itself when its next event is asked for
         elif self._broker.exists(name) and (allowed is None or name in allowed):
-            self.connection.close(CloseCode.CONNECTION_FORCED, "limits.virtual_hosts: no more virtual hosts can be opened")
+            self._connection.close(CloseCode.CONNECTION_FORCED, "limits.virtual_hosts: no more virtual hosts can be opened")
         else:
-            self.connection.close(CloseCode.INVALID_PATH, "no such virtual host")
+            self._connection.close(CloseCode.INVALID_PATH, "no such virtual host")
 
     def _attach(self, event: AttachRequested) -> None:
         """Attaches a session: a new one, or the one of that principal and name that was kept."""
-        site, name = self.site, event.session
+        site, name = self._site, event.session
         assert site is not None  # nobody attaches before open-ok
         if self._config.attach == "refuse":
-            self.connection.refuse(name)
+            self._connection.refuse(name)
             return
         key = (site.host.name, self.identity or "", name)
-        number = self._broker.touched(key)
-        if number > self._broker.journals.done:  # until then a restart would bring back the session, or messages, as they were
+        number = self._broker._touched(key)
+        if number > self._broker._journals.done:  # until then a restart would bring back the session, or messages, as they were
             self._requested = event
-            self._broker.journals.after(number, self._attach_again)
+            self._broker._journals.after(number, self._attach_again)
             return
-        known = self._broker.sessions.get(key)
+        known = self._broker._sessions.get(key)
         if known is not None:
             session = known.session
             holder = session.channel
             if holder is not None and not event.force:
-                self.connection.refuse(name, DetachCode.SESSION_BUSY)
+                self._connection.refuse(name, DetachCode.SESSION_BUSY)
                 return
             if session.timeout == 0 or session.state not in ("attached", "resuming", "detached"):
                 # Nobody wanted it to live on its own: whoever attaches by force begins anew (as old clients do).
@@ -238,32 +238,32 @@ class Peer:
                     holder.force_off()
                 known.end()
                 if known.peer is not None and known.peer is not self:
-                    self._broker.wrote(known.peer)
+                    self._broker._wrote(known.peer)
             else:
                 before = known.peer
-                self.connection.accept(name, resume=session)
+                self._connection.accept(name, resume=session)
                 known.moved(self)
                 if before is not None and before is not self:
-                    self._broker.wrote(before)
-                self.holders[name] = known
+                    self._broker._wrote(before)
+                self._holders[name] = known
                 return
         timeout = self._config.session_timeout
         if timeout != 0 and not self._broker.may_keep(key):
             timeout = 0
-        session = self.connection.accept(name, timeout=timeout)
+        session = self._connection.accept(name, timeout=timeout)
         session.timeout = 0  # it is kept when its client asks for that: others begin anew, and must not find theirs held
-        self.holders[name] = Holder(self._broker, self, site, key, session)
+        self._holders[name] = Holder(self._broker, self, site, key, session)
 
-    def drained(self) -> None:
+    def _drained(self) -> None:
         """All that the client said was heard: who waited until some of what is kept for replay was confirmed goes on."""
-        if self.clogged:
-            clogged = list(self.clogged)
-            self.clogged.clear()
+        if self._clogged:
+            clogged = list(self._clogged)
+            self._clogged.clear()
             for consumer in clogged:
                 consumer.wake()
-        throttle = self._broker.throttle
+        throttle = self._broker._throttle
         if throttle.owing:
-            for holder in list(self.holders.values()):
+            for holder in list(self._holders.values()):
                 if holder in throttle.owing:
                     throttle.attached(holder)
 
@@ -274,20 +274,20 @@ class Peer:
 
     def _attach_again(self) -> None:
         event, self._requested = self._requested, None
-        if event is not None and not self.ended and self.connection.closed_cause is None:
+        if event is not None and not self.ended and self._connection.closed_cause is None:
             self._attach(event)
-            self._broker.wrote(self)
-        self._broker.stored(self)
+            self._broker._wrote(self)
+        self._broker._stored(self)
 
     def _detached(self, name: bytes) -> None:
-        holder = self.holders.get(name)
+        holder = self._holders.get(name)
         if holder is None:
             return
         if holder.peer is not self:  # it was taken to another connection, or is over
-            del self.holders[name]
+            del self._holders[name]
         elif holder.session.channel is None:
-            del self.holders[name]
+            del self._holders[name]
             holder.detached()
 
     def __repr__(self) -> str:
-        return f"<Peer {self.identity!r} {self.connection.state}>"
+        return f"<Peer {self.identity!r} {self._connection.state}>"

@@ -38,7 +38,7 @@ def publish(holder: Holder, event: TransferReceived) -> None:
         )
         if host.stirred and message.envelope.immediate:
             site.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
-        if message.expires is not None and (holder.peer is None or holder.peer.connection.untimed):
+        if message.expires is not None and (holder.peer is None or holder.peer._connection.untimed):
             host.begin_ttl(message)
         routed = host.route(exchange, message, explicit)
         queues = routed.queues
@@ -55,7 +55,7 @@ def publish(holder: Holder, event: TransferReceived) -> None:
         holder.refuse(event.id, refused)
         return
     if queues and holder.throttles:
-        broker.throttle.published(holder, queues)
+        broker._throttle.published(holder, queues)
     id = event.id
     if routed is DROPPED:
         host.dropped += 1
@@ -64,7 +64,7 @@ def publish(holder: Holder, event: TransferReceived) -> None:
     elif not explicit:
         holder.complete_after(number, id)
     elif number:
-        broker.journals.after(number, lambda: holder.accept(id))
+        broker._journals.after(number, lambda: holder.accept(id))
     else:
         holder.accept(id)
 

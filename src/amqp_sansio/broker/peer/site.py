@@ -24,10 +24,10 @@ class Site:
     __slots__ = ("_flushing", "_predeclared", "coordinator", "host", "slack", "subscribers")
 
     def __init__(self, broker: Broker, name: str) -> None:
-        self.host: Final = VirtualHost(name, broker.journals, broker.limits, broker.intake, broker.config.error_codes)
+        self.host: Final = VirtualHost(name, broker._journals, broker.limits, broker._intake, broker.config.error_codes)
         config = broker.config
         self.coordinator: Final = Coordinator(
-            self.host, broker.journals, broker.limits, config.branch_timeout, config.most_branch_timeout
+            self.host, broker._journals, broker.limits, config.branch_timeout, config.most_branch_timeout
         )
         self._predeclared: Final = frozenset(self.host.exchanges)
         self.subscribers = 0

@@ -32,7 +32,7 @@ class Throttle:
     def published(self, holder: Holder, queues: Iterable[Queue]) -> None:
         """The session has published into these queues."""
         peer = holder.peer
-        if peer is None or not peer.session_flow:
+        if peer is None or not peer._session_flow:
             return
         for queue in queues:
             if queue.messages >= self._most and holder not in self._queues.get(queue, ()):
