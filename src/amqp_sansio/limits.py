@@ -168,6 +168,9 @@ class BrokerLimits:
     """Octets of one message selector, in UTF-8; a longer one is refused with 531."""
     selector_depth: int = 64
     """Parentheses inside one another in a message selector; a deeper one is refused with 531."""
+    like_characters: int = 1024
+    """Characters of a text in which LIKE looks for a part with `_` between two `%`, at a cost of its own for each; for a longer
+    one it is unknown."""
     kept_sessions: int = 4096
     """Sessions of one identity that outlive their connection; the next one is granted a timeout of 0."""
 

@@ -15,6 +15,7 @@ from amqp_sansio.events import ConnectionClosed, ExceptionReceived, ProducerCred
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec import dtx, exchange, message, queue, tx
 from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.values import Map
 
 Room = Callable[[BrokerLimits, int], int]
 """Takes so much of something; what was answered, or how much was had."""
@@ -114,6 +115,18 @@ def selector_depth(limits: BrokerLimits, amount: int) -> int:
     client, session = begin(limits)
     session.subscribe("q", "d", arguments={"x-apache-selector": "(" * amount + "a" + ")" * amount})
     return code(client)
+
+
+def like_characters(limits: BrokerLimits, amount: int) -> int:
+    """What only the ends of a text say is not limited, nor is a part without `_`."""
+    client, session = begin(limits)
+    text = "ab".rjust(amount, "x")
+    for number, pattern in enumerate(["%a_%", "%_b", "%ab%"]):
+        arguments = {"x-apache-selector": f"text LIKE '{pattern}'"}
+        session.subscribe("q", f"{number}", acquire_mode=1, arguments=arguments).grant(5)
+    session.publish(routing_key="q", application_headers=Map({"text": text}))
+    client.world.run()
+    return len(client.all(TransferReceived))
 
 
 def messages(limits: BrokerLimits, amount: int) -> int:
@@ -256,6 +269,7 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "unaccepted_transfers": (4, (3, 4, 4), unaccepted_transfers),
     "selector_octets": (20, (0, 0, 531), selector_octets),
     "selector_depth": (4, (0, 0, 531), selector_depth),
+    "like_characters": (8, (3, 3, 2), like_characters),
     "kept_sessions": (3, (2, 3, 3), kept_sessions),
 }
 """By limit: its value here, what is had below, at and beyond it, and how."""

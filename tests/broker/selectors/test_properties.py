@@ -63,3 +63,12 @@ def test_only_the_last_messages_are_remembered() -> None:
         selectable.properties(each, False)
         assert len(selectable._remembered) <= module.REMEMBERED
     assert selectable.properties(sent[-1], True) is selectable.properties(sent[-1], False)
+
+
+def test_of_large_headers_only_the_last_one_is_remembered() -> None:
+    selectable = Selectable()
+    sent = [message(application_headers=Map({f"h{number}": "x" * 40000})) for number in range(3)]
+    for each in sent:
+        selectable.properties(each, False)
+        assert len(selectable._remembered) == 1
+    assert selectable.properties(sent[-1], True) is selectable.properties(sent[-1], False)

@@ -200,17 +200,23 @@ class In(Expression):
 
 
 class Like(Expression):
-    """`x LIKE pattern`: unknown for NULL, false for what is no string."""
+    """`x LIKE pattern`: unknown for NULL, false for what is no string.
 
-    __slots__ = ("operand", "pattern")
+    Unknown, too, where the pattern looks at each character of a text of more than `most`.
+    """
 
-    def __init__(self, operand: Expression, pattern: Pattern) -> None:
+    __slots__ = ("most", "operand", "pattern")
+
+    def __init__(self, operand: Expression, pattern: Pattern, most: int) -> None:
         self.operand: Final = operand
         self.pattern: Final = pattern
+        self.most: Final = most
 
     def value(self, lookup: Lookup) -> Value:
         value = self.operand.value(lookup)
-        return None if value is None else isinstance(value, str) and self.pattern.matches(value)
+        if value is None or not isinstance(value, str):
+            return None if value is None else False
+        return None if len(value) > self.most and self.pattern.by_character else self.pattern.matches(value)
 
 
 class IsNull(Expression):

@@ -14,7 +14,7 @@ class Pattern:
     the others is taken where it first comes: if they fit at all, they fit so.
     """
 
-    __slots__ = ("_first", "_last", "_least", "_middle")
+    __slots__ = ("_first", "_last", "_least", "_middle", "by_character")
 
     def __init__(self, pattern: str, escape: str | None = None, at: int = 0) -> None:
         pieces: list[list[str | None]] = [[]]
@@ -34,6 +34,8 @@ class Pattern:
         """None without any `%`."""
         self._middle: Final = tuple([_Piece(piece) for piece in pieces[1:-1] if piece])
         self._least: Final = sum(map(len, pieces))
+        self.by_character: Final = bool([piece for piece in pieces[1:-1] if None in piece])
+        """Whether it must look at each character of a text: some `_` is between two `%`."""
 
     def matches(self, text: str) -> bool:
         """Whether the whole text is as the pattern says."""

@@ -58,7 +58,7 @@ class Selector:
         octets = len(text.encode("utf-8", "surrogatepass"))
         if octets > limits.selector_octets:
             raise SelectorError(f"limit selector_octets is {limits.selector_octets}, the selector has {octets}", 0)
-        self.condition: Final = _Parser(text, limits.selector_depth).whole()
+        self.condition: Final = _Parser(text, limits).whole()
 
     def selects(self, lookup: Lookup) -> bool:
         """Whether the condition is true for the message whose properties are looked up: neither false nor unknown."""
@@ -75,10 +75,11 @@ class Selector:
 
 
 class _Parser:
-    def __init__(self, text: str, depth: int) -> None:
+    def __init__(self, text: str, limits: BrokerLimits) -> None:
         self._tokens: Final = tokens_of(text)
         self._at = 0
-        self._most: Final = depth
+        self._most: Final = limits.selector_depth
+        self._characters: Final = limits.like_characters
         self._depth = 0
 
     # --- tokens -----------------------------------------------------------------------------------------------------------
@@ -179,7 +180,7 @@ class _Parser:
         if self._take("IN"):
             found = In(left, self._strings())
         elif self._take("LIKE"):
-            found = Like(left, self._pattern())
+            found = Like(left, self._pattern(), self._characters)
         elif denied:
             raise SelectorError(f"expected BETWEEN, IN or LIKE, not {self._next.shown}", self._next.at)
         else:

@@ -35,14 +35,17 @@ TYPE_HEADER: Final = "x-jms-type"
 """The application header in which JMS clients send JMSType."""
 REMEMBERED: Final = 64
 """Messages whose properties are remembered: subscriptions of one queue look at the same ones, one after the other."""
+REMEMBERED_OCTETS: Final = 64 * 1024
+"""Octets of their headers together, but for the last one: properties take many times the memory of the header."""
 
 
 class Selectable:
     """The properties of messages, as selectors see them, read once for each of the last few."""
 
-    __slots__ = ("_remembered",)
+    __slots__ = ("_octets", "_remembered")
 
     def __init__(self) -> None:
+        self._octets = 0
         self._remembered: Final[dict[int, tuple[Envelope, dict[str, Value]]]] = {}
 
     def properties(self, message: Message, redelivered: bool) -> dict[str, Value]:
@@ -50,8 +53,10 @@ class Selectable:
         envelope = message.envelope
         found = self._remembered.get(id(envelope))  # which stays its name while the envelope is remembered beside it
         if found is None:
-            if len(self._remembered) >= REMEMBERED:
+            self._octets += len(envelope.header)
+            if len(self._remembered) >= REMEMBERED or self._octets > REMEMBERED_OCTETS:
                 self._remembered.clear()
+                self._octets = len(envelope.header)
             found = self._remembered[id(envelope)] = envelope, _read(envelope.header)
         properties = found[1]
         properties["JMSRedelivered"] = redelivered
