@@ -82,6 +82,7 @@ def test_without_a_policy_a_loss_is_the_end() -> None:
     assert "without a close" in str(trying.error)
 
 
+@pytest.mark.rule("connection.redirect.usage")
 def test_a_redirect_is_followed_and_tls_is_kept() -> None:
     trying = attempts("amqps://a")
     trying.first()

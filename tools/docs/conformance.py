@@ -1,7 +1,8 @@
 """Where each named rule and exception of the specification is tested, or why it is not: read from the tests themselves.
 
 A test says so with `@pytest.mark.rule("connection.start-ok.mechanism.validity")`, anywhere under tests/.  What has no test
-stands with one line in tests/conformance/rules/not_ours.toml: nothing that this library could keep or break.
+stands with one line and its reason in one of two files of tests/conformance/rules: in not_ours.toml what this library can
+neither keep nor break, in not_kept.toml what our broker does not keep.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ class Carrier(NamedTuple):
 
 @attrs.frozen
 class Conformance:
-    """What is known of every path: the tests that carry it, or the reason why none does."""
+    """What is known of every path: the tests that carry it, or the reason why it is not ours, or not kept."""
 
     tested: Mapping[str, tuple[Carrier, ...]]
     not_ours: Mapping[str, str]
+    not_kept: Mapping[str, str]
     wrong: tuple[str, ...]
     """Marks that carry nothing: one sentence for each."""
 
@@ -91,21 +93,26 @@ def gather(tests: Path = TESTS) -> Conformance:
             else:
                 for rule in found.paths:
                     tested[rule] = (*tested.get(rule, ()), found)
-    return Conformance(tested, _reasons(tests / "conformance" / "rules" / "not_ours.toml"), tuple(wrong))
+    not_ours, not_kept = [_reasons(tests / "conformance" / "rules" / f"{name}.toml") for name in ("not_ours", "not_kept")]
+    return Conformance(tested, not_ours, not_kept, tuple(wrong))
 
 
 def problems(known: Conformance, paths: Iterable[str]) -> list[str]:
-    """What is wrong with it: a sentence for each path that has not exactly one of test and reason, or is no rule."""
+    """What is wrong with it: a sentence for each path that has not exactly one test or line, or is no rule."""
     every = dict.fromkeys(paths)
     found = list(known.wrong)
+    lines = {"not_ours.toml": known.not_ours, "not_kept.toml": known.not_kept}
     for rule in every:
-        if rule in known.tested and rule in known.not_ours:
-            found.append(f"{rule} has a test and a line in not_ours.toml")
-        elif rule not in known.tested and rule not in known.not_ours:
+        places = ["a test"] if rule in known.tested else []
+        places += [f"a line in {file}" for file, reasons in lines.items() if rule in reasons]
+        if not places:
             found.append(f"{rule} has neither a test nor a line")
+        elif len(places) > 1:
+            found.append(f"{rule} has {' and '.join(places)}")
     for rule, carriers in known.tested.items():
         if rule not in every:
             found += [f"{each.file}:{each.at}: {each.test} carries {rule}, which is no rule" for each in carriers]
-    found += [f"not_ours.toml: {rule} is no rule" for rule in known.not_ours if rule not in every]
-    found += [f"not_ours.toml: {rule} has no reason" for rule, reason in known.not_ours.items() if not reason.strip()]
+    for file, reasons in lines.items():
+        found += [f"{file}: {rule} is no rule" for rule in reasons if rule not in every]
+        found += [f"{file}: {rule} has no reason" for rule, reason in reasons.items() if not reason.strip()]
     return found

@@ -96,14 +96,16 @@ def conformance_page() -> str:
         if carriers:
             state = "tested"
             where = "; ".join([f"`{each.file}`: {each.test.removeprefix('test_').replace('_', ' ')}" for each in carriers])
+        elif path in known.not_kept:
+            state, where = "not kept", known.not_kept[path]
         else:
-            state = "not ours"
-            where = known.not_ours[path]
+            state, where = "not ours", known.not_ours[path]
         rows.append((f"`{path}`", _cell(rule.text), error, state, _cell(where)))
     head = (
         "# Conformance\n\nThe named rules and exceptions of AMQP 0-10, in our own words, with the error that goes with a\n"
         "breach, and the tests that carry the path; where there is none, why.\n\n"
-        f"Of {len(rows)} paths {len(known.tested)} are tested and {len(known.not_ours)} are not ours to keep or to break.\n\n"
+        f"Of {len(rows)} paths {len(known.tested)} are tested, {len(known.not_kept)} our broker does not keep, and\n"
+        f"{len(known.not_ours)} are not ours to keep or to break.\n\n"
     )
     return head + _table(("path", "what it says", "error", "", "where, or why not"), rows)
 

@@ -124,6 +124,45 @@ def test_what_is_staged_is_the_rest_of_the_size_that_was_announced(size: int, re
     assert overheard(*SESSION, *staged("C", size=5), *staged("S"), *staged("C"), strict=True) == []
 
 
+@pytest.mark.rule("file.consume.min-consumers")
+@pytest.mark.rule("stream.consume.min-consumers")
+@pytest.mark.parametrize("consume", [file.Consume, stream.Consume])
+def test_sixteen_consumers_of_one_queue_fit_into_the_default_limits(consume: Class) -> None:
+    consumes = [consume("q", f"t{number}", nowait=True) for number in range(16)]
+    speaking, _ = with_server_session()
+    assert all(isinstance(event, CommandReceived) for event in speaking.say(*consumes))
+    assert not any(isinstance(each, Exception_) for each in speaking.hear())
+    _, session = with_client_session()
+    for each in consumes:
+        session.send(each)
+    assert overheard(*SESSION, *[("C", each) for each in consumes], strict=True) == []
+
+
+@pytest.mark.rule("file.publish.exchange.default")
+@pytest.mark.rule("stream.publish.exchange.default")
+@pytest.mark.parametrize("publish", [file.Publish, stream.Publish])
+@pytest.mark.parametrize("name", ["", None])
+def test_an_empty_exchange_is_not_refused(publish: type[file.Publish] | type[stream.Publish], name: str | None) -> None:
+    """It reaches the application as it was said, and means the default exchange there."""
+    speaking, session = with_client_session()
+    if publish is stream.Publish:
+        word: Command = stream.Publish(name, "k")
+        said: bytes | Command = content(word, StreamProperties())
+        session.send(word, StreamProperties())
+    else:
+        word = said = file.Publish(name, "k", identifier="f")
+        session.send(file.Open("f", 0))
+        speaking.say(CommandPoint(0, 0), file.OpenOk(0))
+        session.send(file.Stage(), FileProperties())
+        session.send(word)
+    speaking, _ = with_server_session()
+    (event,) = speaking.say(said)
+    assert isinstance(event, CommandReceived)
+    assert event.command == word
+    assert not any(isinstance(each, Exception_) for each in speaking.hear())
+    assert overheard(*SESSION, *staged("C"), ("C", said), strict=True) == []
+
+
 @pytest.mark.rule("file.publish.exchange.refusal")
 @pytest.mark.rule("stream.publish.exchange.refusal")
 @pytest.mark.parametrize("publish", [file.Publish("fanout", identifier="f"), stream.Publish("fanout")])
