@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
@@ -95,7 +96,7 @@ class OwnServer:
         self._handle: Final = handle
         self._failed: Final = failed
         self._connections: Final[dict[OwnGuest, None]] = {}
-        self._turns: Final[dict[OwnGuest, None]] = {}
+        self._turns: Final[OrderedDict[OwnGuest, None]] = OrderedDict()
         self._said: dict[OwnGuest, None] = {}  # who may have octets to send, or has ended
         self._handled = False  # an event was handled, so that something may have been said on any connection
         self._agenda: Final[Agenda[OwnGuest]] = Agenda()
@@ -126,8 +127,7 @@ class OwnServer:
     def next_event(self) -> tuple[OwnGuest, Event] | None:
         """The next thing that happened; it was handled.  Connections take turns."""
         while self._turns:
-            guest = next(iter(self._turns))
-            del self._turns[guest]
+            guest, _ = self._turns.popitem(last=False)
             event = guest.connection.next_event()
             self._said[guest] = None
             if event is not None:

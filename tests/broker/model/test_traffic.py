@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import attrs
@@ -398,6 +399,11 @@ def test_queues_are_served_by_turns() -> None:
     assert [len(sink.got) for sink in sinks.values()] == [1, 1]
     assert not host.dispatch(100)
     assert [sink.bodies for sink in sinks.values()] == [[b"0", b"1", b"2"]] * 2
+
+
+def test_the_next_queue_is_found_at_once_however_many_were_served_before_it() -> None:
+    """The first key of a plain dict is searched behind all that were deleted: no step of ours, but time for each."""
+    assert isinstance(VirtualHost().stirred, OrderedDict)
 
 
 def test_only_queues_with_something_new_are_looked_at() -> None:

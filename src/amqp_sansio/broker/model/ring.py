@@ -109,7 +109,7 @@ class Ring:
 
     def __init__(self, queue: Queue) -> None:
         self._queue: Final = queue
-        self.consumers: Final[dict[Consumer, None]] = {}
+        self.consumers: Final[OrderedDict[Consumer, None]] = OrderedDict()
         self._taking: Final[OrderedDict[Consumer, None]] = OrderedDict()
         self._browsing: Final[OrderedDict[Consumer, None]] = OrderedDict()
         self._starving: Final[OrderedDict[Consumer, None]] = OrderedDict()  # cursors that have seen everything, with credit

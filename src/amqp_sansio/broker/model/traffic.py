@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import partial
 from operator import attrgetter
@@ -54,8 +55,9 @@ class Traffic:
         self.held_messages = 0
         """Messages that transactions hold back: they are on no queue yet."""
         self.held_octets = 0
-        self.stirred: Final[dict[Queue, None]] = {}
-        """Queues that may have something for somebody."""
+        self.stirred: Final[OrderedDict[Queue, None]] = OrderedDict()
+        """Queues that may have something for somebody.  An OrderedDict: the first key of a dict that was emptied from the front
+        is searched behind all those that were deleted."""
         self._expiry: Final = Expiry()
         self._undated: dict[Message, list[Entry]] = {}  # messages whose time begins with the next tick, and where they are
         self._most_undated = UNDATED
@@ -222,8 +224,7 @@ class Traffic:
         """Offers at most `most` messages, from queues by turns; whether there is more to do."""
         stirred = self.stirred
         while stirred and most > 0:
-            queue = next(iter(stirred))
-            del stirred[queue]
+            queue, _ = stirred.popitem(last=False)
             if queue.dispatch(1):
                 stirred[queue] = None
             most -= 1

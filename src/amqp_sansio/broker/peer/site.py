@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.model.host import VirtualHost
@@ -32,7 +33,7 @@ class Site:
         self._predeclared: Final = frozenset(self.host.exchanges)
         self.subscribers = 0
         """Subscriptions to its queues."""
-        self.slack: Final[dict[Holder, None]] = {}
+        self.slack: Final[OrderedDict[Holder, None]] = OrderedDict()
         """Sessions of which more subscriptions may be woken, when those that were have taken what there is."""
         self._flushing: Final[dict[Queue, dict[Consumer, None]]] = {}
 
@@ -47,13 +48,11 @@ class Site:
         stirred = self.host.stirred
         while self.stirred and most > 0:
             if not stirred:
-                holder = next(iter(self.slack))
-                del self.slack[holder]
+                holder, _ = self.slack.popitem(last=False)
                 holder.slacken()
                 most -= 1
                 continue
-            queue = next(iter(stirred))
-            del stirred[queue]
+            queue, _ = stirred.popitem(last=False)
             if queue.dispatch(min(most, SLICE)):
                 stirred[queue] = None
                 most -= SLICE
