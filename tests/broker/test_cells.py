@@ -221,6 +221,9 @@ REFUSALS: Final[dict[str, Command | Callable[[Client, Session], tuple[int | None
     "message.flush: no such destination": message.Flush("nowhere"),
     "message.stop: no such destination": message.Stop("nowhere"),
     "message.set-flow-mode: no such destination": message.SetFlowMode("nowhere", 0),
+    "message.set-flow-mode: credit is left": lambda c, s: [
+        code_of(c, s, each) for each in (message.Flow("d", 0, 1), message.SetFlowMode("d", 0))
+    ][-1],
     "exchange.declare: reserved name": exchange.Declare("amq.mine", "direct"),
     'exchange.declare: name that begins with "qpid."': exchange.Declare("qpid.mine", "direct"),
     "exchange.declare: empty name": exchange.Declare("", "direct"),

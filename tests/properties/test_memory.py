@@ -40,16 +40,16 @@ def grown(peer: ScriptedPeer, octets: bytes) -> int:
     return tracemalloc.get_traced_memory()[0] - before
 
 
-def test_a_thousand_flushes_are_answered_twice() -> None:
-    """An answer may be thousands of times as long as the question: said again before it is taken, it is answered once more."""
+def test_a_thousand_flushes_do_not_repeat_what_was_told() -> None:
+    """An answer may be thousands of times as long as the question: many ranges are told once, then only those that changed."""
     peer = opened()
     peer.say(Attach(b"s"), CommandPoint(0, 0), channel=1)
     peer.say(Gap(RangeSet.of(*range(0, 8000, 2))), channel=1)
-    peer.connection.data_to_send()
     once = len(peer.octets_of(Completed(RangeSet.of(*range(0, 8000, 2)), True)))
+    assert len(peer.connection.data_to_send()) >= once
     peer.say(*[Flush(True, True, True)] * 1000, channel=1)
     said = len(peer.connection.data_to_send())
-    assert once < said < 7 * once
+    assert 0 < said < once
     assert peer.connection.data_to_send() == b""
 
 
