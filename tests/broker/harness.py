@@ -133,14 +133,14 @@ class World:
 
 def blurt(session: Session, command: Command, *, header: bytes | None = None, body: bytes | None = None) -> int:
     """Says a command without a look at whether a client may say it."""
-    assert session.channel is not None
-    carrier = session.channel.carrier
+    assert session._channel is not None
+    carrier = session._channel.carrier
     payload = carrier.layout.encode_command(command, True)
     write_point(session)
-    carrier._write(b"".join(frame_command(session.channel.number, payload, header, body, carrier.max_frame_size)))
-    id = session.outbound.say(payload, None, None)
+    carrier._write(b"".join(frame_command(session._channel.number, payload, header, body, carrier._max_frame_size)))
+    id = session._outbound.say(payload, None, None)
     if command.RESULT:
-        session.results.asked[id] = command
+        session._results.asked[id] = command
     return id
 
 

@@ -78,9 +78,9 @@ def test_every_cell_of_sessions_is_said() -> None:
         _carrier, session = sessions.server_in(str(state), sessions.QPID)
         command = sessions.SAID[str(said)]
         beside = str(state).endswith("accept-mode none")
-        verb = d.SUBSCRIBE_NONE if said == "message.subscribe none" else session.demarcation.verb(command, beside)
+        verb = d.SUBSCRIBE_NONE if said == "message.subscribe none" else session._demarcation.verb(command, beside)
         if verb is not None:
-            reached.add((session.demarcation.state, verb))
+            reached.add((session._demarcation.state, verb))
     rows = {(row.state, row.verb) for row in d.DEMARCATION.rows}
     missing = (rows | set(d.FORBIDDEN)) - reached
     # "beside" a subscription with accept-mode none is another name of a select that is refused for another reason already.

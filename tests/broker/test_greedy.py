@@ -111,7 +111,7 @@ def octets(greedy: Greedy, number: int) -> None:
 
 def held(greedy: Greedy, number: int) -> None:
     session = greedy.open()
-    if session.outbound.next_id == 0:
+    if session._outbound.next_id == 0:
         session.send(tx.Select())
     session.publish(routing_key="shared", body=BIG)
 
@@ -125,14 +125,14 @@ def held_by_many(greedy: Greedy, number: int) -> None:
     name = b"%d" % greedy.number
     found = [each for each in greedy.client.connection.sessions if each.name == name and each.state == "attached"]
     session = greedy.session = found[0] if found else greedy.open()
-    if session.outbound.next_id == 0:
+    if session._outbound.next_id == 0:
         session.send(tx.Select())
     session.publish(routing_key="shared", body=BIG)
 
 
 def branches(greedy: Greedy, number: int) -> None:
     session = greedy.open()
-    if session.outbound.next_id == 0:
+    if session._outbound.next_id == 0:
         session.send(dtx.Select())
     xid = Xid(1, NAME.encode()[:60], b"%d" % number)
     blurt(session, dtx.Start(xid))

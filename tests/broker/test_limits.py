@@ -216,11 +216,11 @@ def outbox_octets(limits: BrokerLimits, amount: int) -> int:
     client.world.run()
     (holder,) = client.world.broker._sessions.values()
     consumer = holder.consumers["d"]
-    consumer.subscriber.flow.grant(0, 10)
-    consumer.subscriber.flow.grant(1, 0xFFFFFFFF)
+    consumer.subscriber._flow.grant(0, 10)
+    consumer.subscriber._flow.grant(1, 0xFFFFFFFF)
     blank = client.peer.bytes_to_send
     assert blank == 0
-    holder.session.outbound.position = 0  # the command-point is said already
+    holder.session._outbound.position = 0  # the command-point is said already
     consumer.wake()
     client.world.broker._sites[""].dispatch(100)
     return 2 - consumer.queue.available

@@ -44,31 +44,28 @@ def members(value: object) -> set[str]:
 
 PUBLIC = {
     "ClientConnection": """
-        bytes_to_send channel_max close closed_cause data_to_send due eager_headers eventful events finished heartbeat
-        is_open layout limits lingers max_frame_size next_event now peer profile reading receive_data receive_eof resume
-        role session session_named sessions state take_unread tick untimed wants_data
+        bytes_to_send channel_max close closed_cause data_to_send due eager_headers eventful events finished is_open
+        layout limits lingers max_frame_size next_event now peer profile reading receive_data receive_eof resume role
+        session session_named sessions state take_unread tick untimed wants_data
     """,
     "ServerConnection": """
         accept bytes_to_send channel_max close closed_cause data_to_send decided due eager_headers eventful events
-        finished heartbeat is_open layout limits lingers max_frame_size next_event now open_ok peer profile reading
-        receive_data receive_eof redirect refuse resume role session session_named sessions state take_deferred
-        take_unread tick untimed wants_data
+        finished is_open layout limits lingers max_frame_size next_event now open_ok peer profile reading receive_data
+        receive_eof redirect refuse resume role session session_named sessions state take_deferred take_unread tick
+        untimed wants_data
     """,
     "Session": """
-        accept acquire attach attachments carrier cause channel charges_headers check_open check_speak codes_of
-        command_cache complete completes_on_hand_out confirm contents counts_headers deliver delivers demarcation detach
-        detached_at dtx due established fail flush has_state hears held in_doubt inbound legal limits max_timeout
-        minds_headers name outbound producer profile publish reject release replenished request_timeout restore result
-        results resumable resumed_at role select_dtx select_tx send send_all snapshot speaks state subscribe
-        subscriber_flushes subscribers subscriptions sync throttle tick timeout timeout_known transfers tx unanswered
-        unreported wanted windows withdrawals withdrawn
+        accept acquire attach cause charges_headers check_open check_speak codes_of complete completes_on_hand_out
+        confirm counts_headers deliver delivers detach dtx due fail flush has_state in_doubt legal limits name profile
+        publish reject release request_timeout restore result resumable role select_dtx select_tx send send_all snapshot
+        state subscribe subscribers subscriptions sync tick timeout tx
     """,
     "Subscription": """
-        accept_mode acquire_mode book cancel cancel_id cancelled check_mode check_usable destination flow flush grant
-        message_credit mode octet_credit queue set_mode stop unsettled
+        accept_mode acquire_mode cancel cancelled check_mode check_usable destination flush grant message_credit mode
+        octet_credit queue set_mode stop unsettled
     """,
     "Subscriber": """
-        accept_mode acquire_mode destination flow message_credit mode octet_credit queue
+        accept_mode acquire_mode destination message_credit mode octet_credit queue
     """,
     "Tx": """
         commit rollback session under_way

@@ -337,10 +337,10 @@ def test_who_waits_asks_by_a_barrier() -> None:
     stage = staged()
     talk = stage.open()
     waited_for = talk.publish("", "q", b"")
-    said = talk.session.outbound.next_id
+    said = talk.session._outbound.next_id
     for _ in range(2):
         talk.prompt()
-        assert talk.session.outbound.next_id == said + 1  # execution.sync, once
+        assert talk.session._outbound.next_id == said + 1  # execution.sync, once
     assert stage.get(waited_for) is None
 
 
@@ -357,7 +357,7 @@ def test_what_is_posted_is_what_is_published() -> None:
     ours, theirs = posted.present, published.present
     assert ours is not None
     assert theirs is not None
-    assert ours.carrier.data_to_send() == theirs.carrier.data_to_send()  # type: ignore[attr-defined]  # a ClientConnection
+    assert ours._carrier.data_to_send() == theirs._carrier.data_to_send()  # type: ignore[attr-defined]  # a ClientConnection
     assert len(posted._headers) <= HEADERS
     assert posted.in_flight == published.in_flight == len(keys) * len(given) * 2
 

@@ -76,11 +76,11 @@ def test_a_client_asks_for_the_lifetime_that_it_wants() -> None:
 def test_what_deployed_brokers_grant_ends_replay() -> None:
     carrier, session = attached_session("client", timeout=60)
     session.publish(body=b"1")
-    assert session.outbound.kept
+    assert session._outbound.kept
     carrier.hear(c.Timeout(0))
-    assert not session.outbound.kept
+    assert not session._outbound.kept
     session.publish(body=b"2")
-    assert not session.outbound.kept
+    assert not session._outbound.kept
     carrier.lost()
     assert standing(session) == "ended"
     (_, event) = carrier.happened()
@@ -93,7 +93,7 @@ def test_request_timeout_by_the_caller() -> None:
     session.request_timeout(30)
     assert carrier.said() == [c.RequestTimeout(30)]
     session.publish(body=b"1")
-    assert session.outbound.kept
+    assert session._outbound.kept
     carrier.hear(c.Timeout(30))
     carrier.lost()
     assert standing(session) == "detached"
@@ -136,7 +136,7 @@ def test_headers_are_minded_only_where_they_are_read_otherwise_than_by_default()
     for limits, minds in ((DEFAULT_LIMITS, False), (attrs.evolve(DEFAULT_LIMITS, nesting=7), True)):
         session = Session(b"s", "client", limits=limits)
         session._bind(Channel(0, BareCarrier("client", limits=limits)))
-        assert session.minds_headers is minds
+        assert session._minds_headers is minds
 
 
 def test_resume_waits_for_what_the_other_side_expects() -> None:
@@ -172,7 +172,7 @@ def test_replay_points_before_every_run_and_behind_the_last() -> None:
     ]  # fmt: skip
     session.sync()
     assert carrier.said() == [c.CommandPoint(6, 0), execution.Sync()]
-    assert list(session.outbound.kept) == [0, 1, 2, 3, 4, 5, 6]
+    assert list(session._outbound.kept) == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_replay_is_framed_anew() -> None:

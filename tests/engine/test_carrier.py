@@ -27,8 +27,8 @@ def test_who_carries_sessions_has_all_of_it(make: type[ClientConnection]) -> Non
 def test_what_a_connection_says_before_anything_was_agreed(make: type[ClientConnection], role: str) -> None:
     found: Carrier = make()
     assert found.role == role
-    assert found.max_frame_size == MIN_MAX_FRAME_SIZE
-    assert (found.closed_cause, found.session_named(b"s")) == (None, None)
+    assert found._max_frame_size == MIN_MAX_FRAME_SIZE
+    assert (found._closed_cause, found.session_named(b"s")) == (None, None)
     assert found.eager_headers is (role == "server")
 
 

@@ -112,7 +112,7 @@ def test_force_takes_a_session_from_its_other_transport(elsewhere: bool) -> None
     said = old.said()
     assert said[0] == c.Detached(b"x", 1)
     assert ((said[1:] + new.said()) if elsewhere else said[1:]) == [c.Attached(b"x"), c.Flush(True, True, True)]
-    assert session.channel is new.channel(1)
+    assert session._channel is new.channel(1)
     events = old.happened()
     assert isinstance(events[0], SessionDetached)
     assert (events[0].code, events[0].ended) == (1, False)
@@ -234,7 +234,7 @@ def test_after_our_detach_everything_but_its_answer_is_ignored() -> None:
     carrier, session = client()
     session.detach()
     assert carrier.said() == [c.Detach(b"x")]
-    assert session.channel is not None
+    assert session._channel is not None
     carrier.hear(c.CommandPoint(0, 0), message.Transfer("d", 0, 0), c.Flush(True, True, True), c.Attach(b"x"))
     assert carrier.said() == []
     assert carrier.happened() == []
@@ -280,7 +280,7 @@ def test_the_connection_ends() -> None:
 
 def test_a_closing_connection_lets_nothing_be_said() -> None:
     carrier, session = client()
-    carrier.closed_cause = "closed by us"
+    carrier._closed_cause = "closed by us"
     before = session.snapshot()
     for say in (session.sync, session.publish, session.detach, session.flush, lambda: session.request_timeout(3)):
         with pytest.raises(ConnectionClosedError, match="closed by us"):

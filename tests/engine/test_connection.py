@@ -125,13 +125,13 @@ def test_limit_sessions_for_the_caller(limit: int, good: bool) -> None:
 def test_limit_channels(limit: int, good: bool) -> None:
     peer = serving(ClientConfig(limits=Limits(channels=limit)))
     first = peer.connection.session("a")
-    assert first.channel is not None
+    assert first._channel is not None
     if good:
         second = peer.connection.session("b")
-        assert second.channel is not None
-        assert second.channel.number != first.channel.number
+        assert second._channel is not None
+        assert second._channel.number != first._channel.number
     else:
-        assert first.channel.number == 0
+        assert first._channel.number == 0
         with pytest.raises(LimitError, match="channels"):
             peer.connection.session("b")
 
@@ -151,14 +151,14 @@ def test_the_limits_of_headers_hold_also_behind_a_command_that_is_known(limits: 
 def test_a_channel_is_used_again_once_it_is_free() -> None:
     peer = serving(tune=Tune(2, 65535, 0, 0))
     session = peer.connection.session("a")
-    assert session.channel is not None
-    number = session.channel.number
+    assert session._channel is not None
+    number = session._channel.number
     peer.say(Attached(b"a"), channel=number)
     session.detach()
     peer.say(Detached(b"a", 0), channel=number)
     again = peer.connection.session("b")
-    assert again.channel is not None
-    assert again.channel.number == number
+    assert again._channel is not None
+    assert again._channel.number == number
     assert peer.connection.sessions == (again,)
 
 
@@ -257,7 +257,7 @@ def test_sessions_are_detached_before_the_connection_is_closed() -> None:
     session = server_of(peer).accept(b"s")
     events = peer.say(Close(320, "go"))
     assert [type(event) for event in events] == [SessionAttached, SessionDetached, ConnectionClosed]
-    assert session.channel is None
+    assert session._channel is None
     with pytest.raises(ConnectionClosedError):
         peer.connection.session(b"t")
     with pytest.raises(AmqpError, match=r"\(320\): go"):

@@ -281,7 +281,7 @@ def test_a_cancelled_consumer_ends_for_the_server_at_once_and_for_the_client_whe
     carrier, client = told(C, (*WATCHING, (C, stream.Cancel("t"))))
     carrier.hear(stream.Deliver("t", 1), header=STREAM_HEADER)
     assert isinstance(carrier.happened()[0], CommandReceived)
-    carrier.hear(c.Completed(client.outbound.outstanding.freeze()))
+    carrier.hear(c.Completed(client._outbound.outstanding.freeze()))
     carrier.happened()
     carrier.hear(stream.Deliver("t", 2), header=STREAM_HEADER)
     assert isinstance(carrier.happened()[0], SessionDetached)
@@ -375,7 +375,7 @@ def test_whatever_two_sessions_let_through_on_a_slow_link_nobody_is_accused_of(s
         if choices.random() < 0.5:
             ended += [event for _, event in link.step() if isinstance(event, SessionDetached)]
             assert ended == [], said
-            waiting = server.inbound.incomplete.freeze()
+            waiting = server._inbound.incomplete.freeze()
             if waiting and choices.random() < 0.5:
                 server.complete(waiting)
     ended += [event for _, event in link.run() if isinstance(event, SessionDetached)]

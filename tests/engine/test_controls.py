@@ -67,7 +67,7 @@ def test_session_completed_commands_completed_implies_confirmed() -> None:
     carrier, session = attached_session("client", timeout=60)
     session.sync()
     carrier.hear(c.Completed(RangeSet.of(0)))
-    assert session.outbound.kept == {}
+    assert session._outbound.kept == {}
     carrier.hear(c.Confirmed(RangeSet.of(0)))
     assert carrier.happened() == [CommandsCompleted(b"s", RangeSet.of(0))]
 
@@ -112,7 +112,7 @@ def test_session_gap_aborted_commands() -> None:
     assert carrier.happened() == []
     assert carrier.failed == []
     carrier.hear(execution.Sync())
-    assert session.inbound.received == 2
+    assert session._inbound.received == 2
 
 
 def test_session_command_point_nonzero_offset() -> None:

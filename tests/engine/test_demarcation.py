@@ -220,7 +220,7 @@ def test_what_coordinates_may_be_said_in_every_state(state: str, command: Comman
 def test_a_cancelled_subscription_does_not_hinder() -> None:
     carrier, session = server_in("none beside accept-mode none", SPEC)
     carrier.hear(message.Cancel("n"), tx.Select())
-    assert session.demarcation.state == rows.TX
+    assert session._demarcation.state == rows.TX
     _, session = attached_session("client")
     subscription = session.subscribe("q", "n", accept_mode=1)
     with pytest.raises(LocalProtocolError, match="accept-mode none"):
@@ -251,7 +251,7 @@ def test_a_start_that_fails_associates_nothing_and_what_was_said_behind_it_was_l
         carrier.hear(*behind)
         assert session.cause == "", behind
         carrier.hear(dtx.Start(Z))
-        assert session.demarcation.state == rows.DTX_ACTIVE
+        assert session._demarcation.state == rows.DTX_ACTIVE
         carrier.hear(dtx.Start(Y))
         assert session.state == "ended"
 
@@ -267,7 +267,7 @@ def test_a_branch_that_is_started_twice_is_for_the_coordinator_to_refuse(flags: 
     carrier.hear(dtx.Start(X, join=True))
     session.result(2, dtx.XaResult(2))
     carrier.hear(dtx.Start(Z))
-    assert session.demarcation.associated == (0, b"z", b"")
+    assert session._demarcation.associated == (0, b"z", b"")
 
 
 def test_a_start_that_fails_does_not_excuse_everything() -> None:
@@ -283,7 +283,7 @@ def test_our_client_knows_that_its_start_has_failed() -> None:
     handle = session.select_dtx()
     id = handle.start(X)
     carrier.hear(execution.Result(id, dtx.XaResult(1)))
-    assert session.demarcation.state == rows.DTX_IDLE
+    assert session._demarcation.state == rows.DTX_IDLE
     with pytest.raises(LocalProtocolError):
         handle.end(X)
     handle.start(Z)
@@ -292,8 +292,8 @@ def test_our_client_knows_that_its_start_has_failed() -> None:
     handle.end(X, suspend=True)
     second = handle.start(Y)
     carrier.hear(execution.Result(first, dtx.XaResult(2)), execution.Result(second, dtx.XaResult(0)))
-    assert list(session.demarcation.suspended) == [(0, b"z", b"")]
-    assert session.demarcation.associated == (0, b"y", b"")
+    assert list(session._demarcation.suspended) == [(0, b"z", b"")]
+    assert session._demarcation.associated == (0, b"y", b"")
     with pytest.raises(LocalProtocolError):
         handle.end(X)
 
@@ -305,7 +305,7 @@ def test_the_answer_to_an_earlier_start_does_not_end_a_later_one() -> None:
     handle.end(X)
     handle.start(X, join=True)
     carrier.hear(execution.Result(first, dtx.XaResult(1)))
-    assert session.demarcation.state == rows.DTX_ACTIVE
+    assert session._demarcation.state == rows.DTX_ACTIVE
 
 
 @pytest.mark.parametrize("state", ["none", "tx"])
@@ -412,8 +412,8 @@ def test_a_snapshot_holds_all_of_it(state: str) -> None:
         else:
             carrier.hear(*STATES[state])
         again = Session.restore(session.snapshot())
-        assert again.demarcation.snapshot() == session.demarcation.snapshot()
-        assert again.demarcation.legal() == session.demarcation.legal()
+        assert again._demarcation.snapshot() == session._demarcation.snapshot()
+        assert again._demarcation.legal() == session._demarcation.legal()
 
 
 @pytest.mark.parametrize(

@@ -58,13 +58,13 @@ def test_completion_policies(role: Role, policy: CompletionPolicy, explicit: boo
         carrier.said()
     other_command = message.Flow("", 0, 1)
     for command, done in ((TRANSFER, explicit), (NO_ACCEPT, none), (other_command, other)):
-        id = session.inbound.cursor
+        id = session._inbound.cursor
         carrier.hear(command)
-        assert (id in session.inbound.completed) == done, command
-        assert (id in session.inbound.incomplete) != done, command
+        assert (id in session._inbound.completed) == done, command
+        assert (id in session._inbound.incomplete) != done, command
         if not done:
             session.complete(id)
-    assert session.inbound.completed.freeze() == RangeSet([(0, 2)])
+    assert session._inbound.completed.freeze() == RangeSet([(0, 2)])
     assert carrier.said() == [c.Completed(RangeSet([(0, 2)]))]
 
 
@@ -85,7 +85,7 @@ def test_a_publish_is_to_be_accepted_when_it_says_so(accept_mode: int | None, st
         else:
             with pytest.raises(LocalProtocolError, match="no such unsettled transfer"):
                 session.accept(event.id)
-    assert session.transfers.deliveries == {}
+    assert session._transfers.deliveries == {}
     assert session.state == "attached"
 
 
@@ -115,18 +115,18 @@ def test_transfers_with_explicit_accept_complete_when_they_settle(verb: str) -> 
         assert subscription.message_credit == 3
         getattr(session, verb)(RangeSet([(0, 1)]))
         assert subscription.unsettled == EMPTY
-        assert bool(session.inbound.completed) == completes
+        assert bool(session._inbound.completed) == completes
         assert subscription.message_credit == (5 if completes else 3)
         if not completes:
             session.complete([0, 1])
         assert subscription.message_credit == 5
-        assert session.transfers.deliveries == {}
+        assert session._transfers.deliveries == {}
         assert carrier.said()[-1] == c.Completed(RangeSet([(0, 1)]))
 
 
 def test_completing_before_settling_moves_the_window_and_leaves_the_transfer_to_be_settled() -> None:
     _, session = attached_session("client")
-    carrier = session.carrier
+    carrier = session._carrier
     assert isinstance(carrier, BareCarrier)
     subscription = session.subscribe("q", "d")
     subscription.grant(1)
@@ -137,7 +137,7 @@ def test_completing_before_settling_moves_the_window_and_leaves_the_transfer_to_
     session.accept(0)
     assert subscription.unsettled == EMPTY
     assert subscription.message_credit == 1
-    assert session.transfers.deliveries == {}
+    assert session._transfers.deliveries == {}
 
 
 def test_credit_in_credit_mode_is_spent_for_good() -> None:
@@ -162,7 +162,7 @@ def test_acquire_and_its_result() -> None:
     assert carrier.happened() == [ResultReceived(b"s", id, message.Acquired(RangeSet.of(1)))]
     session.accept(1)
     session.release([0, 2])
-    assert session.transfers.deliveries == {}
+    assert session._transfers.deliveries == {}
 
 
 def test_results_are_paired_and_strays_counted() -> None:
@@ -173,8 +173,8 @@ def test_results_are_paired_and_strays_counted() -> None:
     carrier.happened()
     carrier.hear(execution.Result(id, value), execution.Result(id, value), execution.Result(99), execution.Result())
     assert carrier.happened() == [ResultReceived(b"s", id, value)]
-    assert session.results.stray == 2
-    assert session.inbound.completed.freeze() == RangeSet([(0, 3)])
+    assert session._results.stray == 2
+    assert session._inbound.completed.freeze() == RangeSet([(0, 3)])
     carrier, session = attached_session("client", profile=STRICT_PROFILE)
     carrier.hear(execution.Result(99))
     assert session.state == "ended"
@@ -268,7 +268,7 @@ def test_values_outside_their_domain_end_the_session_and_name_the_command(name: 
     assert (event.origin, event.code, event.ended) == (Origin.VIOLATION, None, True)
     assert event.violation is not None
     assert (event.violation.code, event.violation.speaker) == (code, "client")
-    assert session.channel is None
+    assert session._channel is None
 
 
 def test_a_command_that_only_the_other_role_says() -> None:
@@ -419,7 +419,7 @@ def test_a_message_beyond_the_message_credit_ends_the_session(profile: Profile, 
         carrier, session, _ = held(mode=mode, accept_mode=accept_mode, profile=profile)
         carrier.hear(*[message.Transfer("d", accept_mode, 0)] * count, body=b"x")
         assert accused(carrier) == rules
-        assert len(session.transfers.deliveries) <= 3
+        assert len(session._transfers.deliveries) <= 3
         said = [each for each in carrier.said() if isinstance(each, execution.Exception_)]
         assert [(each.error_code, each.command_id) for each in said] == [(506, 3)] * len(rules)
 
@@ -527,7 +527,7 @@ def test_a_flood_through_a_connection_ends_the_session_and_stays_small(accept_mo
     session.subscribe("q", "d", accept_mode=accept_mode).grant(10)
     link.run()
     (theirs,) = link.server.sessions
-    theirs.subscribers["d"].flow.grant(0, INFINITE)  # it believes so
+    theirs.subscribers["d"]._flow.grant(0, INFINITE)  # it believes so
     for _ in range(500):
         theirs.deliver("d", message.DeliveryProperties(routing_key="q"), body=b"x" * 1000)
     link.client.receive_data(link.server.data_to_send())
@@ -537,7 +537,7 @@ def test_a_flood_through_a_connection_ends_the_session_and_stays_small(accept_mo
     assert events[-1].violation is not None
     assert events[-1].violation.rule == "message.flow"
     assert link.client.sessions == ()
-    assert len(session.transfers.deliveries) == (0 if accept_mode else 10)
+    assert len(session._transfers.deliveries) == (0 if accept_mode else 10)
 
 
 @pytest.mark.parametrize("accept_mode", [0, 1])
@@ -564,7 +564,7 @@ def test_the_quick_way_knows_of_subscriptions_that_have_changed(accept_mode: int
     link.run()
     session.subscribe("q", "d", accept_mode=accept_mode).grant(2)
     link.run()
-    theirs.subscribers["d"].flow.grant(0, INFINITE)
+    theirs.subscribers["d"]._flow.grant(0, INFINITE)
     assert sent(3) == ["TransferReceived"] * 2 + ["SessionDetached"]
 
 

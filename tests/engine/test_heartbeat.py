@@ -206,4 +206,4 @@ def test_a_server_without_heartbeats_gets_none() -> None:
         seconds=10.0,
     )
     link.run()
-    assert link.client.heartbeat.interval == link.server.heartbeat.interval == 0
+    assert link.client._heartbeat.interval == link.server._heartbeat.interval == 0

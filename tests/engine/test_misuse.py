@@ -73,9 +73,11 @@ def fingerprint(conn: Connection) -> tuple[object, ...]:
         for channel in inside["_channels"].all()
         if not channel.free
     }
-    keys = ("closed_cause", "_open", "_ended", "_lingering", "_closing", "_unanswered", "_eof", "channel_max", "max_frame_size")
+    keys = (
+        "_closed_cause", "_open", "_ended", "_lingering", "_closing", "_unanswered", "_eof", "_channel_max", "_max_frame_size",
+    )  # fmt: skip
     server = {key: inside[key] for key in ("_asked", "_attaching") if key in inside}
-    sessions = [(each.name, each.state, each.channel) for each in conn.sessions]
+    sessions = [(each.name, each.state, each._channel) for each in conn.sessions]
     plain = [inside[key] for key in keys]
     return inside["_dialogue"].states, list(inside["_outbox"]), list(inside["_events"]), plain, channels, server, sessions
 

@@ -30,8 +30,8 @@ def told(events: list[Event]) -> list[Event]:
 
 
 def cut(session: Session) -> None:
-    assert session.channel is not None
-    session.channel.lost(Origin.EOF, "cut")
+    assert session._channel is not None
+    session._channel.lost(Origin.EOF, "cut")
 
 
 def exception(code: int, id: int | None) -> execution.Exception_:

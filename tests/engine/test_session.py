@@ -38,7 +38,7 @@ def test_command_point_goes_before_the_first_command_only() -> None:
 
 def test_ids_go_around() -> None:
     carrier, session = attached_session("client")
-    session.outbound.next_id = 0xFFFFFFFF
+    session._outbound.next_id = 0xFFFFFFFF
     assert session.sync() == 0xFFFFFFFF
     assert session.sync() == 0
     assert carrier.said() == [c.CommandPoint(0xFFFFFFFF, 0), execution.Sync(), execution.Sync()]
@@ -60,7 +60,7 @@ def test_a_message_in_frames() -> None:
             raw = b"".join([carrier.layout.encode_struct32(struct) for struct in headers])
             assert event == TransferReceived(b"s", 0, message.Transfer("ex", 1, 0), raw, body, True)
             assert other.failed == []
-            assert theirs.inbound.incomplete.freeze() == RangeSet.of(0)
+            assert theirs._inbound.incomplete.freeze() == RangeSet.of(0)
 
 
 def test_header_octets_can_be_forwarded_as_they_are() -> None:

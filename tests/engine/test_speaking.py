@@ -27,7 +27,7 @@ def test_a_command_with_a_result_is_remembered() -> None:
     effect = check_command(session, queue.Query("q"))
     assert effect is not None
     effect(17)
-    assert session.results.asked == {17: queue.Query("q")}
+    assert session._results.asked == {17: queue.Query("q")}
     assert check_command(session, queue.Declare("q")) is None
 
 
@@ -55,13 +55,13 @@ def test_throttling_the_other_side() -> None:
     carrier, session = attached_session("server")
     session.send(message.SetFlowMode("", 0))
     session.send(message.Flow("", 0, 5))
-    before = session.throttle
+    before = session._throttle
     session.send(message.Stop(""))
     session.send(message.Flow("", 0, 5))
     session.send(message.Flow("", 1, 5))
     assert before is None
-    assert session.throttle is not None
-    assert session.throttle.available == 5
+    assert session._throttle is not None
+    assert session._throttle.available == 5
     assert len(carrier.said()) == 6
     with pytest.raises(LocalProtocolError):
         session.send(message.Flow("d", 0, 5))

@@ -28,9 +28,9 @@ STATES: dict[State, tuple[bool, bool]] = {
 @pytest.mark.parametrize("state", STATES)
 def test_a_state_tells_who_is_heard_and_who_speaks(state: State) -> None:
     standing = Standing(b"s", "client")
-    standing.state = state
+    standing._move_to(state)
     assert standing.state == state
-    assert (standing.hears, standing.speaks) == STATES[state]
+    assert (standing._hears, standing._speaks) == STATES[state]
     assert bool(standing.legal) == (state in ("attaching", "resuming", "attached"))
 
 
@@ -39,7 +39,7 @@ def test_a_state_tells_who_is_heard_and_who_speaks(state: State) -> None:
 )
 def test_what_may_be_resumed(timeout: int | None, state: State, resumable: bool) -> None:
     standing = Standing(b"s", "client", timeout=timeout)
-    standing.state = state
+    standing._move_to(state)
     assert standing.resumable is resumable
 
 
@@ -49,7 +49,7 @@ def test_what_may_be_resumed(timeout: int | None, state: State, resumable: bool)
 )
 def test_what_is_granted_at_most(role: Role, timeout: int | None, most: int, granted: int | None) -> None:
     """A client that says nothing else grants what it asks for itself; a server grants nothing unless told."""
-    assert Standing(b"s", role, timeout=timeout, max_timeout=most).max_timeout == granted
+    assert Standing(b"s", role, timeout=timeout, max_timeout=most)._max_timeout == granted
 
 
 def test_the_codes_of_a_command_under_way() -> None:
@@ -71,24 +71,24 @@ def test_touched_once_and_told_once() -> None:
 def test_commands_wait_while_it_resumes_and_nothing_else_does() -> None:
     carrier, session = attached_session("server")
     event = CommandReceived(b"s", 0, queue.Declare("q"))
-    session.state = "resuming"
+    session._move_to("resuming")
     session._emit_command(event)
     assert carrier.happened() == []
     session._emit_held()
     assert carrier.happened() == [event]
-    session.state = "attached"
+    session._move_to("attached")
     session._emit_command(event)
     assert carrier.happened() == [event]
-    assert session.held == []
+    assert session._held == []
 
 
 def test_it_may_be_spoken_on_only_while_attached_and_open() -> None:
     carrier, session = attached_session("client")
     session.check_speak("anything")
-    carrier.closed_cause = "gone"
+    carrier._closed_cause = "gone"
     with pytest.raises(ConnectionClosedError, match="gone"):
         session.check_speak("anything")
-    session.state = "detaching"
+    session._move_to("detaching")
     with pytest.raises(SessionDetachedError):
         session.check_speak("anything")
 
@@ -98,8 +98,8 @@ def test_one_command_completed_without_a_set() -> None:
     carrier.hear(queue.Declare("q"), execution.Sync(), queue.Declare("r"))
     session._complete_one(0)
     session._complete_one(2)
-    assert not session.inbound.incomplete
-    assert not session.results.owed
+    assert not session._inbound.incomplete
+    assert not session._results.owed
     assert [said for said in carrier.said() if isinstance(said, c.Completed)] == [c.Completed(RangeSet([(0, 2)]))]
 
 
@@ -109,7 +109,7 @@ def test_a_flush_completed_ends_the_credit() -> None:
     assert session.subscribers["d"].message_credit == 5
     session._complete_one(2)
     assert session.subscribers["d"].message_credit == 0
-    assert not session.subscriber_flushes
+    assert not session._subscriber_flushes
 
 
 def test_completions_tell_whose_window_they_opened() -> None:
@@ -117,4 +117,4 @@ def test_completions_tell_whose_window_they_opened() -> None:
     carrier.hear(message.Subscribe("q", "d"), message.Flow("d", 0, 5), message.Flow("d", 1, INFINITE))
     id = session.deliver("d", body=b"x")
     carrier.hear(c.Completed(RangeSet.of(id)))
-    assert list(session.replenished) == [session.subscribers["d"]]
+    assert list(session._replenished) == [session.subscribers["d"]]

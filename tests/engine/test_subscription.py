@@ -107,7 +107,7 @@ def test_unsettled_is_told_by_subscription() -> None:
         carrier.hear(message.Transfer(name, 0, 0))
     assert one.unsettled == RangeSet.of(0, 2)
     assert two.unsettled == RangeSet.of(1)
-    assert session.transfers.unsettled() == RangeSet([(0, 2)])
+    assert session._transfers.unsettled() == RangeSet([(0, 2)])
 
 
 def test_both_sides_count_alike() -> None:
@@ -121,7 +121,7 @@ def test_both_sides_count_alike() -> None:
     for n in range(3):
         theirs.deliver("d", header, body=b"x" * n)
     wire.run()
-    assert subscription.flow.snapshot() == subscriber.flow.snapshot()
+    assert subscription._flow.snapshot() == subscriber._flow.snapshot()
     assert subscription.message_credit == 0
     ours.release([0, 2])
     wire.run()

@@ -43,14 +43,14 @@ def test_sync_transfers_and_modes_are_remembered_apart() -> None:
         session.publish("a", body=b"x", accept_mode=0)
     modes = [thing.accept_mode for thing in carrier.said() if isinstance(thing, message.Transfer)]
     assert modes == [1, 1, 0] * 2
-    assert len(session.command_cache) == 3
+    assert len(session._command_cache) == 3
 
 
 def test_remembered_commands_are_bounded() -> None:
     _, session = attached_session("client")
     for n in range(1000):
         session.publish(str(n))
-    assert len(session.command_cache) <= 256
+    assert len(session._command_cache) <= 256
 
 
 def test_fragments_with_the_profile_that_lets_them_be_said() -> None:
@@ -78,7 +78,7 @@ def test_a_body_that_changes_later_does_not_change_what_is_kept() -> None:
     body = bytearray(b"abc")
     session.publish(body=body)  # type: ignore[arg-type]
     body[0] = 0
-    assert session.outbound.kept[0][2] == b"abc"
+    assert session._outbound.kept[0][2] == b"abc"
 
 
 @pytest.mark.parametrize("empty", [False, True])
@@ -90,7 +90,7 @@ def test_a_body_of_no_octets_is_a_segment_when_asked_for(empty: bool) -> None:
     octets = carrier.take()
     assert octets.endswith(bytes.fromhex("0703000c0001000000000000")) == empty
     assert octets.endswith(header) != empty
-    assert session.outbound.kept[0][1:] == (header, b"" if empty else None)
+    assert session._outbound.kept[0][1:] == (header, b"" if empty else None)
 
 
 def test_commands_without_content_are_one_frame() -> None:
@@ -106,9 +106,9 @@ def test_properties_one_by_one_are_those_in_structs() -> None:
         said = []
         for one_by_one in (False, True):
             carrier, session = attached_session(role)
-            session.subscribers["d"] = Subscriber("q", "d", 1, 0)
-            session.subscribers["d"].flow.grant(0, 9)
-            session.subscribers["d"].flow.grant(1, 999)
+            session._subscribers["d"] = Subscriber("q", "d", 1, 0)
+            session.subscribers["d"]._flow.grant(0, 9)
+            session.subscribers["d"]._flow.grant(1, 999)
             if one_by_one:
                 session.publish("d", body=b"x", routing_key="k", application_headers={"a": 1})
             else:

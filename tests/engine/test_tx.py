@@ -86,8 +86,8 @@ def test_what_was_accepted_is_acquired_again_after_a_rollback() -> None:
     with pytest.raises(LocalProtocolError, match="no such unsettled transfer"):
         session.release(0)
     copy = Session.restore(session.snapshot())
-    copy.transfers.decided(False)
-    assert copy.transfers.unsettled() == RangeSet.of(0, 1)
+    copy._transfers.decided(False)
+    assert copy._transfers.unsettled() == RangeSet.of(0, 1)
     local.rollback()
     assert subscription.unsettled == RangeSet.of(0, 1)
     assert subscription.message_credit == 10  # the window moved when they were accepted, and does not move again

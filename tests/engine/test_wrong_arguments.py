@@ -89,7 +89,7 @@ def talking(role: Role) -> tuple[BareCarrier, Session]:
 
 
 def fingerprint(carrier: BareCarrier, session: Session) -> tuple[object, ...]:
-    outbound, inbound = session.outbound, session.inbound
+    outbound, inbound = session._outbound, session._inbound
     half = (outbound.position, outbound.expected_asked, inbound.due, inbound.asked, inbound.pointed)
     return repr(session.snapshot()), bytes(carrier.out), list(carrier.events), session.state, session.cause, half
 

@@ -28,7 +28,7 @@ def published(strict: bool, kept: bool, count: int, base: int = 0) -> tuple[Stag
     stage = staged(config=ClientConfig(profile=STRICT_PROFILE if strict else DEFAULT_PROFILE, limits=FEW_RANGES))
     talk = stage.open(timeout=600 if kept else 0)
     assert talk.present is not None
-    talk.present.outbound.next_id = base
+    talk.present._outbound.next_id = base
     for _ in range(count):
         talk.publish("", "nowhere", b"x")
     machine = stage.client.machine
@@ -42,7 +42,7 @@ def heard(machine: ClientConnection, octets: bytes, piece: int) -> tuple[list[Ev
         machine.receive_data(octets[at : at + piece])
         events += machine.events()
     sets = [
-        f"{session.state} {session.outbound.outstanding} {session.outbound.known} {sorted(session.outbound.kept)}"
+        f"{session.state} {session._outbound.outstanding} {session._outbound.known} {sorted(session._outbound.kept)}"
         for session in machine.sessions
     ]
     return events, machine.data_to_send(), [*sets, f"channels {sorted(machine._channels.used)}"]

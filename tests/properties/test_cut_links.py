@@ -103,7 +103,7 @@ def run(count: int, cuts: list[tuple[Speaker, int]], choices: Choices, random: R
             if link.client.is_open and not link.client.sessions:
                 if publisher.session is None:
                     publisher.session = link.client.session(NAME, timeout=None)
-                elif snapshots and publisher.session.channel is None:
+                elif snapshots and publisher.session._channel is None:
                     publisher.session = link.client.resume(publisher.session.snapshot())
                 else:
                     link.client.resume(publisher.session)

@@ -180,9 +180,9 @@ def test_every_outcome_is_told_once(select: Command, steps: list[tuple[str, obje
             assert ours.state == theirs.state == "attached"
         application.hear()
         listen()
-        assert ours.demarcation.state.split("|")[0] in ("none", "tx", "dtx idle", "dtx active")
+        assert ours._demarcation.state.split("|")[0] in ("none", "tx", "dtx idle", "dtx active")
         assert all(count == 1 for count in told.values())
-    ours.timeout = 0  # nobody wants it any more
+    ours._timeout = 0  # nobody wants it any more
     wire.client.lost()
     listen()
     assert told == asked
@@ -199,11 +199,11 @@ def test_a_server_survives_whatever_is_said(profile: Profile, said: list[Command
             if session.state == "attached":
                 carrier.hear(each)
         elif session.state == "attached":
-            for id in [id for id, owed in session.results.owed.items() if owed.result == "dtx.xa-result"]:
+            for id in [id for id, owed in session._results.owed.items() if owed.result == "dtx.xa-result"]:
                 session.result(id, dtx.XaResult(each))
                 break
     for late in (False, True):
-        demarcation = attached_session("client")[1].demarcation
+        demarcation = attached_session("client")[1]._demarcation
         if late:
             demarcation.lost()
         for id, each in enumerate(said):

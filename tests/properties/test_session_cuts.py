@@ -42,8 +42,8 @@ class Both:
         self.client, self.server = self.wire.session(timeout=None)
         for session in (self.client, self.server):
             # As if so many commands had passed already.
-            session.outbound.next_id = session.inbound.received = session.inbound.cursor = first_id
-            session.outbound.sent = True
+            session._outbound.next_id = session._inbound.received = session._inbound.cursor = first_id
+            session._outbound.sent = True
         self.published: list[bytes] = []
         self.executed: list[bytes] = []
         self.delivered: list[bytes] = []
@@ -164,9 +164,9 @@ def test_every_command_is_executed_once_and_in_order_and_no_credit_is_lost(
     assert sorted(both.client_completed) == sorted(both.client_sent)
     assert sorted(both.server_completed) == sorted(both.server_sent)
     assert both.client.in_doubt == both.server.in_doubt == EMPTY
-    assert both.client.outbound.kept == both.server.outbound.kept == {}
+    assert both.client._outbound.kept == both.server._outbound.kept == {}
     subscriber = both.server.subscribers["d"]
     assert subscriber.message_credit == both.subscription.message_credit
-    assert subscriber.flow.snapshot() == both.subscription.flow.snapshot()
-    assert not both.server.windows
-    assert not both.client.transfers.deliveries
+    assert subscriber._flow.snapshot() == both.subscription._flow.snapshot()
+    assert not both.server._windows
+    assert not both.client._transfers.deliveries

@@ -92,15 +92,15 @@ class Alone:
             for subscription in session.subscriptions.values():
                 subscription.grant(1)
         elif verb == "accept":
-            session.accept(session.transfers.unsettled())
+            session.accept(session._transfers.unsettled())
         elif verb == "acquire":
-            session.acquire(session.transfers.unsettled())
+            session.acquire(session._transfers.unsettled())
         elif verb == "complete":
-            session.complete(session.inbound.incomplete.freeze())
+            session.complete(session._inbound.incomplete.freeze())
         elif verb == "detach":
             session.detach()
         elif verb == "attach":
-            if session.channel is None:
+            if session._channel is None:
                 session._bind(carrier.channel(0))
             session.attach()
         elif verb == "deliver":
@@ -113,7 +113,7 @@ class Alone:
         elif verb == "fail":
             session.fail(0, 404)
         elif verb == "result":
-            for id in list(session.results.owed):
+            for id in list(session._results.owed):
                 session.result(id)
         elif verb == "flush":
             session.flush(True, True, True)
@@ -123,7 +123,7 @@ class Alone:
         elif verb == "accept request":
             requested = carrier.channel(0).requested
             if requested is not None:
-                if session.name != requested or session.state == "ended" or session.channel is not None:
+                if session.name != requested or session.state == "ended" or session._channel is not None:
                     self.session = session = Session(requested, "server", profile=self.profile, limits=self.limits)
                 carrier.channel(0).accept(session)
         else:
@@ -152,7 +152,7 @@ def test_nothing_but_events_comes_out(
         else:
             alone.carrier.hear(step)
             session = alone.session
-            assert session.inbound.ranges <= 6 or session.state == "ended" or not session.hears
+            assert session._inbound.ranges <= 6 or session.state == "ended" or not session._hears
             for event in alone.carrier.happened():
                 if isinstance(event, SessionDetached):
                     assert event.ended == (session.state == "ended") or alone.session.name != event.session

@@ -186,7 +186,7 @@ class Show:
 
     def full(self, party: Party) -> bool:
         """Whether no more can be kept for replay."""
-        outbound = party.holder.session.outbound
+        outbound = party.holder.session._outbound
         return outbound.retain and len(outbound.kept) >= party.peer._connection.limits.replay_commands
 
     def held_up(self, party: Party, consumer: Consumer) -> bool:
@@ -243,7 +243,7 @@ class Script:
 
     def accept(self, party: Party, a: int, b: int) -> None:
         some = party.got[: a * 30]
-        known = [each for each in some if each in party.session.transfers.deliveries]
+        known = [each for each in some if each in party.session._transfers.deliveries]
         del party.got[: len(some)]
         if known:
             (party.session.release if b == 3 else party.session.accept)(known)

@@ -113,14 +113,14 @@ class Crossing:
         ours, theirs = self._ours, self._theirs
         assert ours is not None
         assert theirs is not None
-        left = ours.subscriptions[DESTINATION].message_credit
+        left = ours._subscriptions[DESTINATION].message_credit
         link.client.close()
         link.run()
         self._account()
         return Outcome(
             transcript=tuple(link.transcript.lines), received=tuple(self._received), collected=tuple(self._collected),
             connections=link.connections, cuts=cuts, mid_message=len(self._torn), resumed=self._resumed,
-            confirmed=self._confirmed, commands=ours.outbound.next_id + theirs.outbound.next_id, octets=self._octets,
+            confirmed=self._confirmed, commands=ours._outbound.next_id + theirs._outbound.next_id, octets=self._octets,
             credit_left=left, violations=len(link.violations),
         )  # fmt: skip
 
@@ -159,7 +159,7 @@ class Crossing:
                     client.resume(self._ours)
             case SessionAttached(resumed=resumed):
                 self._resumed += resumed
-                if self._ours is not None and not self._ours.subscriptions:
+                if self._ours is not None and not self._ours._subscriptions:
                     self._ours.subscribe("stock", DESTINATION).grant(WINDOW)
             case TransferReceived(id=id, body=body):
                 self._received.append(body)
@@ -181,7 +181,7 @@ class Crossing:
                 self._theirs.complete(id)
             case CommandReceived(id=id) if id is not None:
                 assert self._theirs is not None
-                if id in self._theirs.inbound.incomplete:
+                if id in self._theirs._inbound.incomplete:
                     self._theirs.complete(id)
             case _:
                 self._at_either(event)
@@ -189,13 +189,13 @@ class Crossing:
     def _say(self) -> None:
         ours, theirs = self._ours, self._theirs
         orders = self._orders[self._ordered : self._ordered + 1]
-        if orders and ours is not None and ours.state == "attached" and ours.subscriptions and self._link.client.is_open:
+        if orders and ours is not None and ours.state == "attached" and ours._subscriptions and self._link.client.is_open:
             ours.publish("", message.DeliveryProperties(routing_key="orders"), body=orders[0])
             self._ordered += 1
         if (
             theirs is not None
             and theirs.state == "attached"
-            and DESTINATION in theirs.subscribers
+            and DESTINATION in theirs._subscribers
             and self._link.server.is_open
         ):
             while self._quoted < len(self._quotes):

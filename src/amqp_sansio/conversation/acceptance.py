@@ -28,7 +28,7 @@ class Acceptance:
         """Notes that a message is accepted; False for one that cannot be, or not like that: ask the session why."""
         if not (session.state == "attached" or session.resumable) or id in self.ids:
             return False
-        delivery = session.transfers.deliveries.get(id)
+        delivery = session._transfers.deliveries.get(id)
         if delivery is None or delivery.state != ACQUIRED or TRANSFER[delivery.accept_mode] is not EXPLICIT:
             return False
         self.ids[id] = None

@@ -205,7 +205,7 @@ class Client:
         machine = self._machine
         if machine is None or machine.finished or not machine.is_open:
             self.give_up(ConnectionLost("it was closed here"))
-        elif machine.closed_cause is None:
+        elif machine._closed_cause is None:
             machine.close()
             self._hear(machine)
             self.wake()
@@ -293,11 +293,11 @@ class Client:
     def _detached(self, machine: ClientConnection, talk: Talk | None, event: SessionDetached) -> None:
         if talk is None:
             return
-        lost = machine.closed_cause is not None and self.comes_back and not talk.detaching
-        forgotten = talk.resuming and event.ended and machine.closed_cause is None and self.comes_back
+        lost = machine._closed_cause is not None and self.comes_back and not talk.detaching
+        forgotten = talk.resuming and event.ended and machine._closed_cause is None and self.comes_back
         violated = event.violation is not None
         failed = event.ended and not (lost or forgotten or violated or talk.detaching) and self.comes_back
-        if failed and machine.closed_cause is None and talk.attached.done:
+        if failed and machine._closed_cause is None and talk.attached.done:
             talk.fail(event, lambda: self._open_again(talk))
             return
         talk.detached(event, lost or forgotten)

@@ -142,7 +142,7 @@ class OwnServer:
         try:
             self._handle(connection, event)
         except Exception as error:
-            if connection.closed_cause is None:
+            if connection._closed_cause is None:
                 connection.close(CloseCode.CONNECTION_FORCED, "internal error")
             if self._failed is None:
                 raise

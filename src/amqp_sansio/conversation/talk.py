@@ -124,7 +124,7 @@ class Talk:
     @property
     def speakable(self) -> bool:
         """Whether something may be said now."""
-        return self._session is not None and self._session.speaks
+        return self._session is not None and self._session._speaks
 
     def open_again(self) -> None:
         """Opens the session again if it failed: so begins every call that waits for something."""
@@ -174,7 +174,7 @@ class Talk:
     def has_room(self) -> bool:
         """Whether a message may be published without going beyond what may be in flight, nor beyond the other side's credit."""
         session = self._session
-        if session is None or not session.speaks or (session.producer is not None and not session.producer.available):
+        if session is None or not session._speaks or (session._producer is not None and not session._producer.available):
             return False
         answers = self._answers
         return answers.messages < self.most_in_flight and answers.octets < self.most_in_flight_octets
@@ -321,8 +321,8 @@ class Talk:
                 inbox = self.inboxes.get(transfer.destination or "")
                 if inbox is not None:
                     inbox.arrive(event)
-                elif event.id in self.session.transfers.deliveries and transfer.accept_mode == 0:
-                    subscription = self.session.subscriptions.get(transfer.destination or "")
+                elif event.id in self.session._transfers.deliveries and transfer.accept_mode == 0:
+                    subscription = self.session._subscriptions.get(transfer.destination or "")
                     if subscription is None or subscription.cancelled:
                         self.session.release(event.id)  # it was on its way when its subscription was cancelled
             case CommandsCompleted(ids=ids):

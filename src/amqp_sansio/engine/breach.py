@@ -34,7 +34,7 @@ def violate(
 
     A detach code (0 to 4) goes out in detached, an error code in execution.exception and a detach behind it.
     """
-    channel = session.channel
+    channel = session._channel
     assert channel is not None
     peer = "server" if session.role == "client" else "client"
     code = int(code)
@@ -70,7 +70,7 @@ def legal_of(error: DecodeError) -> tuple[str, ...]:
 
 def undecodable(session: Session, id: int, what: str, codes: tuple[int, int], error: DecodeError, offset: int) -> None:
     """A command that cannot be read, or ("what") its header."""
-    session.inbound.incomplete.add(id)
-    said = session.carrier.layout.verb_of("command", *codes)
+    session._inbound.incomplete.add(id)
+    said = session._carrier.layout.verb_of("command", *codes)
     code = error.code if error.code in _ERROR_CODES else ErrorCode.COMMAND_INVALID
     violate(session, rule_of(what, error), said, legal_of(error), code, offset, str(error), id, codes)

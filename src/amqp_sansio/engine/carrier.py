@@ -81,12 +81,12 @@ class Carrier(Protocol):
         ...
 
     @property
-    def max_frame_size(self) -> int:
+    def _max_frame_size(self) -> int:
         """Octets of the largest frame, its header included, as agreed."""
         ...
 
     @property
-    def closed_cause(self) -> str | None:
+    def _closed_cause(self) -> str | None:
         """Why nothing may be said any more on the connection; None while it is open."""
         ...
 

@@ -77,10 +77,10 @@ class Channel:
     def _frame(self, control: Control) -> bytes:
         carrier = self.carrier
         payload = carrier.layout.encode_control(control)
-        if isinstance(control, controls.Detached) and len(payload) + FRAME_HEADER_SIZE > carrier.max_frame_size:
+        if isinstance(control, controls.Detached) and len(payload) + FRAME_HEADER_SIZE > carrier._max_frame_size:
             # The longest name that fits into an attach is one octet too long for its detached: answered without the name.
             payload = carrier.layout.encode_control(controls.Detached(b"", control.code))
-        return frame_control(self.number, payload, carrier.max_frame_size)
+        return frame_control(self.number, payload, carrier._max_frame_size)
 
     # --- what the other side says -----------------------------------------------------------------------------------------
 
@@ -133,14 +133,14 @@ class Channel:
             session = self.session
             assert session is not None
             id: int | None = None
-            if code == ErrorCode.RESOURCE_LIMIT_EXCEEDED and session.inbound.pointed:
-                id = session.inbound.take()  # of the command that is too large: its sender wants to know which
-                session.inbound.incomplete.add(id)
+            if code == ErrorCode.RESOURCE_LIMIT_EXCEEDED and session._inbound.pointed:
+                id = session._inbound.take()  # of the command that is too large: its sender wants to know which
+                session._inbound.incomplete.add(id)
             violate(session, rule, said, legal, code, offset, text, id)
 
     def _hears(self) -> bool:
         """Whether what comes counts.  Where no session is attached it is discarded and the other side told so."""
-        if self.session is not None and self.session.hears:
+        if self.session is not None and self.session._hears:
             return True
         in_flight = self.dialogue.state(self.own) == "detaching" or self.dialogue.state(self.peer) == "cut"
         if not in_flight and self.requested is None and self.session is None:
@@ -150,7 +150,7 @@ class Channel:
     def _attach(self, name: bytes, force: bool) -> None:
         session = self.session
         if session is not None:
-            if session.hears:
+            if session._hears:
                 self.say(controls.Attached(name))
             return
         if not self.dialogue.can(self.own, "session.attached"):
@@ -173,7 +173,7 @@ class Channel:
         session = self.session
         if session is not None and session.state == "attaching" and session.name == name:
             attachment.attached(session)
-        elif session is not None and session.name != name and session.hears and session.profile.strict:
+        elif session is not None and session.name != name and session._hears and session.profile.strict:
             text = f"another session is attached here: {session.name!r}"
             violate(session, "session.attached", f"attached({name!r})", (), ErrorCode.INVALID_ARGUMENT, offset, text)
         elif session is None and refused and self.dialogue.state(self.own) == "detached":
@@ -189,7 +189,7 @@ class Channel:
         self.say(controls.Detached(session.name, DetachCode.NORMAL))
         if session.state != "detaching":  # else the two crossed, and we go on waiting for our own answer
             refused = session.state == "refused"
-            text = session.cause if refused else ""
+            text = session._cause if refused else ""
             attachment.leave(session, Origin.PEER, DetachCode.NORMAL, text, ended=refused, keep=session.state == "attaching")
 
     def _detached(self, code: int) -> None:
@@ -197,12 +197,12 @@ class Channel:
         if session is None:
             return  # never answer detached with detached
         if session.state == "detaching":
-            attachment.leave(session, Origin.LOCAL, code, "" if session.cause == "detached by us" else session.cause)
+            attachment.leave(session, Origin.LOCAL, code, "" if session._cause == "detached by us" else session._cause)
         elif session.state == "attaching":
             why = _REFUSED.get(code, f"detached with code {code}")
             attachment.leave(session, Origin.PEER, code, f"attach was refused: {why}", keep=True)
         else:
-            attachment.leave(session, Origin.PEER, code, session.cause, ended=session.state == "refused")
+            attachment.leave(session, Origin.PEER, code, session._cause, ended=session.state == "refused")
 
     # --- what we answer -------------------------------------------------------------------------------------------------------
 
@@ -215,8 +215,8 @@ class Channel:
             legal = () if self.requested is None else (f"accept or refuse {self.requested!r}",)
             raise LocalProtocolError(f"accept {session.name!r}", "not asked for", legal, "session.attach")
         if session.state == "ended":
-            raise SessionDetachedError(f"accept {session.name!r}", session.name, session.cause)
-        holder = session.channel
+            raise SessionDetachedError(f"accept {session.name!r}", session.name, session._cause)
+        holder = session._channel
         if holder is not None and not self.requested_force:
             legal = (f"refuse {session.name!r} with session-busy",)
             raise LocalProtocolError(
@@ -240,7 +240,7 @@ class Channel:
         """The session is taken to another transport: here it is detached, and lives on."""
         session = self.session
         if session is not None:
-            if self.carrier.closed_cause is None:
+            if self.carrier._closed_cause is None:
                 self.say(controls.Detached(session.name, DetachCode.SESSION_BUSY))
             text = "taken to another transport"
             attachment.leave(session, Origin.PEER, DetachCode.SESSION_BUSY, text, keep=True)

@@ -132,7 +132,7 @@ class ClientConnection(Connection):
 
     def _give_up(self, text: str) -> None:
         """Nobody broke the protocol, but this client cannot go on: it closes the socket."""
-        self.closed_cause = text
+        self._closed_cause = text
         self._end(Origin.LOCAL, None, text)
 
     # --- tune, open -----------------------------------------------------------------------------------------------------------
@@ -158,8 +158,8 @@ class ClientConnection(Connection):
             self._bad_tune("heartbeat-max.permitted-range", f"heartbeat-max={high}", f"{low} or more", assembly)
             return
         settings = self._settings
-        self.channel_max = min(self.channel_max, tune.channel_max or self.channel_max)
-        self.max_frame_size = min(settings.max_frame_size, size or MAX_FRAME_SIZE)
+        self._channel_max = min(self._channel_max, tune.channel_max or self._channel_max)
+        self._max_frame_size = min(settings.max_frame_size, size or MAX_FRAME_SIZE)
         interval = 0
         if settings.heartbeat and low is not None:
             interval = max(settings.heartbeat, low)
@@ -168,10 +168,10 @@ class ClientConnection(Connection):
         # A server that offers no heartbeats must not be answered with any (tune-ok.heartbeat.no-heartbeat-min); 0 is said
         # where it lies in the range.
         said = interval if interval or low == 0 else None
-        self._say(TuneOk(self.channel_max, self.max_frame_size, said))
-        self.heartbeat = Heartbeat(interval)
+        self._say(TuneOk(self._channel_max, self._max_frame_size, said))
+        self._heartbeat = Heartbeat(interval)
         assert self._reader is not None
-        self._reader.max_frame_size = self._control_size = self.max_frame_size
+        self._reader.max_frame_size = self._control_size = self._max_frame_size
         try:
             self._say(self._open_control())
         except EncodeError as error:
@@ -192,7 +192,7 @@ class ClientConnection(Connection):
         self._opens()
         self._emit(
             ConnectionOpened(
-                self._settings.virtual_host, self.channel_max, self.max_frame_size, self.heartbeat.interval,
+                self._settings.virtual_host, self._channel_max, self._max_frame_size, self._heartbeat.interval,
                 open_ok.known_hosts or (),
             )
         )  # fmt: skip
@@ -210,8 +210,8 @@ class ClientConnection(Connection):
             return
         host = redirect.host or ""
         self._emit(ConnectionRedirected(host, redirect.known_hosts or ()))
-        self.closed_cause = f"redirected to {host}"
-        self._end(Origin.PEER, None, self.closed_cause)
+        self._closed_cause = f"redirected to {host}"
+        self._end(Origin.PEER, None, self._closed_cause)
 
 
 def _reason(error: Exception) -> str:

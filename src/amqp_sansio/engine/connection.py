@@ -42,8 +42,6 @@ class Connection(Lifecycle):
 
     def __init__(self, role: Role, config: ClientConfig | ServerConfig) -> None:
         super().__init__(role, config)
-        self.channel_max = min(config.channel_max, config.limits.channels)
-        """Channels agreed on (before tune: wanted): numbers 0 to channel_max - 1."""
         self._config: Final = config
         self._our_header: Final = config.dialect.header
         self._inbox_early = bytearray()  # what came before the protocol header was whole and looked at
@@ -88,13 +86,13 @@ class Connection(Lifecycle):
                 return None
             while not events:
                 reader = self._reader
-                if reader is not None and self.closed_cause is None:
+                if reader is not None and self._closed_cause is None:
                     if reader.known and (cut := reader.cut_transfer()) is not None:
                         # The fast path: a message in one header and at most one body frame, behind a command that came before.
                         known, header, body, offset = cut
                         channel = self._channels.used.get(known.channel)
                         session = None if channel is None else channel.session
-                        if session is not None and session.speaks:
+                        if session is not None and session._speaks:
                             message = hear_transfer(session, known.transfer, header, body, known.sync, offset, known.account)
                             if message is not None:
                                 return message
@@ -200,12 +198,12 @@ class Connection(Lifecycle):
             raise LocalProtocolError(f"{said} of a session of role {session.role}", self.state, legal, "one role, both halves")
 
     def _attach(self, session: Session, force: bool) -> Session:
-        channel = self._channels.free(self.channel_max)
+        channel = self._channels.free(self._channel_max)
         session._bind(channel)
         try:
             session.attach(force)
         except AmqpError:  # a name too long for a frame: nothing has changed
-            session.channel = channel.session = None
+            session._channel = channel.session = None
             raise
         self._channels.name(channel)
         return session
@@ -223,7 +221,7 @@ class Connection(Lifecycle):
         thing = reader.next()
         if thing is None:
             return self._eof and self._octets_ended()
-        if self.closed_cause is not None:
+        if self._closed_cause is not None:
             self._hear_while_closing(thing)
         elif isinstance(thing, Malformed):
             self._hear_malformed(thing)
@@ -246,7 +244,7 @@ class Connection(Lifecycle):
         timely = self._answers.get(head)
         channel = self._channels.used.get(number)
         session = None if channel is None else channel.session
-        if timely is None or session is None or not session.hears:
+        if timely is None or session is None or not session._hears:
             reader.put_back_answer()
             self._step()
             return None
@@ -324,10 +322,10 @@ class Connection(Lifecycle):
         """Whether the connection is open and has such a channel; says the violation otherwise."""
         if not self._open:
             self._fail_session(assembly, "connection.handshake", self._dialogue.legal, "the connection is not open yet")
-        elif assembly.channel >= self.channel_max:
+        elif assembly.channel >= self._channel_max:
             self._fail_session(
-                assembly, "connection.tune-ok.channel-max.available-channels", (f"channel 0 to {self.channel_max - 1}",),
-                f"channel {assembly.channel} is not among the {self.channel_max} agreed on",
+                assembly, "connection.tune-ok.channel-max.available-channels", (f"channel 0 to {self._channel_max - 1}",),
+                f"channel {assembly.channel} is not among the {self._channel_max} agreed on",
             )  # fmt: skip
         else:
             return True
@@ -393,7 +391,7 @@ class Connection(Lifecycle):
 
     def _octets_ended(self) -> bool:
         """The inbox is empty and nothing more comes; True when that made an event."""
-        if self.closed_cause is not None:
+        if self._closed_cause is not None:
             return self._closed(Origin.EOF)
         text = "the octets ended without a close"
         if self._reader is not None and self._reader.buffered:

@@ -49,21 +49,21 @@ def hear_content(session: Session, id: int, command: Command, header: bytes, bod
 
 def content_completed(session: Session, ids: RangeSet) -> None:
     """The other side has completed these commands of ours."""
-    if session.contents is not None:
-        session.contents.completed(_other(session), ids)
+    if session._contents is not None:
+        session._contents.completed(_other(session), ids)
 
 
 def _contents(session: Session) -> Contents:
-    return session.contents or Contents(session.limits, session.role)
+    return session._contents or Contents(session.limits, session.role)
 
 
 def _step(session: Session, contents: Contents, speaker: str, command: Command, id: int) -> None:
-    session.contents = contents
+    session._contents = contents
     contents.step(speaker, command, id)
     if is_global(command):
-        for other in session.carrier.sessions:
-            if other is not session and other.contents is not None:
-                other.contents.close_window()
+        for other in session._carrier.sessions:
+            if other is not session and other._contents is not None:
+                other._contents.close_window()
 
 
 def _other(session: Session) -> str:

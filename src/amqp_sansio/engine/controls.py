@@ -32,9 +32,9 @@ def hear_control(session: Session, control: Control, offset: int) -> None:
 
 def _request_timeout(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.RequestTimeout)
-    assert session.channel is not None
-    granted = _lesser(control.timeout, session.max_timeout)
-    session.channel.say(controls.Timeout(granted))
+    assert session._channel is not None
+    granted = _lesser(control.timeout, session._max_timeout)
+    session._channel.say(controls.Timeout(granted))
     attachment.granted(session, granted)
 
 
@@ -45,7 +45,7 @@ def _lesser(a: int | None, b: int | None) -> int | None:
 
 def _timeout(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.Timeout)
-    attachment.granted(session, _lesser(control.timeout, session.wanted))
+    attachment.granted(session, _lesser(control.timeout, session._wanted))
     session._emit(TimeoutGranted(session.name, control.timeout))
 
 
@@ -64,13 +64,13 @@ def _command_point(session: Session, control: Control, offset: int) -> None:
             "nothing is kept of a command that was not received whole",
         )
         return
-    session.inbound.point(id)
+    session._inbound.point(id)
     _check_ranges(session, control.VERB, offset)
 
 
 def _check_ranges(session: Session, said: str, offset: int) -> None:
     most = session.limits.ranges
-    ranges = max(session.inbound.ranges, session.outbound.known.range_count)
+    ranges = max(session._inbound.ranges, session._outbound.known.range_count)
     if ranges > most:
         violate(
             session,
@@ -101,7 +101,7 @@ def _beyond(session: Session, verb: str, ids: RangeSet, beyond: RangeSet, offset
 
 def _expected(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.Expected)
-    outbound = session.outbound
+    outbound = session._outbound
     ids = control.commands or EMPTY
     if not outbound.expected_asked:
         if session.profile.strict:
@@ -122,10 +122,10 @@ def _expected(session: Session, control: Control, offset: int) -> None:
 
 def _resume(session: Session, ids: RangeSet, offset: int) -> None:
     """The other side has told what it expects: say again what it has not got."""
-    outbound, channel = session.outbound, session.channel
+    outbound, channel = session._outbound, session._channel
     assert channel is not None
     if not ids and not session.has_state:
-        session.timeout_known = False  # it may be a new one over there, which nobody has asked to be kept
+        session._timeout_known = False  # it may be a new one over there, which nobody has asked to be kept
         attachment.ready(session, False)
         return
     if not ids:
@@ -147,7 +147,7 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
         text = f"the {_other(session)} expects commands {plan.missing}, which the {session.role} did not keep"
         _give_up(session, Origin.LOCAL, text)
         return
-    room = channel.carrier.max_frame_size - 12
+    room = channel.carrier._max_frame_size - 12
     for id in plan.ids:
         payload, header, body = outbound.kept[id]
         if len(payload) > room or (len(header or b"") > room and not session.delivers):
@@ -164,8 +164,8 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
             channel.carrier._write(frame)
         outbound.position = (id + 1) & 0xFFFFFFFF
     attachment.ready(session, True)
-    session.inbound.due = bool(session.inbound.completed)
-    if session.inbound.due:
+    session._inbound.due = bool(session._inbound.completed)
+    if session._inbound.due:
         session._touch()
 
 
@@ -179,17 +179,17 @@ def _give_up(session: Session, origin: Origin, text: str) -> None:
         description = f"session cannot be resumed: {text}"
         say_exception(session, execution.Exception_(ErrorCode.ILLEGAL_STATE, description=description))
     else:
-        assert session.channel is not None
-        session.channel.say(controls.Detach(session.name))
+        assert session._channel is not None
+        session._channel.say(controls.Detach(session.name))
     attachment.leave(session, origin, None, text, ended=True)
 
 
 def _confirmed(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.Confirmed)
     ids = control.commands or EMPTY
-    if _beyond(session, control.VERB, ids, session.outbound.beyond(ids), offset):
+    if _beyond(session, control.VERB, ids, session._outbound.beyond(ids), offset):
         return
-    news = session.outbound.confirm(ids)
+    news = session._outbound.confirm(ids)
     if news:
         session._emit(CommandsConfirmed(session.name, news))
 
@@ -201,42 +201,42 @@ def _completed(session: Session, control: Control, offset: int) -> None:
 
 def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> None:
     """session.completed: the other side has executed these."""
-    outbound = session.outbound
+    outbound = session._outbound
     beyond = outbound.beyond(ids)
     if beyond and _beyond(session, controls.Completed.VERB, ids, beyond, offset):
         return
     news = outbound.completed(ids, timely, beyond)
     if outbound.known.range_count > session.limits.ranges:
         _check_ranges(session, controls.Completed.VERB, offset)
-        if session.channel is None:
+        if session._channel is None:
             return
     if timely:
         session._touch()
     if not news:
         return
-    if session.replenished:
-        session.replenished.clear()
-    if session.windows:
-        for id in pick(news, session.windows):
-            subscriber, octets, switches = session.windows.pop(id)
-            if switches == subscriber.flow.switches:
-                subscriber.flow.complete(1, octets)
-                session.replenished[subscriber] = None
-    if session.withdrawals:
+    if session._replenished:
+        session._replenished.clear()
+    if session._windows:
+        for id in pick(news, session._windows):
+            subscriber, octets, switches = session._windows.pop(id)
+            if switches == subscriber._flow.switches:
+                subscriber._flow.complete(1, octets)
+                session._replenished[subscriber] = None
+    if session._withdrawals:
         session._withdraw(news)
-    if session.contents is not None:
+    if session._contents is not None:
         content_completed(session, news)
     session._emit(CommandsCompleted(session.name, news))
-    if session.unanswered.commands:
+    if session._unanswered.commands:
         outcomes.completed(session, news)
 
 
 def completed_run(session: Session, low: int, high: int, timely: bool, offset: int) -> CommandsCompleted | None:
     """`completed` for the ids from `low` to `high`.  Where nothing but that event follows, it is not emitted but returned."""
-    outbound = session.outbound
+    outbound = session._outbound
     if (
-        session.windows or session.withdrawals or session.unanswered.commands or session.replenished
-        or session.contents is not None or (news := outbound.completed_run(low, high)) is None
+        session._windows or session._withdrawals or session._unanswered.commands or session._replenished
+        or session._contents is not None or (news := outbound.completed_run(low, high)) is None
     ):  # fmt: skip
         completed(session, RangeSet.span(low, high), timely, offset)
         return None
@@ -249,17 +249,17 @@ def completed_run(session: Session, low: int, high: int, timely: bool, offset: i
 def _known_completed(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.KnownCompleted)
     ids = control.commands or EMPTY
-    received = session.inbound.received
+    received = session._inbound.received
     beyond = ids
     if received is not None:
         beyond = ids & RangeSet([(received, (received + 0x7FFFFFFF) & 0xFFFFFFFF)])
     if not _beyond(session, control.VERB, ids, beyond, offset):
-        session.inbound.known_completed(ids)
+        session._inbound.known_completed(ids)
 
 
 def _flush(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.Flush)
-    inbound = session.inbound
+    inbound = session._inbound
     asked = ASKED_EXPECTED * control.expected | ASKED_CONFIRMED * control.confirmed | ASKED_COMPLETED * control.completed
     # Said again before our octets are taken, it is answered once more in the end: the answer may be 4000 times as long.
     inbound.asked |= asked & inbound.answered
@@ -270,17 +270,17 @@ def _flush(session: Session, control: Control, offset: int) -> None:
 
 def _gap(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.Gap)
-    assert session.channel is not None
+    assert session._channel is not None
     ids = control.commands or EMPTY
-    if session.inbound.received is not None and session.inbound.cursor in ids:
-        session.channel.carrier._forget(session.channel.number)
-    news = session.inbound.gap(ids)
+    if session._inbound.received is not None and session._inbound.cursor in ids:
+        session._channel.carrier._forget(session._channel.number)
+    news = session._inbound.gap(ids)
     _check_ranges(session, control.VERB, offset)
-    if session.channel is not None:
+    if session._channel is not None:
         if news:
             session._emit(CommandsSkipped(session.name, news))
-        if session.inbound.due:
-            session.transfers.complete(ids)
+        if session._inbound.due:
+            session._transfers.complete(ids)
             session._touch()
 
 

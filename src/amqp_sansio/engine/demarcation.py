@@ -211,7 +211,7 @@ def check(session: Standing, command: Command) -> Effect:
     """Whether our client may say a command of class tx or dtx, by the letter, and its effect.  LocalProtocolError."""
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
         raise EncodeError(f"{command.VERB}.xid", "names the branch")
-    demarcation = session.demarcation
+    demarcation = session._demarcation
     beside = isinstance(command, tx.Select) and unaccepting(session)
     verb = demarcation.verb(command, beside)
     if verb is not None:
@@ -222,25 +222,25 @@ def check(session: Standing, command: Command) -> Effect:
     def effect(id: int) -> None:
         if verb is not None:
             demarcation.said(verb, command, id)
-        session.unanswered.said(id, command)
+        session._unanswered.said(id, command)
         if isinstance(command, tx.Commit | tx.Rollback):
-            session.transfers.decided(isinstance(command, tx.Commit))
+            session._transfers.decided(isinstance(command, tx.Commit))
 
     return effect
 
 
 def check_verb(session: Standing, verb: str) -> None:
     """LocalProtocolError when our client may not say a verb of the rows now."""
-    cell = session.demarcation.refusal(verb)
+    cell = session._demarcation.refusal(verb)
     if cell is not None:
-        raise LocalProtocolError(verb, state_of(session.demarcation), session.demarcation.legal(verb), cell.rule)
+        raise LocalProtocolError(verb, state_of(session._demarcation), session._demarcation.legal(verb), cell.rule)
 
 
 def unaccepting(session: Standing) -> bool:
     """Whether the client has a subscription with accept-mode none that is not cancelled."""
     if session.role == "client":
-        return any(each.accept_mode == 1 and not each.cancelled for each in session.subscriptions.values())
-    return any(each.accept_mode == 1 for each in session.subscribers.values())
+        return any(each.accept_mode == 1 and not each.cancelled for each in session._subscriptions.values())
+    return any(each.accept_mode == 1 for each in session._subscribers.values())
 
 
 def state_of(demarcation: Demarcation) -> str:
@@ -266,7 +266,7 @@ class Wrong(NamedTuple):
 
 def hear(session: Standing, id: int, command: Command) -> Wrong | None:
     """The client of our server said a command of class tx or dtx: None when it is for the broker to judge further."""
-    demarcation = session.demarcation
+    demarcation = session._demarcation
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
         cell = demarcation.refusal(rows.START) if isinstance(command, dtx.Start) else None
         if cell is not None and cell.state in (rows.NO_TRANSACTIONS, rows.TX) and (code := _code(session, cell)) is not None:
@@ -292,7 +292,7 @@ def hear(session: Standing, id: int, command: Command) -> Wrong | None:
 
 def hear_subscribe(session: Standing) -> Wrong | None:
     """The client of our server subscribes with accept-mode none."""
-    cell = session.demarcation.refusal(rows.SUBSCRIBE_NONE)
+    cell = session._demarcation.refusal(rows.SUBSCRIBE_NONE)
     code = None if cell is None else _code(session, cell)
     if cell is None or code is None:
         return None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def tell(session: Standing) -> None:
     """Says what was gathered since the last time, on an attached session."""
-    inbound, outbound = session.inbound, session.outbound
+    inbound, outbound = session._inbound, session._outbound
     if inbound.asked:
         answer_flush(session, inbound.asked)
     inbound.asked = inbound.answered = 0
@@ -22,19 +22,19 @@ def tell(session: Standing) -> None:
         inbound.due = False
         _completed(session, inbound.wants_timely())
     if outbound.known_due:
-        assert session.channel is not None
+        assert session._channel is not None
         for part in parts(session, outbound.take_known()):
-            session.channel.say(KnownCompleted(part))
+            session._channel.say(KnownCompleted(part))
 
 
 def answer_flush(session: Standing, asked: int) -> None:
     """Says what a flush of the other side asks for: see `Inbound.asked`."""
-    channel, inbound = session.channel, session.inbound
+    channel, inbound = session._channel, session._inbound
     assert channel is not None
     if asked & ASKED_EXPECTED:
         # One control only.  Where it is too small for all holes the first ones are said: the greatest id stands for
         # everything after it, so that we get some commands again which we then discard.
-        channel.say(Expected(parts(session, inbound.expected(new=session.attachments <= 1))[0]))
+        channel.say(Expected(parts(session, inbound.expected(new=session._attachments <= 1))[0]))
     if asked & ASKED_CONFIRMED:  # with us, all that is complete is confirmed
         for part in parts(session, inbound.confirmed.freeze() | inbound.untold_completed()):
             channel.say(Confirmed(part))
@@ -47,13 +47,13 @@ def answer_flush(session: Standing, asked: int) -> None:
 
 def _completed(session: Standing, timely: bool) -> None:
     """Says the completions that the other side does not know of, the empty set too."""
-    assert session.channel is not None
-    for part in parts(session, session.inbound.tell_completed()):
-        session.channel.say(Completed(part, timely))
-    if session.unreported:
-        for book in session.unreported:
+    assert session._channel is not None
+    for part in parts(session, session._inbound.tell_completed()):
+        session._channel.say(Completed(part, timely))
+    if session._unreported:
+        for book in session._unreported:
             book.reported()
-        session.unreported.clear()
+        session._unreported.clear()
 
 
 def parts(session: Standing, ids: RangeSet) -> list[RangeSet]:
@@ -61,7 +61,7 @@ def parts(session: Standing, ids: RangeSet) -> list[RangeSet]:
     ranges = ids.ranges
     if len(ranges) <= 1:
         return [ids]
-    room = (session.carrier.max_frame_size - 18) // 8
+    room = (session._carrier._max_frame_size - 18) // 8
     if len(ranges) <= room:
         return [ids]
     return [RangeSet(ranges[at : at + room]) for at in range(0, len(ranges), room)]

@@ -37,7 +37,7 @@ _new: Final = tuple.__new__  # what a NamedTuple does, for a third of the time
 
 def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> None:
     """A command arrived, as octets."""
-    carrier = session.carrier
+    carrier = session._carrier
     what = "command"
     try:
         command, sync = carrier.layout.decode_command(payload, 0, len(payload), carrier.reading)
@@ -53,9 +53,9 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
             undecodable(session, id, what, codes, error, offset)
         return
     if isinstance(command, message.Transfer):
-        subscription = session.subscriptions.get(command.destination or "")
-        if header is not None and session.channel is not None and (subscription is not None or session.delivers):
-            carrier._learn(session.channel.number, payload, command, sync, subscription)
+        subscription = session._subscriptions.get(command.destination or "")
+        if header is not None and session._channel is not None and (subscription is not None or session.delivers):
+            carrier._learn(session._channel.number, payload, command, sync, subscription)
         event = hear_transfer(session, command, header or b"", body or b"", sync, offset, subscription, body == b"")
         if event is not None:
             session._emit_command(event)
@@ -67,7 +67,7 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
 
 def _take(session: Session, said: str, offset: int) -> int:
     """The id of a command that arrived; negative when it does not count, and then all that follows from it is done."""
-    inbound = session.inbound
+    inbound = session._inbound
     if not inbound.pointed:
         unpointed(session, said, offset)
         return DUPLICATE
@@ -96,9 +96,9 @@ def hear_transfer(
 
     None when it broke a rule, was received before or does not count any more: what follows from that is done.
     """
-    inbound = session.inbound
+    inbound = session._inbound
     id = inbound.cursor
-    if id == inbound.received and inbound.pointed and session.speaks:  # nearly always: `_take` without the calls
+    if id == inbound.received and inbound.pointed and session._speaks:  # nearly always: `_take` without the calls
         inbound.cursor = inbound.received = (id + 1) & 0xFFFFFFFF
     elif (id := _take(session, transfer.VERB, offset)) < 0:
         return None
@@ -116,10 +116,10 @@ def hear_transfer(
         made.empty_body = empty_body
         made._memo = None
         event = made
-    if session.minds_headers and header:
-        event.read_as(session.carrier.reading)
+    if session._minds_headers and header:
+        event.read_as(session._carrier.reading)
         try:
-            if session.carrier.eager_headers:
+            if session._carrier.eager_headers:
                 _ = event.headers
         except DecodeError as error:
             undecodable(session, id, "header", (4, 1), error, offset)
@@ -129,7 +129,7 @@ def hear_transfer(
             if not session.delivers:
                 _to_nobody(session, id, transfer, offset)
                 return None
-        elif subscription.book.limited and not _spend(session, subscription, id, header, body, offset):
+        elif subscription._book.limited and not _spend(session, subscription, id, header, body, offset):
             return None
         highs = inbound.completed.highs
         if highs and id and highs[-1] == id - 1:  # `add` without the call
@@ -159,13 +159,13 @@ def hear_transfer(
         if not session.delivers:
             _to_nobody(session, id, transfer, offset)
             return None
-    elif (unit := subscription.book.spend(octets, charge)) is not None:
+    elif (unit := subscription._book.spend(octets, charge)) is not None:
         _beyond_credit(session, subscription, id, unit, charge, offset)
         return None
     if subscription is not None or (session.profile.publish_is_explicit(accept_mode) if session.delivers else not accept_mode):
         # What is published is not anybody else's: the mode means something from a queue to its reader only.
         state = _NOT_ACQUIRED if acquire_mode and not session.delivers else _ACQUIRED
-        deliveries = session.transfers.deliveries
+        deliveries = session._transfers.deliveries
         deliveries[id] = _new(Delivery, (state, accept_mode or EXPLICIT, subscription, octets, False, charge))
         if len(deliveries) > session.limits.incomplete_commands:
             _too_many(session, id, transfer.VERB, (4, 1), offset)
@@ -179,9 +179,9 @@ def _spend(session: Session, subscription: Subscription, id: int, header: bytes,
     """Counts a message that is complete as soon as it is handed out; False when it broke the credit."""
     octets = len(header) + len(body) if session.counts_headers else len(body)
     charge = octets if session.charges_headers else len(body)
-    unit = subscription.book.spend(octets, charge)
+    unit = subscription._book.spend(octets, charge)
     if unit is not None:
-        session.inbound.incomplete.add(id)
+        session._inbound.incomplete.add(id)
         _beyond_credit(session, subscription, id, unit, charge, offset)
         return False
     subscription._complete(1, octets, charge)
@@ -189,7 +189,7 @@ def _spend(session: Session, subscription: Subscription, id: int, header: bytes,
 
 
 def _beyond_credit(session: Session, subscription: Subscription, id: int, unit: int, charge: int, offset: int) -> None:
-    book = subscription.book
+    book = subscription._book
     left = (book.octets if unit == OCTET else book.messages) or 0
     text = f"beyond the credit of its destination in unit {UNITS[unit]}"
     said = f"message.transfer of {charge} octets to destination {subscription.destination[:80]!r}"
@@ -198,9 +198,9 @@ def _beyond_credit(session: Session, subscription: Subscription, id: int, unit: 
 
 
 def _to_nobody(session: Session, id: int, transfer: message.Transfer, offset: int) -> None:
-    session.inbound.incomplete.add(id)
+    session._inbound.incomplete.add(id)
     said = f"message.transfer to destination {(transfer.destination or '')[:80]!r}"
-    legal = tuple([f"message.transfer to destination {name[:80]!r}" for name in list(session.subscriptions)[:8]])
+    legal = tuple([f"message.transfer to destination {name[:80]!r}" for name in list(session._subscriptions)[:8]])
     text = "we have no subscription with that destination"
     violate(session, DESTINATION_RULE, said, legal, ErrorCode.NOT_FOUND, offset, text, id, (4, 1))
 
@@ -215,7 +215,7 @@ def _hear_command(
     offset: int,
     codes: tuple[int, int],
 ) -> None:
-    inbound = session.inbound
+    inbound = session._inbound
     if isinstance(command, execution.Result):
         _done(session, id)
         _hear_result(session, command, offset)
@@ -237,22 +237,22 @@ def _hear_command(
         text = f"only the {session.role} says {command.VERB}"
         violate(session, command.VERB, command.VERB, (), ErrorCode.NOT_IMPLEMENTED, offset, text, id, codes)
         return
-    session.results.owed[id] = Owed(codes[0], codes[1], command.RESULT)
-    if len(session.results.owed) > session.limits.incomplete_commands:
+    session._results.owed[id] = Owed(codes[0], codes[1], command.RESULT)
+    if len(session._results.owed) > session.limits.incomplete_commands:
         _too_many(session, id, command.VERB, codes, offset)
         return
     note = _NOTES.get(command.VERB)
-    throttled = session.producer.available if session.producer is not None else INFINITE
+    throttled = session._producer.available if session._producer is not None else INFINITE
     if note is not None or command.VERB in CONTENT_VERBS:
         wrong = note(session, id, command) if note is not None else hear_content(session, id, command, header, body)
         if wrong is not None:
             violate(session, wrong.rule, wrong.said, wrong.legal, wrong.code, offset, wrong.text, id, codes)
             return
     event = CommandReceived(session.name, id, command, sync, header, body)
-    if header and session.minds_headers:
-        event.read_as(session.carrier.reading)
+    if header and session._minds_headers:
+        event.read_as(session._carrier.reading)
     session._emit_command(event)
-    available = session.producer.available if session.producer is not None else INFINITE
+    available = session._producer.available if session._producer is not None else INFINITE
     if available != throttled:
         session._emit(ProducerCreditChanged(session.name, None if available == INFINITE else available))
     if session.completes_on_hand_out and not command.RESULT:
@@ -268,25 +268,25 @@ def _too_many(session: Session, id: int, said: str, codes: tuple[int, int], offs
 
 def _done(session: Session, id: int) -> None:
     """A command of class execution is complete as soon as it is heard."""
-    session.inbound.add_completed(id)
-    session.inbound.due = True
-    session.inbound.settle_syncs()
+    session._inbound.add_completed(id)
+    session._inbound.due = True
+    session._inbound.settle_syncs()
     session._touch()
 
 
 def _hear_result(session: Session, command: execution.Result, offset: int) -> None:
     id = command.command_id
-    asked = None if id is None else session.results.received(id)
+    asked = None if id is None else session._results.received(id)
     if id is None or asked is None:
         if session.profile.strict:
             text = "no command waits for this result"
-            legal = tuple([f"execution.result for {waiting}" for waiting in list(session.results.asked)[:8]])
+            legal = tuple([f"execution.result for {waiting}" for waiting in list(session._results.asked)[:8]])
             violate(session, command.VERB, f"execution.result for {id}", legal, ErrorCode.INVALID_ARGUMENT, offset, text)
         return
     if isinstance(asked, message.Acquire):
         value = command.value
         acquired = value.transfers if isinstance(value, message.Acquired) else None
-        session.transfers.acquired(asked.transfers or EMPTY, acquired or EMPTY)
+        session._transfers.acquired(asked.transfers or EMPTY, acquired or EMPTY)
     session._emit_command(ResultReceived(session.name, id, command.value))
     meant = outcomes.result(session, id, command.value)
     if meant is not None:
@@ -303,11 +303,11 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
         )
     )  # fmt: skip
     if id is not None:
-        session.unanswered.refused = id, error_code
+        session._unanswered.refused = id, error_code
     session._flush_pending()
-    session.state = "refused"
-    session.timeout = 0
-    session.cause = f"the other side refused it with {error_code}: {description}".rstrip(": ")
+    session._move_to("refused")
+    session._timeout = 0
+    session._cause = f"the other side refused it with {error_code}: {description}".rstrip(": ")
 
 
 # What the other side's commands about credit mean to us; an error code and a sentence when they mean nothing.
@@ -332,10 +332,10 @@ def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
     destination = command.destination or ""
     if command.accept_mode == NONE and (wrong := demarcation.hear_subscribe(session)) is not None:
         return wrong
-    if destination in session.subscribers:
+    if destination in session._subscribers:
         said, text = f"{command.VERB} {destination!r}", "subscribed already"
         return _Breach(_UNIQUE, said, (f"message.cancel {destination!r}",), ErrorCode.NOT_ALLOWED, text)
-    if len(session.subscribers) >= session.limits.subscriptions:
+    if len(session._subscribers) >= session.limits.subscriptions:
         most = session.limits.subscriptions
         text = f"more than {most} subscriptions"
         legal = (f"at most {most} subscriptions",)
@@ -345,17 +345,17 @@ def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
         return _no_such("message.accept-mode", command.VERB, accept_mode)
     if acquire_mode > 1:
         return _no_such("message.acquire-mode", command.VERB, acquire_mode)
-    session.subscribers[destination] = Subscriber(command.queue or "", destination, accept_mode, acquire_mode)
+    session._subscribers[destination] = Subscriber(command.queue or "", destination, accept_mode, acquire_mode)
     return None
 
 
 def _note_cancel(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Cancel)
     destination = command.destination or ""
-    if session.subscribers.pop(destination, None) is None:
+    if session._subscribers.pop(destination, None) is None:
         said, legal = (
             f"{command.VERB} {destination!r}",
-            tuple([f"{command.VERB} {name!r}" for name in list(session.subscribers)[:8]]),
+            tuple([f"{command.VERB} {name!r}" for name in list(session._subscribers)[:8]]),
         )
         return _Breach(_NOT_FOUND, said, legal, ErrorCode.NOT_FOUND, "no such subscription")
     return None
@@ -363,20 +363,20 @@ def _note_cancel(session: Session, id: int, command: Command) -> _Wrong:
 
 def _note_flush(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Flush)
-    subscriber = session.subscribers.get(command.destination or "")
+    subscriber = session._subscribers.get(command.destination or "")
     if subscriber is not None:
-        subscriber.flow.begin_flush(id)
-        session.subscriber_flushes[id] = subscriber
+        subscriber._flow.begin_flush(id)
+        session._subscriber_flushes[id] = subscriber
     return None
 
 
 def _note_stop(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Stop)
-    subscriber = session.subscribers.get(command.destination or "")
+    subscriber = session._subscribers.get(command.destination or "")
     if subscriber is not None:
-        subscriber.flow.stop()
+        subscriber._flow.stop()
     elif not command.destination:
-        session.producer = Credit()
+        session._producer = Credit()
     return None
 
 
@@ -386,11 +386,11 @@ def _note_flow(session: Session, id: int, command: Command) -> _Wrong:
     if unit not in (MESSAGE, OCTET):
         return _no_such("message.credit-unit", command.VERB, unit)
     value = INFINITE if command.value is None else command.value
-    subscriber = session.subscribers.get(command.destination or "")
+    subscriber = session._subscribers.get(command.destination or "")
     if subscriber is not None:
-        subscriber.flow.grant(unit, value)
-    elif not command.destination and unit == MESSAGE and session.producer is not None:
-        session.producer.grant(value)
+        subscriber._flow.grant(unit, value)
+    elif not command.destination and unit == MESSAGE and session._producer is not None:
+        session._producer.grant(value)
     return None
 
 
@@ -399,13 +399,13 @@ def _note_set_flow_mode(session: Session, id: int, command: Command) -> _Wrong:
     mode = command.flow_mode or 0
     if mode not in (CREDIT_MODE, WINDOW_MODE):
         return _no_such("message.flow-mode", command.VERB, mode)
-    subscriber = session.subscribers.get(command.destination or "")
-    if subscriber is not None and session.profile.strict and not subscriber.flow.ends_empty:
+    subscriber = session._subscribers.get(command.destination or "")
+    if subscriber is not None and session.profile.strict and not subscriber._flow.ends_empty:
         text = "the mode changes only while there is no credit"
         said, legal = f"{command.VERB} {subscriber.destination[:80]!r}", ("message.stop", "message.flush")
         return _Breach("message.set-flow-mode.mode-switching", said, legal, ErrorCode.PRECONDITION_FAILED, text)
-    if subscriber is not None and subscriber.flow.mode != mode:
-        subscriber.flow.set_mode(mode)
+    if subscriber is not None and subscriber._flow.mode != mode:
+        subscriber._flow.set_mode(mode)
     return None
 
 

@@ -52,16 +52,14 @@ class Lifecycle:
         self.eager_headers: Final = config.headers == "eager"
         self.reading: Final = Reading.of(config.limits, canonical=config.profile.strict)
         self.layout: Final[Layout] = config.dialect.layout
-        self.now: float | None = None
-        """The moment of the last tick; None before the first."""
-        self.max_frame_size = MIN_MAX_FRAME_SIZE
-        """Octets of the largest frame that we write, its header included, as agreed."""
+        self._now: float | None = None
+        self._channel_max = min(config.channel_max, config.limits.channels)
+        self._max_frame_size = MIN_MAX_FRAME_SIZE
         self._control_size = MAX_FRAME_SIZE  # octets of the largest control of the connection that we write
-        self.heartbeat = Heartbeat(0)
+        self._heartbeat = Heartbeat(0)
         self._dialogue: Final = words.ConnectionDialogue()
         self._open = False
-        self.closed_cause: str | None = None
-        """Why nothing may be said any more; None as long as it may."""
+        self._closed_cause: str | None = None
         self._events: deque[Event] = deque()
         self._reader: SegmentReader | None = None
         self._undecoded = False  # octets were stored since next_event last ran dry
@@ -85,8 +83,8 @@ class Lifecycle:
         outbox = self._outbox
         if not outbox:
             return b""
-        if self.now is not None:
-            self.heartbeat.wrote(self.now)
+        if self._now is not None:
+            self._heartbeat.wrote(self._now)
         octets = b"".join(outbox) if len(outbox) > 1 else outbox[0]
         outbox.clear()
         self._taken = self._written
@@ -98,7 +96,7 @@ class Lifecycle:
         return self._written - self._taken + len(self._touched)
 
     def _flush(self) -> None:
-        while self._touched and self.closed_cause is None:
+        while self._touched and self._closed_cause is None:
             touched = list(self._touched)
             self._touched.clear()
             for session in touched:
@@ -124,7 +122,27 @@ class Lifecycle:
     @property
     def is_open(self) -> bool:
         """True between open-ok and close."""
-        return self._open and self.closed_cause is None
+        return self._open and self._closed_cause is None
+
+    @property
+    def closed_cause(self) -> str | None:
+        """Why nothing may be said any more; None as long as it may."""
+        return self._closed_cause
+
+    @property
+    def now(self) -> float | None:
+        """The moment of the last tick (monotonic seconds); None before the first."""
+        return self._now
+
+    @property
+    def max_frame_size(self) -> int:
+        """Octets of the largest frame that we write, its header included, as agreed."""
+        return self._max_frame_size
+
+    @property
+    def channel_max(self) -> int:
+        """Channels agreed on (before tune: wanted): numbers 0 to channel_max - 1."""
+        return self._channel_max
 
     @property
     def state(self) -> str:
@@ -149,7 +167,7 @@ class Lifecycle:
             self._end(Origin.LOCAL, int(code), text)
             return
         self._flush()
-        self.closed_cause = f"closed by us: {int(code)} {text}".rstrip()
+        self._closed_cause = f"closed by us: {int(code)} {text}".rstrip()
         self._say(close, octets)
         self._begin_close(close)
 
@@ -162,8 +180,8 @@ class Lifecycle:
         return tuple([entry.removeprefix(prefix) for entry in self._dialogue.legal if entry.startswith(prefix)])
 
     def _must_be_alive(self, said: str) -> None:
-        if self.closed_cause is not None:
-            raise ConnectionClosedError(said, self.closed_cause)
+        if self._closed_cause is not None:
+            raise ConnectionClosedError(said, self._closed_cause)
 
     # --- what channels need of us (engine.carrier) ---------------------------------------------------------------------------
 
@@ -195,11 +213,11 @@ class Lifecycle:
 
     def _fail(self, violation: Violation) -> None:
         """The other side broke a rule of the connection: it is told by close, and ConnectionClosed(VIOLATION) ends it all."""
-        if self.closed_cause is not None:
+        if self._closed_cause is not None:
             return
         code = violation.code if violation.code in _CLOSE_CODES else int(CloseCode.FRAMING_ERROR)
         text = f"{violation.said}: {violation.text}"
-        self.closed_cause = f"{violation.speaker} broke {violation.rule}: {text}"
+        self._closed_cause = f"{violation.speaker} broke {violation.rule}: {text}"
         if self._dialogue.handshake.can(self.role, words.CLOSE):
             close = Close(code, text.encode()[:255].decode(errors="ignore"))
             self._say(close)
@@ -212,7 +230,7 @@ class Lifecycle:
     def _drop(self, violation: Violation) -> None:
         """A violation that is answered by closing the socket, without a close."""
         text = f"{violation.said}: {violation.text}"
-        self.closed_cause = f"{violation.speaker} broke {violation.rule}: {text}"
+        self._closed_cause = f"{violation.speaker} broke {violation.rule}: {text}"
         self._end(Origin.VIOLATION, None, text, violation)
 
     def _begin_close(self, close: Close) -> None:
@@ -221,10 +239,10 @@ class Lifecycle:
     def _end(self, origin: Origin, code: int | None, text: str, violation: Violation | None = None) -> None:
         if self._ended:
             return
-        if self.closed_cause is None:
+        if self._closed_cause is None:
             said = _WHO.get(origin, "it was closed here") + (f" ({code})" if code is not None else "")
-            self.closed_cause = f"{said}: {text}" if text else said
-        self._lose_sessions(origin, self.closed_cause, violation)
+            self._closed_cause = f"{said}: {text}" if text else said
+        self._lose_sessions(origin, self._closed_cause, violation)
         self._touched.clear()
         self._events.append(ConnectionClosed(origin, code, text, violation))
         self._ended = True
@@ -267,7 +285,7 @@ class Lifecycle:
         last tick count as heard at this one, and nobody is given up while octets wait to be decoded.  Answers what `due` would
         at this point, before the events: programs that tick behind their events need nothing else.
         """
-        self.now = now = now + 0.0  # what is no number is refused before anything has changed
+        self._now = now = now + 0.0  # what is no number is refused before anything has changed
         heard = self._stored or self._undecoded
         self._stored = False
         if self._ended and not self._lingering:
@@ -275,7 +293,7 @@ class Lifecycle:
         if self._closing is not None:
             self._tick_close(now)
             return self.due
-        beat = self.heartbeat
+        beat = self._heartbeat
         beat.start(now)
         if heard:
             beat.heard(now)
@@ -306,14 +324,14 @@ class Lifecycle:
         """
         if self._ended and not self._lingering:
             return None
-        now = self.now
+        now = self._now
         if now is None:
             return AT_ONCE
         if self._closing is not None:
             if self._close_until is None:
                 return now
             return None if self._undecoded else self._close_until
-        beat = self.heartbeat
+        beat = self._heartbeat
         if not beat.interval:
             moment = None
         elif not beat.running:
@@ -325,7 +343,7 @@ class Lifecycle:
     @property
     def untimed(self) -> bool:
         """True when octets were stored since the last tick: nobody has said yet when they came."""
-        return self._stored or self.now is None
+        return self._stored or self._now is None
 
     def _tick_close(self, now: float) -> None:
         if self._close_until is None:

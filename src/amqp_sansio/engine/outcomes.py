@@ -44,13 +44,13 @@ class Unanswered:
 
 def result(session: Standing, id: int, value: Struct | None) -> Event | None:
     """The result of our command `id` came: what it means for a branch; None when it is about something else."""
-    command = session.unanswered.commands.get(id)
+    command = session._unanswered.commands.get(id)
     if command is None or not command.RESULT:
         return None
-    del session.unanswered.commands[id]
+    del session._unanswered.commands[id]
     status = _STATUSES.get(value.status) if isinstance(value, dtx.XaResult) and value.status is not None else None
     if status is not None:
-        session.demarcation.answered(id, status, heard=True)
+        session._demarcation.answered(id, status, heard=True)
     return _answer(session, id, command, value, status)
 
 
@@ -72,7 +72,7 @@ def _answer(
 
 def completed(session: Standing, ids: RangeSet) -> None:
     """The other side has completed these of our commands: tells what that means for those that have no result."""
-    commands = session.unanswered.commands
+    commands = session._unanswered.commands
     for id in pick(ids, commands):
         command = commands[id]
         if command.RESULT:
@@ -90,7 +90,7 @@ def completed(session: Standing, ids: RangeSet) -> None:
 
 def ended(session: Standing) -> None:
     """The session is over: tells of everything that was not answered, in the order in which it was said."""
-    unanswered = session.unanswered
+    unanswered = session._unanswered
     commands, unanswered.commands = unanswered.commands, {}
     for id, command in commands.items():
         if isinstance(command, tx.Commit):
@@ -104,7 +104,7 @@ def ended(session: Standing) -> None:
             event = _answer(session, id, command, None, None, code)
             if event is not None:
                 session._emit(event)
-    if session.demarcation.state == TX and session.outbound.next_id != unanswered.boundary:
+    if session._demarcation.state == TX and session._outbound.next_id != unanswered.boundary:
         session._emit(TransactionEnded(session.name, None, TransactionOutcome.ROLLED_BACK))
 
 

@@ -150,7 +150,7 @@ class ServerConnection(Connection):
             raise LocalProtocolError("decided", self.state, (), "only after take_deferred, and once")
         self._deciding = False
         self._deferred = None
-        if self.closed_cause is None:
+        if self._closed_cause is None:
             self._judge(verdict)
 
     @property
@@ -170,7 +170,7 @@ class ServerConnection(Connection):
         """A failed login breaks no rule: close 320, which tells the client nothing that it could use."""
         text = "authentication failed"
         close = Close(CloseCode.CONNECTION_FORCED, text)
-        self.closed_cause = f"{text}: {reason}"
+        self._closed_cause = f"{text}: {reason}"
         self._say(close)
         self._begin_close(Close(CloseCode.CONNECTION_FORCED, f"{text}: {reason}"))
 
@@ -179,15 +179,15 @@ class ServerConnection(Connection):
     def _say_tune(self) -> None:
         settings = self._settings
         # Everything is said: C++ clients take an absent field for 0 and answer with 0.
-        self._say(Tune(self.channel_max, settings.max_frame_size, settings.heartbeat_min, settings.heartbeat_max))
+        self._say(Tune(self._channel_max, settings.max_frame_size, settings.heartbeat_min, settings.heartbeat_max))
 
     def _hear_tune_ok(self, tune_ok: TuneOk, assembly: Assembly) -> None:
         settings = self._settings
         channels, size, interval = tune_ok.channel_max, tune_ok.max_frame_size, tune_ok.heartbeat
         low, high = settings.heartbeat_min, settings.heartbeat_max
         # 0 and nothing mean the same for all three: what was offered, no heartbeats.
-        if channels and channels > self.channel_max:
-            self._bad_tune_ok("channel-max.upper-limit", f"channel-max={channels}", f"at most {self.channel_max}", assembly)
+        if channels and channels > self._channel_max:
+            self._bad_tune_ok("channel-max.upper-limit", f"channel-max={channels}", f"at most {self._channel_max}", assembly)
         elif size and size > settings.max_frame_size:
             legal = f"at most {settings.max_frame_size}"
             self._bad_tune_ok("max-frame-size.upper-limit", f"max-frame-size={size}", legal, assembly)
@@ -199,11 +199,11 @@ class ServerConnection(Connection):
             legal = f"0 or {low} to {65535 if high is None else high}" if low else f"0 to {high}"
             self._bad_tune_ok("heartbeat.permitted-range", f"heartbeat={interval}", legal, assembly)
         else:
-            self.channel_max = channels or self.channel_max
-            self.max_frame_size = size or settings.max_frame_size
-            self.heartbeat = Heartbeat(interval or 0)
+            self._channel_max = channels or self._channel_max
+            self._max_frame_size = size or settings.max_frame_size
+            self._heartbeat = Heartbeat(interval or 0)
             assert self._reader is not None
-            self._reader.max_frame_size = self._control_size = self.max_frame_size
+            self._reader.max_frame_size = self._control_size = self._max_frame_size
 
     def _bad_tune_ok(self, rule: str, said: str, legal: str, assembly: Assembly) -> None:
         self._drop(
@@ -231,7 +231,9 @@ class ServerConnection(Connection):
         self._say(OpenOk(self._settings.known_hosts if known_hosts is None else tuple(known_hosts)))
         self._asked = None
         self._opens()
-        self._emit(ConnectionOpened(asked.virtual_host or "", self.channel_max, self.max_frame_size, self.heartbeat.interval))
+        self._emit(
+            ConnectionOpened(asked.virtual_host or "", self._channel_max, self._max_frame_size, self._heartbeat.interval)
+        )
         if self._exchange is not None and self._exchange.security_layer:
             self._layer_started("outbound", self._written)
 
@@ -247,8 +249,8 @@ class ServerConnection(Connection):
             )
         self._say(Redirect(host, tuple(known_hosts)))
         self._asked = None
-        self.closed_cause = f"redirected to {host}"
-        self._end(Origin.LOCAL, None, self.closed_cause)
+        self._closed_cause = f"redirected to {host}"
+        self._end(Origin.LOCAL, None, self._closed_cause)
 
     def _must_be_asked(self, said: str) -> Open:
         self._must_be_alive(said)
@@ -277,8 +279,8 @@ class ServerConnection(Connection):
         if session is None:
             session = Session(name, "server", timeout=most, max_timeout=most, profile=self.profile, limits=self.limits)
             holder = self.session_named(name)
-            if holder is not None and holder.channel is not None:
-                holder.channel.force_off()  # force: the new one takes the name
+            if holder is not None and holder._channel is not None:
+                holder._channel.force_off()  # force: the new one takes the name
         channel.accept(session)
         del self._attaching[name]
         self._after_control(channel)
@@ -305,10 +307,10 @@ class ServerConnection(Connection):
             self._unanswered = True
 
     def _answer_by_policy(self) -> bool:
-        if self._deciding and self.closed_cause is None:
+        if self._deciding and self._closed_cause is None:
             return False
         self._unanswered = False
-        if self.closed_cause is not None:
+        if self._closed_cause is not None:
             return True
         asked = self._asked
         if asked is not None:

@@ -50,7 +50,7 @@ class Session(Standing):
     command: then the id of the command is returned.  SessionDetachedError while it is not attached, ConnectionClosedError
     while the connection closes, EncodeError for values that the wire cannot carry, LimitError where one of our limits stands.
 
-    `subscriptions` are ours, `subscribers` the other side's; `transfers`, `inbound`, `outbound` and `results` are the engine's.
+    `subscriptions` are ours, `subscribers` the other side's.
     """
 
     # --- attachment -------------------------------------------------------------------------------------------------------
@@ -92,11 +92,11 @@ class Session(Standing):
         """
         self.check_speak("session.request-timeout")
         check_seconds(seconds)
-        assert self.channel is not None
-        self.channel.say(controls.RequestTimeout(seconds))
-        self.wanted = seconds
+        assert self._channel is not None
+        self._channel.say(controls.RequestTimeout(seconds))
+        self._wanted = seconds
         if seconds != 0:
-            self.outbound.retain = True
+            self._outbound.retain = True
 
     def snapshot(self) -> dict[str, object]:
         """All of it as a plain value: builtins and values of spec, which can be stored and pickled.  See `restore`."""
@@ -211,7 +211,7 @@ class Session(Standing):
             ),
             sync=sync,
         )  # fmt: skip
-        return self.subscriptions[destination or ""]
+        return self._subscriptions[destination or ""]
 
     def accept(self, ids: Ids, *, sync: bool = False) -> CommandId:
         """Accepts acquired transfers: they are ours for good.  The ids may not be mentioned again."""
@@ -236,9 +236,9 @@ class Session(Standing):
     def flush(self, expected: bool = False, confirmed: bool = False, completed: bool = True) -> None:
         """Asks what the other side expects, has confirmed, has completed by now.  No barrier (see `sync`)."""
         self.check_speak("session.flush")
-        assert self.channel is not None
-        self.channel.say(controls.Flush(expected, confirmed, completed))
-        self.outbound.expected_asked += bool(expected)
+        assert self._channel is not None
+        self._channel.say(controls.Flush(expected, confirmed, completed))
+        self._outbound.expected_asked += bool(expected)
 
     # --- transactions (a client's) ------------------------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class Session(Standing):
         done = as_ids(ids)
         self._check_lives("session.completed")
         self._check_incomplete("session.completed", done)
-        self.results.check_complete(done)
+        self._results.check_complete(done)
         self._complete_now(done)
 
     def confirm(self, ids: Ids) -> None:
@@ -283,7 +283,7 @@ class Session(Standing):
         sure = as_ids(ids)
         self._check_lives("session.confirmed")
         self._check_incomplete("session.confirmed", sure)
-        self.inbound.confirmed.update(sure)
+        self._inbound.confirmed.update(sure)
 
     def result(self, id: CommandId, value: Struct | None = None) -> CommandId:
         """Says the result of a command of the other side, once, before it is completed."""
@@ -303,7 +303,7 @@ class Session(Standing):
         Says execution.exception and detach; what comes until detached is discarded, then `SessionDetached` follows.
         """
         self.check_speak("execution.exception")
-        if id is not None and not (whole(id) and self.inbound.seen(id)):
+        if id is not None and not (whole(id) and self._inbound.seen(id)):
             raise LocalProtocolError(
                 f"execution.exception for {id}", "no such command was received", ("execution.exception for None",)
             )
@@ -314,20 +314,20 @@ class Session(Standing):
 
     def _check_lives(self, said: str) -> None:
         """SessionDetachedError unless the other side will hear of it, now or when the session is resumed."""
-        if not self.established or self.state in ("attaching", "refused", "detaching", "ended"):
-            raise SessionDetachedError(said, self.name, self.cause)
+        if not self._established or self.state in ("attaching", "refused", "detaching", "ended"):
+            raise SessionDetachedError(said, self.name, self._cause)
 
     def _refuse(self, exception: execution.Exception_) -> CommandId:
         id = say_exception(self, exception)
-        self.state = "detaching"
-        self.timeout = 0
-        self.cause = f"we refused it with {exception.error_code}: {exception.description or ''}".rstrip(": ")
+        self._move_to("detaching")
+        self._timeout = 0
+        self._cause = f"we refused it with {exception.error_code}: {exception.description or ''}".rstrip(": ")
         return id
 
     def _check_incomplete(self, verb: str, ids: RangeSet) -> None:
-        incomplete = self.inbound.incomplete.freeze()
-        if self.inbound.skipped:
-            incomplete |= self.inbound.skipped.freeze()
+        incomplete = self._inbound.incomplete.freeze()
+        if self._inbound.skipped:
+            incomplete |= self._inbound.skipped.freeze()
         if not ids or not ids.issubset(incomplete):
             legal = (f"{verb} {incomplete}",) if incomplete else ()
             what = f"{ids - incomplete} not incomplete" if ids else "no ids"

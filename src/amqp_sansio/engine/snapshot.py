@@ -43,19 +43,19 @@ def take(session: Session) -> dict[str, object]:
     def theirs(subscriber: Subscriber) -> int:
         return subscribers.setdefault(id(subscriber), (len(subscribers), subscriber))[0]
 
-    outbound, inbound = session.outbound, session.inbound
+    outbound, inbound = session._outbound, session._inbound
     state: dict[str, object] = {
         "version": VERSION,
         "name": session.name,
         "role": session.role,
-        "timeout": session.timeout,
-        "timeout_known": session.timeout_known,
-        "max_timeout": session.max_timeout,
-        "wanted": session.wanted,
+        "timeout": session._timeout,
+        "timeout_known": session._timeout_known,
+        "max_timeout": session._max_timeout,
+        "wanted": session._wanted,
         "ended": session.state == "ended",
-        "cause": session.cause,
-        "attachments": session.attachments,
-        "established": session.established,
+        "cause": session._cause,
+        "attachments": session._attachments,
+        "established": session._established,
         "outbound": {
             "next_id": outbound.next_id,
             "sent": outbound.sent,
@@ -78,37 +78,37 @@ def take(session: Session) -> dict[str, object]:
             "completed": inbound.completed.freeze().ranges,
             "confirmed": inbound.confirmed.freeze().ranges,
         },
-        "asked": tuple(session.results.asked.items()),
-        "owed": tuple([(id, tuple(owed)) for id, owed in session.results.owed.items()]),
-        "stray": session.results.stray,
-        "demarcation": session.demarcation.snapshot(),
+        "asked": tuple(session._results.asked.items()),
+        "owed": tuple([(id, tuple(owed)) for id, owed in session._results.owed.items()]),
+        "stray": session._results.stray,
+        "demarcation": session._demarcation.snapshot(),
         "unanswered": {
-            "commands": tuple(session.unanswered.commands.items()),
-            "boundary": session.unanswered.boundary,
-            "refused": session.unanswered.refused,
+            "commands": tuple(session._unanswered.commands.items()),
+            "boundary": session._unanswered.boundary,
+            "refused": session._unanswered.refused,
         },
-        "current": {name: ours(subscription) for name, subscription in session.subscriptions.items()},
-        "deliveries": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session.transfers.deliveries.items()]),
-        "provisional": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session.transfers.provisional.items()]),
-        "withdrawn": tuple(session.withdrawn),
-        "withdrawals": tuple([(id, ours(subscription)) for id, subscription in session.withdrawals.items()]),
-        "current_subscribers": {name: theirs(subscriber) for name, subscriber in session.subscribers.items()},
-        "subscriber_flushes": tuple([(id, theirs(whose)) for id, whose in session.subscriber_flushes.items()]),
+        "current": {name: ours(subscription) for name, subscription in session._subscriptions.items()},
+        "deliveries": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session._transfers.deliveries.items()]),
+        "provisional": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session._transfers.provisional.items()]),
+        "withdrawn": tuple(session._completed_withdrawals),
+        "withdrawals": tuple([(id, ours(subscription)) for id, subscription in session._withdrawals.items()]),
+        "current_subscribers": {name: theirs(subscriber) for name, subscriber in session._subscribers.items()},
+        "subscriber_flushes": tuple([(id, theirs(whose)) for id, whose in session._subscriber_flushes.items()]),
         "windows": tuple([
             (id, theirs(whose), octets)
-            for id, (whose, octets, switches) in session.windows.items()
-            if switches == whose.flow.switches
+            for id, (whose, octets, switches) in session._windows.items()
+            if switches == whose._flow.switches
         ]),
-        "producer": None if session.producer is None else (session.producer.limit, session.producer.used),
-        "throttle": None if session.throttle is None else (session.throttle.limit, session.throttle.used),
-        "contents": None if session.contents is None else session.contents.snapshot(),
+        "producer": None if session._producer is None else (session._producer.limit, session._producer.used),
+        "throttle": None if session._throttle is None else (session._throttle.limit, session._throttle.used),
+        "contents": None if session._contents is None else session._contents.snapshot(),
     }  # fmt: skip
     state["subscriptions"] = tuple([
-        (s.queue, s.destination, s.accept_mode, s.acquire_mode, s.cancel_id, s.book.snapshot())
+        (s.queue, s.destination, s.accept_mode, s.acquire_mode, s._cancel_id, s._book.snapshot())
         for _, s in subscriptions.values()
     ])  # fmt: skip
     state["subscribers"] = tuple([
-        (s.queue, s.destination, s.accept_mode, s.acquire_mode, s.flow.snapshot()) for _, s in subscribers.values()
+        (s.queue, s.destination, s.accept_mode, s.acquire_mode, s._flow.snapshot()) for _, s in subscribers.values()
     ])  # fmt: skip
     return state
 
@@ -164,15 +164,15 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
         profile=profile,
         limits=limits,
     )
-    session.max_timeout, session.wanted = snapshot["max_timeout"], snapshot["wanted"]
-    session.timeout_known = snapshot["timeout_known"]
-    session.state = "ended" if snapshot["ended"] else "detached"
-    session.cause = snapshot["cause"] if snapshot["ended"] else "restored, and not attached yet"
-    session.attachments = snapshot["attachments"]
-    session.established = snapshot["established"]
+    session._max_timeout, session._wanted = snapshot["max_timeout"], snapshot["wanted"]
+    session._timeout_known = snapshot["timeout_known"]
+    session._move_to("ended" if snapshot["ended"] else "detached")
+    session._cause = snapshot["cause"] if snapshot["ended"] else "restored, and not attached yet"
+    session._attachments = snapshot["attachments"]
+    session._established = snapshot["established"]
 
     half = snapshot["outbound"]
-    outbound = session.outbound
+    outbound = session._outbound
     outbound.next_id, outbound.sent, outbound.retain = half["next_id"], half["sent"], half["retain"]
     outbound.outstanding = MutableRangeSet(RangeSet(half["outstanding"]))
     outbound.confirmed = MutableRangeSet(RangeSet(half["confirmed"]))
@@ -183,7 +183,7 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     ])  # fmt: skip
 
     half = snapshot["inbound"]
-    inbound = session.inbound
+    inbound = session._inbound
     inbound.cursor, inbound.received = half["cursor"], half["received"]
     inbound.syncs, inbound.sync_count = MutableRangeSet(RangeSet.of(*half["syncs"])), len(half["syncs"])
     inbound.holes = MutableRangeSet(RangeSet(half["holes"]))
@@ -197,35 +197,35 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     for queue, destination, accept_mode, acquire_mode, cancel_id, book in snapshot["subscriptions"]:
         subscription = Subscription(session, queue, destination, accept_mode, acquire_mode, CreditBook.restore(*book))
         _typed(cancel_id, int, type(None))
-        subscription.cancel_id = cancel_id
+        subscription._cancel_id = cancel_id
         subscriptions.append(subscription)
-        if subscription.book.owes_report:
-            session.unreported[subscription.book] = None
+        if subscription._book.owes_report:
+            session._unreported[subscription._book] = None
     subscribers: list[Subscriber] = [
         Subscriber(queue, destination, accept_mode, acquire_mode, Flow.restore(*flow))
         for queue, destination, accept_mode, acquire_mode, flow in snapshot["subscribers"]
     ]
 
-    session.results.asked.update(snapshot["asked"])
-    session.results.owed.update({id: Owed(*owed) for id, owed in snapshot["owed"]})
-    session.results.stray = snapshot["stray"]
-    session.demarcation = Demarcation.restore(snapshot["demarcation"])
+    session._results.asked.update(snapshot["asked"])
+    session._results.owed.update({id: Owed(*owed) for id, owed in snapshot["owed"]})
+    session._results.stray = snapshot["stray"]
+    session._demarcation = Demarcation.restore(snapshot["demarcation"])
     half = snapshot["unanswered"]
-    session.unanswered.commands.update(half["commands"])
-    session.unanswered.boundary, session.unanswered.refused = half["boundary"], half["refused"]
-    session.subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
-    transfers = session.transfers
+    session._unanswered.commands.update(half["commands"])
+    session._unanswered.boundary, session._unanswered.refused = half["boundary"], half["refused"]
+    session._subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
+    transfers = session._transfers
     for kept, given in ((transfers.deliveries, snapshot["deliveries"]), (transfers.provisional, snapshot["provisional"])):
         for id, state, accept_mode, at, octets, completed, charge in given:
             kept[id] = Delivery(state, accept_mode, None if at is None else subscriptions[at], octets, completed, charge)
-    session.withdrawn.extend([id for id in snapshot["withdrawn"] if type(id) is int])
-    session.withdrawals.update({id: subscriptions[at] for id, at in snapshot["withdrawals"]})
-    session.subscribers.update({name: subscribers[at] for name, at in snapshot["current_subscribers"].items()})
-    session.subscriber_flushes.update({id: subscribers[at] for id, at in snapshot["subscriber_flushes"]})
-    session.windows.update({id: (subscribers[at], octets, 0) for id, at, octets in snapshot["windows"]})
-    session.producer = None if snapshot["producer"] is None else Credit(*snapshot["producer"])
-    session.throttle = None if snapshot["throttle"] is None else Credit(*snapshot["throttle"])
+    session._completed_withdrawals.extend([id for id in snapshot["withdrawn"] if type(id) is int])
+    session._withdrawals.update({id: subscriptions[at] for id, at in snapshot["withdrawals"]})
+    session._subscribers.update({name: subscribers[at] for name, at in snapshot["current_subscribers"].items()})
+    session._subscriber_flushes.update({id: subscribers[at] for id, at in snapshot["subscriber_flushes"]})
+    session._windows.update({id: (subscribers[at], octets, 0) for id, at, octets in snapshot["windows"]})
+    session._producer = None if snapshot["producer"] is None else Credit(*snapshot["producer"])
+    session._throttle = None if snapshot["throttle"] is None else Credit(*snapshot["throttle"])
     if snapshot["contents"] is not None:
-        session.contents = Contents(limits, session.role)
-        session.contents.restore(snapshot["contents"])
+        session._contents = Contents(limits, session.role)
+        session._contents.restore(snapshot["contents"])
     return session

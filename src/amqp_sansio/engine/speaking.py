@@ -43,7 +43,7 @@ def check_command(session: Session, command: Command, header: bool = False, octe
         return effect
 
     def asked(id: int) -> None:
-        session.results.asked[id] = command
+        session._results.asked[id] = command
         if effect is not None:
             effect(id)
 
@@ -51,9 +51,9 @@ def check_command(session: Session, command: Command, header: bool = False, octe
 
 
 def _known(session: Session, verb: str, destination: str, rule: str) -> Subscription:
-    subscription = session.subscriptions.get(destination)
+    subscription = session._subscriptions.get(destination)
     if subscription is None:
-        legal = [f"{verb} {name!r}" for name, sub in session.subscriptions.items() if not sub.cancelled][:8]
+        legal = [f"{verb} {name!r}" for name, sub in session._subscriptions.items() if not sub.cancelled][:8]
         raise LocalProtocolError(f"{verb} {destination!r}", "no such subscription", (*legal, "message.subscribe"), rule)
     subscription.check_usable(verb)
     return subscription
@@ -61,13 +61,13 @@ def _known(session: Session, verb: str, destination: str, rule: str) -> Subscrip
 
 def _throttles(session: Session, destination: str) -> bool:
     """Whether a flow command is about all transfers of the session rather than about one subscription."""
-    return destination == "" and "" not in session.subscriptions
+    return destination == "" and "" not in session._subscriptions
 
 
 def _subscribe(session: Session, command: Command) -> Effect | None:
     assert isinstance(command, message.Subscribe)
     destination = command.destination or ""  # without one its name is the empty one
-    held = session.subscriptions.get(destination)
+    held = session._subscriptions.get(destination)
     if held is not None and not held.cancelled:
         raise LocalProtocolError(
             f"message.subscribe {destination!r}",
@@ -75,18 +75,18 @@ def _subscribe(session: Session, command: Command) -> Effect | None:
             (f"message.cancel {destination!r}", "another destination"),
             "message.subscribe.destination.unique-subscriber-destination",
         )
-    if held is None and len(session.subscriptions) >= session.limits.subscriptions:
-        raise LimitError("subscriptions", session.limits.subscriptions, len(session.subscriptions) + 1)
+    if held is None and len(session._subscriptions) >= session.limits.subscriptions:
+        raise LimitError("subscriptions", session.limits.subscriptions, len(session._subscriptions) + 1)
     accept_mode, acquire_mode = command.accept_mode or 0, command.acquire_mode or 0
     check_modes(accept_mode, acquire_mode)
     if accept_mode:
         demarcation.check_verb(session, SUBSCRIBE_NONE)
-    book = CreditBook() if held is None else CreditBook.behind(held.book)
+    book = CreditBook() if held is None else CreditBook.behind(held._book)
     subscription = Subscription(session, command.queue or "", destination, accept_mode, acquire_mode, book)
 
     def effect(_: int) -> None:
-        session.subscriptions[destination] = subscription
-        session.carrier._unlearn()
+        session._subscriptions[destination] = subscription
+        session._carrier._unlearn()
 
     return effect
 
@@ -105,9 +105,9 @@ def _cancel(session: Session, command: Command) -> Effect | None:
     subscription = _known(session, "message.cancel", command.destination or "", rule)
 
     def effect(id: int) -> None:
-        subscription.cancel_id = id
-        subscription.book.take_back(id)
-        session.withdrawals[id] = subscription
+        subscription._cancel_id = id
+        subscription._book.take_back(id)
+        session._withdrawals[id] = subscription
 
     return effect
 
@@ -117,8 +117,8 @@ def _flush(session: Session, command: Command) -> Effect | None:
     subscription = _known(session, "message.flush", command.destination or "", "message.flush.destination")
 
     def effect(id: int) -> None:
-        subscription.book.take_back(id, flush=True)
-        session.withdrawals[id] = subscription
+        subscription._book.take_back(id, flush=True)
+        session._withdrawals[id] = subscription
 
     return effect
 
@@ -129,14 +129,14 @@ def _stop(session: Session, command: Command) -> Effect | None:
     if _throttles(session, destination):
 
         def throttle(_: int) -> None:
-            session.throttle = Credit()
+            session._throttle = Credit()
 
         return throttle
     subscription = _known(session, "message.stop", destination, "message.stop.destination")
 
     def effect(id: int) -> None:
-        subscription.book.take_back(id)
-        session.withdrawals[id] = subscription
+        subscription._book.take_back(id)
+        session._withdrawals[id] = subscription
 
     return effect
 
@@ -153,12 +153,12 @@ def _flow(session: Session, command: Command) -> Effect | None:
     if _throttles(session, destination):
 
         def throttle(_: int) -> None:
-            if unit == MESSAGE and session.throttle is not None:
-                session.throttle.grant(value)
+            if unit == MESSAGE and session._throttle is not None:
+                session._throttle.grant(value)
 
         return throttle
     subscription = _known(session, "message.flow", destination, "message.flow.destination")
-    return lambda _: subscription.book.grant(unit, value)
+    return lambda _: subscription._book.grant(unit, value)
 
 
 def _set_flow_mode(session: Session, command: Command) -> Effect | None:
@@ -170,23 +170,23 @@ def _set_flow_mode(session: Session, command: Command) -> Effect | None:
     subscription = _known(session, "message.set-flow-mode", destination, "message.set-flow-mode.destination")
     subscription.check_mode(mode)
 
-    return lambda _: subscription.book.set_mode(mode)
+    return lambda _: subscription._book.set_mode(mode)
 
 
 def _settle(session: Session, command: Command) -> Effect | None:
     assert isinstance(command, (message.Accept, message.Reject, message.Release, message.Acquire))
     ids: RangeSet = EMPTY if command.transfers is None else command.transfers
-    planned = session.transfers.plan(command.VERB, ids)
+    planned = session._transfers.plan(command.VERB, ids)
     completes = session.profile.completion != "manual"
 
-    provisional = isinstance(command, message.Accept) and session.demarcation.state == TX
+    provisional = isinstance(command, message.Accept) and session._demarcation.state == TX
 
     def effect(_: int) -> None:
         if provisional:
-            session.transfers.accepted_provisionally(planned)
-        done = session.transfers.apply(planned, ids, completes)
+            session._transfers.accepted_provisionally(planned)
+        done = session._transfers.apply(planned, ids, completes)
         if done:
-            session.inbound.complete(done)
+            session._inbound.complete(done)
             session._touch()
 
     return effect
@@ -197,12 +197,12 @@ def _result(session: Session, command: Command) -> Effect | None:
     id = command.command_id
     if id is None:
         raise EncodeError("execution.result.command-id", "names the command that it answers")
-    session.results.check_result(id, command.value)
+    session._results.check_result(id, command.value)
 
     def effect(_: int) -> None:
-        session.results.given(id)
+        session._results.given(id)
         if isinstance(command.value, dtx.XaResult):
-            session.demarcation.answered(id, command.value.status or 0, heard=False)
+            session._demarcation.answered(id, command.value.status or 0, heard=False)
         if session.completes_on_hand_out:
             session._complete_now(RangeSet.of(id))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
@@ -65,61 +67,60 @@ class Standing:
         self.role: Final[Role] = role
         self.profile: Final = profile
         self.limits: Final = limits
-        self.timeout = timeout
-        """How long it lives while detached: what we want until somebody grants something else."""
-        self.wanted = timeout
+        self._timeout = timeout
+        self._wanted = timeout
         """How long we want it to live while detached: what the other side grants may be less."""
-        self.max_timeout = timeout if role == "client" and max_timeout == 0 else max_timeout
+        self._max_timeout = timeout if role == "client" and max_timeout == 0 else max_timeout
         self._state: State = "detached"
-        self.hears = False
+        self._hears = False
         """Whether what the other side says on the channel counts."""
-        self.speaks = False
+        self._speaks = False
         """Whether commands may be said, as far as the session is concerned."""
-        self.cause = "not attached yet"
-        self.channel: Channel | None = None
-        self.attachments = 0
+        self._cause = "not attached yet"
+        self._channel: Channel | None = None
+        self._attachments = 0
         """How often attach was said or accepted."""
-        self.established = False
+        self._established = False
         """Whether it was ever attached: then the other side may have state of it."""
-        self.outbound: Final = Outbound(timeout != 0 or max_timeout != 0)
-        self.inbound: Final = Inbound()
-        self.results: Final = Results()
-        self.transfers: Final = Transfers()
-        self.demarcation = Demarcation()
+        self._outbound: Final = Outbound(timeout != 0 or max_timeout != 0)
+        self._inbound: Final = Inbound()
+        self._results: Final = Results()
+        self._transfers: Final = Transfers()
+        self._demarcation = Demarcation()
         """What the client says of transactions, whichever side we are."""
-        self.unanswered: Final = Unanswered()
+        self._unanswered: Final = Unanswered()
         """Commands of our client about transactions that wait for their outcome."""
-        self.subscriptions: Final[dict[str, Subscription]] = {}
-        self.subscribers: Final[dict[str, Subscriber]] = {}
-        self.withdrawals: Final[dict[int, Subscription]] = {}
+        self._subscriptions: Final[dict[str, Subscription]] = {}
+        self._subscribers: Final[dict[str, Subscriber]] = {}
+        self._withdrawals: Final[dict[int, Subscription]] = {}
         """Our message.stop, flush and cancel that the other side has not completed yet: whose credit they take back."""
-        self.withdrawn: Final[list[int]] = []
+        self._completed_withdrawals: Final[list[int]] = []
         """Those that it has completed, while messages from before may still come."""
-        self.resumed_at: int | None = None
+        self._resumed_at: int | None = None
         """The id of our first command since the session was resumed, until the other side has completed one from there on."""
-        self.unreported: Final[dict[CreditBook, None]] = {}
+        self._unreported: Final[dict[CreditBook, None]] = {}
         """Books in which something is completed that the other side was not told of."""
-        self.subscriber_flushes: Final[dict[int, Subscriber]] = {}
-        self.windows: Final[dict[int, tuple[Subscriber, int, int]]] = {}
+        self._subscriber_flushes: Final[dict[int, Subscriber]] = {}
+        self._windows: Final[dict[int, tuple[Subscriber, int, int]]] = {}
         """Deliveries in window mode that are not completed: whose, their octets, and `Flow.switches` at that time."""
-        self.replenished: Final[dict[Subscriber, None]] = {}
+        self._replenished: Final[dict[Subscriber, None]] = {}
         """Whose window the completions gave something back to that were heard last."""
-        self.producer: Credit | None = None
+        self._producer: Credit | None = None
         """What the other side lets us publish, in messages; None as long as it never throttled us."""
-        self.throttle: Credit | None = None
+        self._throttle: Credit | None = None
         """What we let the other side publish; None as long as we never throttled it."""
-        self.contents: Contents | None = None
+        self._contents: Contents | None = None
         """Files and streams; None as long as nobody spoke of them."""
-        self.timeout_known = False
-        self.held: list[Event] = []
+        self._timeout_known = False
+        self._held: list[Event] = []
         """Events of commands that came while the session was resuming."""
         self._touched = False
-        self.detached_at: float | None = None
-        self.command_cache: dict[tuple[str, int, int, bool], tuple[bytes, bytes]] = {}
+        self._detached_at: float | None = None
+        self._command_cache: dict[tuple[str, int, int, bool], tuple[bytes, bytes]] = {}
         self.completes_on_hand_out: Final = profile.completion == "on_hand_out" or (
             profile.completion == "default" and role == "client"
         )
-        self.minds_headers = False
+        self._minds_headers = False
         """Whether the connection that carries it now reads header structs on receipt, or otherwise than by default."""
         self.counts_headers: Final = profile.octets != "body"
         self.charges_headers: Final = profile.strict and self.counts_headers
@@ -129,52 +130,71 @@ class Standing:
     @property
     def in_doubt(self) -> RangeSet:
         """Our commands that were sent and of which the other side has not said that they are complete."""
-        return self.outbound.outstanding.freeze()
+        return self._outbound.outstanding.freeze()
 
     @property
     def resumable(self) -> bool:
         """Whether it may be attached again after a loss of its transport."""
-        return self.state != "ended" and self.timeout != 0
+        return self.state != "ended" and self._timeout != 0
 
     @property
     def has_state(self) -> bool:
         """Whether anything was ever said in either half."""
-        return self.outbound.sent or self.inbound.received is not None
+        return self._outbound.sent or self._inbound.received is not None
 
     @property
-    def carrier(self) -> Carrier:
+    def _carrier(self) -> Carrier:
         """The connection underneath; only while there is a channel."""
-        assert self.channel is not None
-        return self.channel.carrier
+        assert self._channel is not None
+        return self._channel.carrier
 
     @property
     def state(self) -> State:
         """Where the session stands: see `State`."""
         return self._state
 
-    @state.setter
-    def state(self, state: State) -> None:
+    @property
+    def timeout(self) -> int | None:
+        """Seconds that it lives while detached (None: for ever): what we want until somebody grants something else."""
+        return self._timeout
+
+    @property
+    def cause(self) -> str:
+        """Why nothing may be said on it now; "" when something may."""
+        return self._cause
+
+    @property
+    def subscriptions(self) -> Mapping[str, Subscription]:
+        """What we subscribed to, by destination."""
+        return MappingProxyType(self._subscriptions)
+
+    @property
+    def subscribers(self) -> Mapping[str, Subscriber]:
+        """Who at the other side subscribed to us, by destination."""
+        return MappingProxyType(self._subscribers)
+
+    def _move_to(self, state: State) -> None:
         self._state = state
-        self.hears = state in ("attached", "resuming", "refused")
-        self.speaks = state == "attached"
+        self._hears = state in ("attached", "resuming", "refused")
+        self._speaks = state == "attached"
 
     def check_speak(self, said: str) -> None:
         """SessionDetachedError or ConnectionClosedError unless commands may be said now."""
         if self.state != "attached":
-            raise SessionDetachedError(said, self.name, self.cause)
+            raise SessionDetachedError(said, self.name, self._cause)
         self.check_open(said)
 
     def _flush_pending(self) -> None:
         """Writes what was gathered since the last time: completed, and what was asked for by flush or a timely-reply."""
         self._touched = False
-        if self._state in ("attached", "resuming") and self.channel is not None:
+        if self._state in ("attached", "resuming") and self._channel is not None:
             feedback.tell(self)
 
     def _touch(self) -> None:
         """There is something to write before the next octets are taken."""
-        if not self._touched and self.channel is not None:
+        if not self._touched and self._channel is not None:
             self._touched = True
-            self.channel.carrier._touch(self)
+            self._channel.carrier._touch(self)
 
     def _untouch(self) -> None:
         """There is nothing to write any more."""
@@ -186,43 +206,43 @@ class Standing:
         A server that resumes the session tells what it has completed before it sends the messages again that were lost on the
         way.  Only what it completes of later commands comes behind those.
         """
-        for id in pick(completed, self.withdrawals):
-            self.withdrawals[id].flow.end_flush(id)
-            self.withdrawn.append(id)
-        if self.resumed_at is not None and serial_lt(completed.last, self.resumed_at):
+        for id in pick(completed, self._withdrawals):
+            self._withdrawals[id]._flow.end_flush(id)
+            self._completed_withdrawals.append(id)
+        if self._resumed_at is not None and serial_lt(completed.last, self._resumed_at):
             return
-        self.resumed_at = None
-        for id in self.withdrawn:
+        self._resumed_at = None
+        for id in self._completed_withdrawals:
             self._withdrawn(id)
-        self.withdrawn.clear()
+        self._completed_withdrawals.clear()
 
     def _withdrawn(self, id: int) -> None:
-        subscription = self.withdrawals.pop(id)
-        subscription.book.carried_out(id)
-        current = self.subscriptions.get(subscription.destination)
+        subscription = self._withdrawals.pop(id)
+        subscription._book.carried_out(id)
+        current = self._subscriptions.get(subscription.destination)
         if current is not subscription:
             if current is not None:
-                current.book.carried_out(id)
-        elif subscription.cancel_id == id:
-            del self.subscriptions[subscription.destination]
-            self.carrier._unlearn()
+                current._book.carried_out(id)
+        elif subscription._cancel_id == id:
+            del self._subscriptions[subscription.destination]
+            self._carrier._unlearn()
 
     def _complete_now(self, ids: RangeSet) -> None:
         """Completes incomplete commands of the other side, and what hangs on them."""
-        self.inbound.complete(ids)
-        self.results.completed(ids)
-        self.transfers.complete(ids)
-        for id in pick(ids, self.subscriber_flushes):
-            self.subscriber_flushes.pop(id).flow.end_flush(id)
+        self._inbound.complete(ids)
+        self._results.completed(ids)
+        self._transfers.complete(ids)
+        for id in pick(ids, self._subscriber_flushes):
+            self._subscriber_flushes.pop(id)._flow.end_flush(id)
         self._touch()
 
     def _complete_one(self, id: int) -> None:
         """Completes one incomplete command of the other side, whose result was said if it has one: `complete` unchecked."""
-        inbound = self.inbound
-        if id in self.transfers.deliveries or id in self.subscriber_flushes or inbound.skipped:
+        inbound = self._inbound
+        if id in self._transfers.deliveries or id in self._subscriber_flushes or inbound.skipped:
             self._complete_now(RangeSet.of(id))
             return
-        self.results.owed.pop(id, None)
+        self._results.owed.pop(id, None)
         inbound.incomplete.discard_id(id)
         if inbound.confirmed:
             inbound.confirmed.discard_id(id)
@@ -236,34 +256,34 @@ class Standing:
         """Class code and code of a command of the other side that is under way."""
         if id is None:
             return None, None
-        owed = self.results.owed.get(id)
+        owed = self._results.owed.get(id)
         if owed is not None:
             return owed.class_code, owed.code
-        if id in self.inbound.incomplete:
+        if id in self._inbound.incomplete:
             return 4, 1
         return None, None
 
     def _emit(self, event: Event) -> None:
         """Hands an event to the connection."""
-        self.carrier._emit(event)
+        self._carrier._emit(event)
 
     def _emit_command(self, event: Event) -> None:
         """Hands on what a command of the other side became: behind SessionAttached, for nothing can be answered before."""
         if self.state == "resuming":
-            self.held.append(event)
+            self._held.append(event)
         else:
-            self.carrier._emit(event)
+            self._carrier._emit(event)
 
     def _emit_held(self) -> None:
         """The commands that came while the session was resuming, in order."""
-        held, self.held = self.held, []
+        held, self._held = self._held, []
         for event in held:
-            self.carrier._emit(event)
+            self._carrier._emit(event)
 
     def check_open(self, said: str) -> None:
         """ConnectionClosedError while the connection closes."""
-        assert self.channel is not None
-        cause = self.channel.carrier.closed_cause
+        assert self._channel is not None
+        cause = self._channel.carrier._closed_cause
         if cause is not None:
             raise ConnectionClosedError(said, cause)
 

@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 class Terms:
     """What both sides know of a subscription: its queue and destination, its modes and its credit."""
 
-    __slots__ = ("accept_mode", "acquire_mode", "destination", "flow", "queue")
+    __slots__ = ("accept_mode", "acquire_mode", "destination", "_flow", "queue")
 
     def __init__(self, queue: str, destination: str, accept_mode: int, acquire_mode: int, flow: Flow | None = None) -> None:
         self.queue: Final = queue
         self.destination: Final = destination
         self.accept_mode: Final = accept_mode
         self.acquire_mode: Final = acquire_mode
-        self.flow: Final = flow or Flow()
+        self._flow: Final = flow or Flow()
 
     @property
     def message_credit(self) -> int:
         """How many more messages may be transferred: 0 to 2**32 - 2, or INFINITE."""
-        return self.flow.messages.available
+        return self._flow.messages.available
 
     @property
     def octet_credit(self) -> int:
         """How many more octets of header and body may be transferred: 0 to 2**32 - 2, or INFINITE."""
-        return self.flow.octets.available
+        return self._flow.octets.available
 
     @property
     def mode(self) -> int:
         """0 credit, 1 window."""
-        return self.flow.mode
+        return self._flow.mode
 
 
 class Subscription(Terms):
@@ -50,27 +50,27 @@ class Subscription(Terms):
     not subtracted yet.
     """
 
-    __slots__ = ("_session", "book", "cancel_id")
+    __slots__ = ("_book", "_cancel_id", "_session")
 
     def __init__(
         self, session: Session, queue: str, destination: str, accept_mode: int, acquire_mode: int, book: CreditBook
     ) -> None:
         super().__init__(queue, destination, accept_mode, acquire_mode, book.flow)
         self._session: Final = session
-        self.book: Final = book
+        self._book: Final = book
         """What the server is held to."""
-        self.cancel_id: int | None = None
+        self._cancel_id: int | None = None
         """The command that cancelled it."""
 
     @property
     def cancelled(self) -> bool:
         """Whether message.cancel was said."""
-        return self.cancel_id is not None
+        return self._cancel_id is not None
 
     @property
     def unsettled(self) -> RangeSet:
         """Transfers of this subscription with explicit accept that are neither accepted, rejected nor released."""
-        return self._session.transfers.unsettled(self)
+        return self._session._transfers.unsettled(self)
 
     def grant(self, messages: int, octets: int = INFINITE) -> CommandId:
         """Grants credit in both units, for either at 0 stops everything; each 0 to 2**32 - 1, which is INFINITE.
@@ -83,8 +83,8 @@ class Subscription(Terms):
                 raise EncodeError("message.flow.value", f"0 to {INFINITE}, not {value!r}")
         flows = [
             message.Flow(self.destination, unit, value)
-            for unit, value, credit in ((MESSAGE, messages, self.flow.messages), (OCTET, octets, self.flow.octets))
-            if value and not (value == INFINITE == credit.limit and not self.flow.flushing)
+            for unit, value, credit in ((MESSAGE, messages, self._flow.messages), (OCTET, octets, self._flow.octets))
+            if value and not (value == INFINITE == credit.limit and not self._flow.flushing)
         ]
         if not flows:
             raise LocalProtocolError(
@@ -110,8 +110,8 @@ class Subscription(Terms):
 
     def _complete(self, messages: int, octets: int, charge: int) -> None:
         """Transfers of it are completed: the engine's word, see `CreditBook.complete`."""
-        self.book.complete(messages, octets, charge)
-        self._session.unreported[self.book] = None
+        self._book.complete(messages, octets, charge)
+        self._session._unreported[self._book] = None
 
     def check_usable(self, said: str) -> None:
         """LocalProtocolError when it is cancelled."""
@@ -122,7 +122,7 @@ class Subscription(Terms):
         """LocalProtocolError unless the mode may be set now."""
         if mode not in (CREDIT_MODE, WINDOW_MODE):
             raise EncodeError("message.set-flow-mode.flow-mode", f"0 credit or 1 window, not {mode}")
-        if not self.flow.empty:
+        if not self._flow.empty:
             raise LocalProtocolError(
                 f"message.set-flow-mode {self.destination!r}",
                 f"credit of {self.message_credit} messages and {self.octet_credit} octets",

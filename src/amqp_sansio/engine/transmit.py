@@ -37,7 +37,7 @@ def encode_headers(session: Session, headers: tuple[Struct | bytes, ...]) -> byt
     """The header segment; None without any."""
     if not headers:
         return None
-    layout = session.carrier.layout
+    layout = session._carrier.layout
     parts: list[bytes] = []
     for struct in headers:
         if isinstance(struct, bytes):
@@ -58,8 +58,8 @@ def encode_headers(session: Session, headers: tuple[Struct | bytes, ...]) -> byt
 
 def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, ...], body: bytes, sync: bool) -> Prepared:
     """Checks and encodes; changes nothing."""
-    assert session.channel is not None
-    carrier = session.channel.carrier
+    assert session._channel is not None
+    carrier = session._channel.carrier
     verb = command.VERB
     if (headers or body) and verb not in carrier.layout.segments:
         raise LocalProtocolError(f"{verb} with content", "a command without segments", (f"{verb} without content",))
@@ -67,20 +67,20 @@ def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, .
     header = encode_headers(session, headers)
     content = octets_of(body) or None
     effect = check_command(session, command, bool(header), len(content or b""))
-    frames = frame_command(session.channel.number, payload, header, content, carrier.max_frame_size)
+    frames = frame_command(session._channel.number, payload, header, content, carrier._max_frame_size)
     return payload, header, content, frames, effect
 
 
 def say(session: Session, prepared: list[Prepared]) -> list[CommandId]:
     """Writes what was prepared: all of it or, when it cannot be kept for replay, nothing (LimitError)."""
-    outbound = session.outbound
+    outbound = session._outbound
     if outbound.retain:
         octets = sum([len(payload) + len(header or b"") + len(body or b"") for payload, header, body, _, _ in prepared])
         outbound.check_room(octets, session.limits, len(prepared))
     ids: list[CommandId] = []
     for payload, header, body, frames, effect in prepared:
         write_point(session)
-        session.carrier._write(b"".join(frames) if len(frames) > 1 else frames[0])
+        session._carrier._write(b"".join(frames) if len(frames) > 1 else frames[0])
         id = outbound.say(payload, header, body)
         ids.append(id)
         if effect is not None:
@@ -101,10 +101,10 @@ def say_all(session: Session, commands: Sequence[Command]) -> list[CommandId]:
 
 def write_point(session: Session) -> None:
     """Says command-point when the other side would number the next command otherwise."""
-    assert session.channel is not None
-    outbound = session.outbound
+    assert session._channel is not None
+    outbound = session._outbound
     if outbound.position != outbound.next_id:
-        session.channel.say(controls.CommandPoint(outbound.next_id, 0))
+        session._channel.say(controls.CommandPoint(outbound.next_id, 0))
         outbound.position = outbound.next_id
 
 
@@ -125,13 +125,13 @@ def transfer(
     Either `headers` or `header`, a header segment that is known to be right.  `split_header` splits one that does not fit
     into one frame.  `empty_body`: a body of 0 octets is a segment of its own, which is otherwise left out.
     """
-    channel = session.channel
-    if not session.speaks or channel is None or channel.carrier.closed_cause is not None:
+    channel = session._channel
+    if not session._speaks or channel is None or channel.carrier._closed_cause is not None:
         session.check_speak("message.transfer")
         raise AssertionError(session.state)
     carrier = channel.carrier
     try:
-        command = session.command_cache.get((destination, accept_mode, acquire_mode, sync))
+        command = session._command_cache.get((destination, accept_mode, acquire_mode, sync))
     except TypeError:  # something that cannot be hashed is no destination: the encoder says so
         command = None
     if command is None:
@@ -149,7 +149,7 @@ def transfer(
             header = encode_headers(session, headers) or b""
     header_octets = len(header)
     body_octets = len(content)
-    largest = carrier.max_frame_size
+    largest = carrier._max_frame_size
     header_size = header_octets + FRAME_HEADER_SIZE
     body_size = body_octets + FRAME_HEADER_SIZE
     number = channel.number
@@ -161,7 +161,7 @@ def transfer(
     else:
         segment = content if content or empty_body else None
         octets = b"".join(frame_command(number, payload, header or None, segment, largest, split_header))
-    producer = session.producer
+    producer = session._producer
     if producer is not None and not producer.allows(1):
         raise NoCredit("", "message", 1, 0)
     subscriber: Subscriber | None = None
@@ -169,7 +169,7 @@ def transfer(
     if session.delivers:
         cost = header_octets + body_octets if session.counts_headers else body_octets
         subscriber = find_subscriber(session, destination, cost)
-    outbound = session.outbound
+    outbound = session._outbound
     id = outbound.next_id
     if outbound.retain:
         outbound.check_room(len(payload) + header_octets + body_octets, session.limits)
@@ -187,9 +187,9 @@ def transfer(
     if producer is not None:
         producer.spend(1)
     if subscriber is not None:
-        subscriber.flow.transfer(cost)
-        if subscriber.flow.mode:
-            session.windows[id] = (subscriber, cost, subscriber.flow.switches)
+        subscriber._flow.transfer(cost)
+        if subscriber._flow.mode:
+            session._windows[id] = (subscriber, cost, subscriber._flow.switches)
     return id
 
 
@@ -200,18 +200,18 @@ def encode_transfer(
     check_modes(accept_mode, acquire_mode)
     payload = channel.carrier.layout.encode_command(message.Transfer(destination, accept_mode, acquire_mode), bool(sync))
     command = payload, frame_begun(channel.number, payload)
-    if len(session.command_cache) >= _CACHED:
-        session.command_cache.clear()
-    session.command_cache[destination, accept_mode, acquire_mode, bool(sync)] = command
+    if len(session._command_cache) >= _CACHED:
+        session._command_cache.clear()
+    session._command_cache[destination, accept_mode, acquire_mode, bool(sync)] = command
     return command
 
 
 def find_subscriber(session: Session, destination: str, cost: int) -> Subscriber:
     """The subscriber of a destination, when it has the credit.  Changes nothing."""
-    subscriber = session.subscribers.get(destination)
+    subscriber = session._subscribers.get(destination)
     if subscriber is None:
         raise no_subscriber(session, destination)
-    flow = subscriber.flow
+    flow = subscriber._flow
     if not flow.messages.allows(1):
         raise NoCredit(destination, "message", 1, flow.messages.available)
     if not flow.octets.allows(cost):
@@ -221,7 +221,7 @@ def find_subscriber(session: Session, destination: str, cost: int) -> Subscriber
 
 def subscriber_of(session: Session, destination: object) -> Subscriber:
     """The subscriber of a destination, which callers may have given anything for."""
-    subscriber = session.subscribers.get(destination) if isinstance(destination, str) else None
+    subscriber = session._subscribers.get(destination) if isinstance(destination, str) else None
     if subscriber is None:
         session.check_speak("message.transfer")
         raise no_subscriber(session, str(destination))
@@ -230,21 +230,21 @@ def subscriber_of(session: Session, destination: object) -> Subscriber:
 
 def no_subscriber(session: Session, destination: str) -> LocalProtocolError:
     """What to raise for a transfer to a destination that nobody subscribed with; lists those that there are."""
-    legal = tuple([f"message.transfer {name!r}" for name in list(session.subscribers)[:8]])
+    legal = tuple([f"message.transfer {name!r}" for name in list(session._subscribers)[:8]])
     return LocalProtocolError(f"message.transfer {destination!r}", "no such subscriber", legal)
 
 
 def say_exception(session: Session, exception: execution.Exception_) -> CommandId:
     """Says an exception and then detach: from our side the session is over."""
-    channel = session.channel
+    channel = session._channel
     assert channel is not None
     payload = channel.carrier.layout.encode_command(exception, False)
-    frames = frame_command(channel.number, payload, None, None, channel.carrier.max_frame_size)
+    frames = frame_command(channel.number, payload, None, None, channel.carrier._max_frame_size)
     session._flush_pending()
     write_point(session)
     channel.carrier._write(b"".join(frames))
-    id = session.outbound.say(payload, None, None)
-    session.outbound.outstanding.discard_id(id)  # it ends the session: nobody will ever complete it
+    id = session._outbound.say(payload, None, None)
+    session._outbound.outstanding.discard_id(id)  # it ends the session: nobody will ever complete it
     channel.say(controls.Detach(session.name))
     return id
 

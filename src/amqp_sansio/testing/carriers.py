@@ -42,8 +42,8 @@ class BareCarrier:
         self.profile: Final = profile
         self.eager_headers: Final = eager_headers
         self.reading: Final = Reading.of(limits, canonical=profile.strict)
-        self.max_frame_size: Final = max_frame_size
-        self.closed_cause: str | None = None
+        self._max_frame_size: Final = max_frame_size
+        self._closed_cause: str | None = None
         self.out = bytearray()
         self.events: list[Event] = []
         self.failed: list[Violation] = []
@@ -149,7 +149,7 @@ class BareCarrier:
 
     def lost(self, text: str = "cut") -> None:
         """The connection ends."""
-        self.closed_cause = text
+        self._closed_cause = text
         for channel in self.channels.values():
             channel.lost(Origin.EOF, text)
 

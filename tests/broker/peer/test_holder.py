@@ -191,7 +191,7 @@ def test_what_was_lost_on_the_way_is_replayed(world: World) -> None:
     third = world.connect(server=KEEP)
     third.connection.resume(session)
     world.run()
-    session.complete(session.inbound.incomplete.freeze())
+    session.complete(session._inbound.incomplete.freeze())
     world.run()
     assert bodies(third) == [b"3"]
 
@@ -307,7 +307,7 @@ def test_force_begins_anew_where_nobody_keeps_sessions(world: World) -> None:
 def test_force_on_the_same_connection(world: World) -> None:
     client, session = world.session()
     done(client, session, queue.Declare("q", exclusive=True, auto_delete=True))
-    assert client.peer._holders[b"s"].session.channel is not None
+    assert client.peer._holders[b"s"].session._channel is not None
     del client.connection._channels._named[b"s"]  # our client would not attach a name twice
     client.connection.session(b"s", force=True)
     world.run()

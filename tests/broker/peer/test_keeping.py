@@ -18,7 +18,7 @@ from amqp_sansio.spec.message import DeliveryProperties
 
 def attached(session: Session) -> bool:
     """Whether it may be spoken on."""
-    return session.speaks
+    return session._speaks
 
 
 def test_a_session_that_is_kept_goes_on_with_all_that_it_held() -> None:
@@ -88,7 +88,7 @@ def test_what_waited_for_the_journal_is_done_when_the_snapshot_has_it() -> None:
         completed |= event.ids
     assert prepare in completed
     assert [(event.id, event.value) for event in client.all(ResultReceived)] == [(prepare, XaResult(XaStatus.XA_OK))]
-    assert not session.outbound.outstanding
+    assert not session._outbound.outstanding
     assert then.broker.host().queues["q"].available == 2
 
 
@@ -246,7 +246,7 @@ def test_whatever_was_delivered_is_marked_wherever_the_journal_ends() -> None:
     said, had = False, set[bytes]()
     for _ in range(4):
         then.run()
-        if fresh.speaks and not said:
+        if fresh._speaks and not said:
             said = True
             for command in (message.Subscribe("q", "d", 0, 0), message.Flow("d", 0, 9), message.Flow("d", 1, 0xFFFFFFFF)):
                 fresh.send(command)

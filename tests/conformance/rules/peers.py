@@ -78,8 +78,8 @@ def with_client_session(name: bytes = b"s", timeout: int | None = 0, tune: Tune 
     """The server, told what to say, of a client whose session was just attached; and that session."""
     peer = of_open_client(tune=tune)
     session = peer.connection.session(name, timeout)
-    assert session.channel is not None
-    speaking = Speaking(peer, session.channel.number)
+    assert session._channel is not None
+    speaking = Speaking(peer, session._channel.number)
     speaking.say(Attached(name))
     speaking.hear()
     return speaking, session

@@ -320,8 +320,8 @@ def test_nobody_sends_larger_frames_than_agreed() -> None:
     """A body of any size is cut so that no frame is larger than what was agreed."""
     peer = of_open_client(tune=Tune(10, 4096, 0, 120))
     session = peer.connection.session(b"s")
-    assert session.channel is not None
-    peer.say(Attached(b"s"), channel=session.channel.number)
+    assert session._channel is not None
+    peer.say(Attached(b"s"), channel=session._channel.number)
     peer.connection.data_to_send()
     session.publish("", body=b"x" * 100_000)
     octets, sizes = peer.connection.data_to_send(), []

@@ -232,8 +232,8 @@ def test_a_delivery_is_settled_in_the_session_in_which_it_came(word: Command) ->
     (event,) = speaking.say(CommandPoint(0, 0), file.Deliver("t", 1))
     assert isinstance(event, CommandReceived)
     second = speaking.peer.connection.session(b"other")
-    assert second.channel is not None
-    speaking.peer.say(Attached(b"other"), channel=second.channel.number)
+    assert second._channel is not None
+    speaking.peer.say(Attached(b"other"), channel=second._channel.number)
     with pytest.raises(LocalProtocolError) as raised:
         second.send(word)
     assert raised.value.rule == rule
@@ -248,8 +248,8 @@ def test_a_packet_is_acknowledged_nowhere() -> None:
     (event,) = speaking.say(CommandPoint(0, 0), content(stream.Deliver("t", 1), StreamProperties(), channel=speaking.channel))
     assert isinstance(event, CommandReceived)
     second = speaking.peer.connection.session(b"other")
-    assert second.channel is not None
-    speaking.peer.say(Attached(b"other"), channel=second.channel.number)
+    assert second._channel is not None
+    speaking.peer.say(Attached(b"other"), channel=second._channel.number)
     for each in (session, second):
         with pytest.raises(LocalProtocolError):
             each.send(file.Ack(1))

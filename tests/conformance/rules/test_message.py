@@ -172,7 +172,7 @@ def test_every_acquire_has_one_result(acquired: RangeSet) -> None:
     speaking.hear()
     assert speaking.say(Result(asked, Acquired(acquired))) == [ResultReceived(b"s", asked, Acquired(acquired))]
     assert speaking.say(Result(asked, Acquired(acquired))) == []
-    assert session.results.stray == 1
+    assert session._results.stray == 1
 
 
 @pytest.mark.rule("message.acquire.one-to-one")
@@ -303,7 +303,7 @@ def test_credit_in_octets_pays_for_header_and_body(body: bytes, short: int) -> N
     """Payloads only, however many frames they take; the command and the frame headers are free."""
     struct = MessageProperties(content_type="text/plain", content_length=len(body))
     speaking, server = serving(9, 0)
-    header = server.carrier.layout.encode_struct32(struct)
+    header = server._carrier.layout.encode_struct32(struct)
     cost = len(header) + len(body)
     speaking.say(Flow("d", 1, cost - short))
     if short:

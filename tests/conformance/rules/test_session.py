@@ -92,7 +92,7 @@ def test_a_session_has_one_transport() -> None:
     forced = speaking.peer.say(Attach(b"s", True), channel=1)
     assert [type(event) for event in forced] == [AttachRequested, SessionDetached, SessionAttached]
     assert speaking.hear()[-2:] == [Detached(b"s", 1), Attached(b"s")]
-    assert session.channel is None or session.channel.number == 1
+    assert session._channel is None or session._channel.number == 1
 
 
 @pytest.mark.rule("session.attach.one-transport-per-session")
@@ -188,8 +188,8 @@ def test_we_say_a_point_on_every_attachment() -> None:
     speaking.peer.end()
     again = of_open_client()
     again.connection.resume(session)
-    assert session.channel is not None
-    number = session.channel.number
+    assert session._channel is not None
+    number = session._channel.number
     again.say(Attached(b"s"), Expected(RangeSet.of(1)), channel=number)
     assert [each for each in again.hear() if isinstance(each, CommandPoint | Sync)] == [CommandPoint(1, 0), Sync()]
 

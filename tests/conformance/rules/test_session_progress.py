@@ -76,8 +76,8 @@ def test_a_session_of_which_nothing_is_expected_is_lost() -> None:
     speaking.peer.end()
     again = of_open_client()
     again.connection.resume(session)
-    assert session.channel is not None
-    last = again.say(Attached(b"s"), Expected(EMPTY), channel=session.channel.number)[-1]
+    assert session._channel is not None
+    last = again.say(Attached(b"s"), Expected(EMPTY), channel=session._channel.number)[-1]
     assert isinstance(last, SessionDetached)
     assert last.ended
     assert last.in_doubt == RangeSet.of(0)
@@ -162,7 +162,7 @@ def test_a_receiver_asks_for_the_answer_before_its_set_grows_for_long() -> None:
             assert completed.commands is not None
             speaking.say(KnownCompleted(completed.commands))
     assert asked == 3
-    assert len(session.inbound.completed) < 256
+    assert len(session._inbound.completed) < 256
 
 
 @pytest.mark.rule("session.completed.commands.completed-implies-confirmed")
@@ -176,7 +176,7 @@ def test_what_is_completed_counts_as_confirmed() -> None:
         ours.sync()
     mine.say(Timeout(None), Completed(RangeSet.of(0)))
     assert mine.say(Confirmed(RangeSet.of(0, 1))) == [CommandsConfirmed(b"s", RangeSet.of(1))]
-    assert sorted(ours.outbound.kept) == [2]  # neither has to be said again
+    assert sorted(ours._outbound.kept) == [2]  # neither has to be said again
 
 
 @given(st.lists(st.sets(st.integers(0, 9), min_size=1), max_size=6))
@@ -202,7 +202,7 @@ def test_an_echo_is_answer_enough() -> None:
     assert completed.commands is not None
     for _ in range(2):
         speaking.say(KnownCompleted(completed.commands))
-        assert not session.inbound.completed
+        assert not session._inbound.completed
 
 
 @pytest.mark.rule("session.known-completed.commands.known-completed-implies-known-confirmed")

@@ -64,10 +64,10 @@ def test_what_a_client_has_had_is_kept_from_the_application_when_it_comes_again(
     speaking.peer.end()
     again = of_open_client()
     again.connection.resume(session)
-    assert session.channel is not None
+    assert session._channel is not None
     replayed: list[Control | Command] = [c.Attached(b"s"), c.Expected(RangeSet.of(4)), c.CommandPoint(0, 0)]
     replayed += [*sent, message.Transfer("d")]
-    events = again.say(*replayed, channel=session.channel.number)
+    events = again.say(*replayed, channel=session._channel.number)
     assert [each.id for each in events if isinstance(each, TransferReceived)] == list(range(heard, 3))
 
 
@@ -138,5 +138,5 @@ def test_a_suspended_branch_is_taken_up_by_start_with_resume() -> None:
         peer, session = with_server_session(config=config)
         for command in (*suspended, dtx.Start(X, resume=True), dtx.End(X)):
             assert [type(event) for event in peer.say(command)] == [CommandReceived]
-        assert session.demarcation.suspended == {}
+        assert session._demarcation.suspended == {}
     broken("dtx.start.illegal-state", 409, 409, *suspended, dtx.Start(Y), dtx.Start(X, resume=True))

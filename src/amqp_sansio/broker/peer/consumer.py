@@ -81,7 +81,7 @@ class Consumer:
             self._end_flushes()
             return False  # until `flushed`
         session = holder.session
-        if not session.speaks or session.subscribers.get(self.destination) is not self.subscriber:
+        if not session._speaks or session._subscribers.get(self.destination) is not self.subscriber:
             return False
         try:
             id = transfer(
@@ -134,10 +134,10 @@ class Consumer:
             return False
         session = holder.session
         peer = holder.peer
-        if peer is None or holder.ended or not session.speaks or peer.full:
+        if peer is None or holder.ended or not session._speaks or peer.full:
             return False
         octets = len(message.body) + (len(message.header) if session.counts_headers else 0)
-        return self.subscriber.flow.allows(octets) and len(holder.unsettled) < self._most
+        return self.subscriber._flow.allows(octets) and len(holder.unsettled) < self._most
 
     def gone(self, queue: Queue, by: object) -> None:
         """The queue was deleted under it: its session ends, unless that one has done it."""
@@ -165,11 +165,11 @@ class Consumer:
         """The queue has nothing more that it can take: its flushes are done, unless something else holds it up (see `wake`)."""
         holder = self.holder
         peer = holder.peer
-        if peer is None or not holder.session.speaks:
+        if peer is None or not holder.session._speaks:
             return
         if self not in peer._stalled and self not in peer._clogged and self not in holder.sated:
             self._end_flushes()
-            if self.subscriber.flow.messages.available:  # what was granted since the flush
+            if self.subscriber._flow.messages.available:  # what was granted since the flush
                 self.queue.wake(self)
 
     def cancel(self) -> int:

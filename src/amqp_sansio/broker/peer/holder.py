@@ -83,7 +83,7 @@ class Holder:
         self.session: Final = session
         self.peer: Peer | None = peer
         """Where it is attached; None while it is not."""
-        self.kept: Final = session.max_timeout != 0
+        self.kept: Final = session._max_timeout != 0
         """Whether it counts as one that outlives its connection."""
         self.consumers: Final[dict[str, Consumer]] = {}
         self.unsettled: Final[ById[Unsettled]] = ById()
@@ -127,8 +127,8 @@ class Holder:
     def speaks(self) -> bool:
         """Whether something can be said now."""
         session = self.session
-        channel = session.channel
-        return session.speaks and channel is not None and channel.carrier.closed_cause is None
+        channel = session._channel
+        return session._speaks and channel is not None and channel.carrier._closed_cause is None
 
     # --- attachment -------------------------------------------------------------------------------------------------------
 
@@ -209,20 +209,20 @@ class Holder:
 
     def fits(self, value: Struct) -> bool:
         """Whether a result fits into one frame of the connection."""
-        channel = self.session.channel
+        channel = self.session._channel
         if channel is None:
             return True
         try:
             size = len(channel.carrier.layout.encode_struct32(value))
         except EncodeError:
             return False
-        return size + RESULT_OCTETS <= channel.carrier.max_frame_size
+        return size + RESULT_OCTETS <= channel.carrier._max_frame_size
 
     @property
     def frame_octets(self) -> int:
         """Octets of the largest frame of the connection that it is attached to."""
-        channel = self.session.channel
-        return channel.carrier.max_frame_size if channel is not None else MAX_FRAME_SIZE
+        channel = self.session._channel
+        return channel.carrier._max_frame_size if channel is not None else MAX_FRAME_SIZE
 
     def refuse(self, id: int | None, refused: Refused) -> None:
         """The command cannot be done: that ends the session."""
@@ -294,7 +294,7 @@ class Holder:
                 if not unsettled[id].explicit:
                     self.settled(id)
             self.slacken()
-        for subscriber in self.session.replenished:
+        for subscriber in self.session._replenished:
             consumer = self.consumers.get(subscriber.destination)
             if consumer is not None and consumer.subscriber is subscriber:
                 consumer.wake()

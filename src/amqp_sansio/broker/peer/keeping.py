@@ -103,7 +103,7 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
     failing = plain["failing"]
     for destination, name, exclusive, *more in plain["consumers"]:  # before 0.2 a subscription had no selector
         if name in rebuilding.queues:
-            subscriber = session.subscribers[destination]
+            subscriber = session._subscribers[destination]
             selector = Selector(more[0], host.limits) if more and more[0] is not None else None
             holder.consumers[destination] = Consumer(holder, name, subscriber, exclusive, selector)
         else:
@@ -144,15 +144,15 @@ def _unsettled(records: Any, rebuilding: Rebuilding) -> dict[int, Unsettled]:  #
 def _catch_up(holder: Holder) -> None:
     """What waited for the journal is durable now: the snapshot has it."""
     session = holder.session
-    flushes = {id: subscriber.destination for id, subscriber in session.subscriber_flushes.items()}
-    for id in [id for id, owed in session.results.owed.items() if not owed.result]:
+    flushes = {id: subscriber.destination for id, subscriber in session._subscriber_flushes.items()}
+    for id in [id for id, owed in session._results.owed.items() if not owed.result]:
         consumer = holder.consumers.get(flushes.get(id, ""))
         if consumer is not None:
             consumer.flush(id)
         else:
             holder.complete(id)
-    deliveries = session.transfers.deliveries
-    rest = session.inbound.incomplete.freeze() - RangeSet.of(*session.results.owed) - RangeSet.of(*deliveries)
+    deliveries = session._transfers.deliveries
+    rest = session._inbound.incomplete.freeze() - RangeSet.of(*session._results.owed) - RangeSet.of(*deliveries)
     if rest:  # publishes that nobody accepts
         session._complete_now(rest)
     rejects = [ids.freeze() for ids in holder.rejects.values()]

@@ -228,11 +228,11 @@ class Peer:
         known = self._broker._sessions.get(key)
         if known is not None:
             session = known.session
-            holder = session.channel
+            holder = session._channel
             if holder is not None and not event.force:
                 self._connection.refuse(name, DetachCode.SESSION_BUSY)
                 return
-            if session.timeout == 0 or session.state not in ("attached", "resuming", "detached"):
+            if session._timeout == 0 or session.state not in ("attached", "resuming", "detached"):
                 # Nobody wanted it to live on its own: whoever attaches by force begins anew (as old clients do).
                 if holder is not None:
                     holder.force_off()
@@ -251,7 +251,7 @@ class Peer:
         if timeout != 0 and not self._broker.may_keep(key):
             timeout = 0
         session = self._connection.accept(name, timeout=timeout)
-        session.timeout = 0  # it is kept when its client asks for that: others begin anew, and must not find theirs held
+        session._timeout = 0  # it is kept when its client asks for that: others begin anew, and must not find theirs held
         self._holders[name] = Holder(self._broker, self, site, key, session)
 
     def _drained(self) -> None:
@@ -274,7 +274,7 @@ class Peer:
 
     def _attach_again(self) -> None:
         event, self._requested = self._requested, None
-        if event is not None and not self.ended and self._connection.closed_cause is None:
+        if event is not None and not self.ended and self._connection._closed_cause is None:
             self._attach(event)
             self._broker._wrote(self)
         self._broker._stored(self)
@@ -285,7 +285,7 @@ class Peer:
             return
         if holder.peer is not self:  # it was taken to another connection, or is over
             del self._holders[name]
-        elif holder.session.channel is None:
+        elif holder.session._channel is None:
             del self._holders[name]
             holder.detached()
 

@@ -349,7 +349,7 @@ class Line:
         demand(not doubt, DEADLOCK, f"{self.site.name} never completes the commands {doubt} of {self.name}")
         for destination, allowance in tenure.allowances.items():
             queue, acquired = tenure.queues[destination]
-            if destination in tenure.session.subscriptions and acquired and allowance.left:
+            if destination in tenure.session._subscriptions and acquired and allowance.left:
                 waiting = [
                     item.words
                     for item in self.world.ledger.items.values()
