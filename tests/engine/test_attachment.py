@@ -215,6 +215,7 @@ def test_session_expected_commands_empty_means_new_session() -> None:
         session.publish()
 
 
+@pytest.mark.rule("session.expected.include-next-command")
 def test_the_other_side_has_seen_more_than_was_sent() -> None:
     carrier, session = attached_session("client", timeout=60)
     session.publish()

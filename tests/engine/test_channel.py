@@ -123,6 +123,7 @@ def test_force_takes_a_session_from_its_other_transport(elsewhere: bool) -> None
     assert standing(session) == "attached"
 
 
+@pytest.mark.rule("session.attach.one-transport-per-session")
 def test_without_force_a_session_is_not_taken() -> None:
     _, session = server()
     other = BareCarrier("server")
@@ -289,6 +290,7 @@ def test_a_closing_connection_lets_nothing_be_said() -> None:
     assert session.snapshot() == before
 
 
+@pytest.mark.rule("session.attach.one-transport-per-session", "session.attach.one-session-per-transport")
 def test_a_session_has_one_transport_and_a_transport_one_session() -> None:
     carrier, session = client()
     with pytest.raises(LocalProtocolError, match="one-transport-per-session"):

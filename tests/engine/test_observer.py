@@ -215,6 +215,7 @@ def test_a_security_layer_is_opaque_and_no_violation() -> None:
         (b"", b"", []),
     ],
 )
+@pytest.mark.rule("connection.start.protocol-name")
 def test_other_protocols(client: bytes, server: bytes, expected: list[str]) -> None:
     for piece in (0, 1):
         assert words(observe([("C", client), ("S", server)], piece=piece)) == expected

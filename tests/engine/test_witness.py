@@ -112,6 +112,7 @@ def test_who_answers_on_such_a_channel_is_not_to_blame_when_octets_were_lost() -
     assert found == ["connection.tune-ok.channel-max.available-channels"]
 
 
+@pytest.mark.rule("session.attach.one-transport-per-session")
 def test_one_session_on_two_channels() -> None:
     witness = opened()
     for channel, expected in ((1, []), (2, ["session.attach.one-transport-per-session"])):

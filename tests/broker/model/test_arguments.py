@@ -59,6 +59,7 @@ def test_what_is_understood(name: str, value: Value, expected: tuple[int, int, i
         ("no-local", 1),
     ],
 )
+@pytest.mark.rule("queue.declare.arguments.unknown-argument")
 def test_a_value_that_cannot_be(name: str, value: Value) -> None:
     assert refusal(read_queue_arguments, Map({name: value}), LIMITS).condition is conditions.QUEUE_DECLARE_VALUE
 
@@ -87,6 +88,7 @@ def test_no_local_as_text(value: Value, expected: bool) -> None:
         (1, None, None),
     ],
 )
+@pytest.mark.rule("queue.declare.arguments.unknown-argument")
 def test_exclusivity_and_lifetime(exclusivity: Value, lifetime: Value, expected: tuple[bool, bool, bool] | None) -> None:
     given = {"qpid.exclusivity_policy": exclusivity, "qpid.lifetime_policy": lifetime}
     arguments = Map({name: value for name, value in given.items() if value is not None})
@@ -102,6 +104,7 @@ def test_no_local() -> None:
     assert read_queue_arguments(Map({"no-local": False}), LIMITS) == QueueArguments(10, 100, 1000)
 
 
+@pytest.mark.rule("queue.declare.arguments.unknown-argument")
 def test_what_is_not_understood() -> None:
     refused = refusal(read_queue_arguments, Map({"qpid.last_value_queue": 1}), LIMITS)
     assert refused.condition is conditions.QUEUE_DECLARE_ARGUMENT

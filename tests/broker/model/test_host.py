@@ -100,6 +100,7 @@ def test_a_purge_takes_what_nobody_has() -> None:
 def test_an_exclusive_queue_is_its_owners_until_that_ends() -> None:
     host = VirtualHost()
     host.declare_queue("q", exclusive=True, owner=ME)
+    assert host.query_queue("q").exclusive
     host.declare_queue("q", exclusive=True, owner=ME)
     host.bind("q", "amq.direct", "k", owner=ME)
     mine = Sink(owner=ME)
@@ -125,6 +126,7 @@ def test_an_exclusive_queue_is_its_owners_until_that_ends() -> None:
         call()
 
 
+@pytest.mark.rule("queue.declare.exclusive.in-use")
 def test_passive_and_exclusive_asks_whether_the_queue_is_mine_alone() -> None:
     host = VirtualHost()
     host.declare_queue("shared")

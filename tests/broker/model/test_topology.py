@@ -51,6 +51,8 @@ def test_what_is_there_from_the_beginning(name: str, kind: type) -> None:
     assert exchange.durable
     if name:
         host.bind("q", name, "q", {"x-match": "all"} if kind is Headers else None)
+        host.declare_exchange("new", exchange.TYPE)
+        assert isinstance(host.exchange("new"), kind)
     assert outcome(host, name, "q") == ["q"]
 
 
@@ -93,7 +95,8 @@ def test_a_message_for_which_there_is_no_queue(
     host = host_with("dead")
     host.declare_exchange("x", "direct", "amq.fanout" if alternate else "")
     host.bind("dead", "amq.fanout")
-    assert outcome(host, "x", "nowhere", explicit, **properties) == expected
+    # The key is the name of a queue: an empty name is no alternate, and does not mean the default exchange.
+    assert outcome(host, "x", "dead", explicit, **properties) == expected
 
 
 @pytest.mark.parametrize("explicit", [True, False])

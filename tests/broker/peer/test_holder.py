@@ -316,6 +316,7 @@ def test_force_on_the_same_connection(world: World) -> None:
     assert len(world.broker._sessions) == 1
 
 
+@pytest.mark.rule("session.attach.scoping")
 def test_principals_and_virtual_hosts_are_kept_apart(world: World) -> None:
     """The same name under two identities, or on two virtual hosts, is two sessions."""
     clients = [user(world, "a"), user(world, "b"), user(world, "a", "other")]

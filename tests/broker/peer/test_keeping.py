@@ -128,6 +128,7 @@ def test_a_session_at_work_on_a_branch_is_not_kept() -> None:
 
 
 @pytest.mark.parametrize("again_declared", [False, True])
+@pytest.mark.rule("message.subscribe.queue-deletion")
 def test_a_session_whose_queue_was_deleted_hears_of_it(again_declared: bool) -> None:
     world, client, session = declared(timeout=300)
     consume(client, session)
@@ -141,6 +142,7 @@ def test_a_session_whose_queue_was_deleted_hears_of_it(again_declared: bool) -> 
     assert [event.error_code for event in client.all(ExceptionReceived)] == [408]
 
 
+@pytest.mark.rule("message.subscribe.queue-deletion")
 def test_a_session_whose_queue_was_deleted_while_it_was_away_hears_of_it_from_another_broker() -> None:
     """What a session is to be told when it comes back is kept with it, and names no command where it is about none."""
     world, client, session = declared(timeout=300)

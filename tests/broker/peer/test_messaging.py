@@ -529,6 +529,7 @@ def test_properties_are_delivered_as_they_were_published(world: World) -> None:
 
 
 @pytest.mark.parametrize(("codes", "refuses"), [("qpid", False), ("spec", True)])
+@pytest.mark.rule("message.set-flow-mode.mode-switching")
 def test_a_mode_set_with_credit_left_is_refused_in_the_codes_of_the_specification(codes: ErrorCodes, refuses: bool) -> None:
     world = World(BrokerConfig(error_codes=codes))
     client, session = queue_with(world)

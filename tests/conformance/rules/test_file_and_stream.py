@@ -118,6 +118,7 @@ def test_what_is_staged_is_the_rest_of_the_size_that_was_announced(size: int, re
     (event,) = speaking.say(content(file.Stage(), FileProperties(), bytes(rest)))
     assert isinstance(event, CommandReceived)
     assert len(event.body) == rest
+    assert overheard(*SESSION, ("C", file.Open("f", size)), ("S", file.OpenOk(size + 1))) == [f"S {rule}"]
     four = content(file.Stage(), FileProperties(), b"four")
     short: list[Said] = [("C", file.Open("f", 5)), ("S", file.OpenOk(0)), ("C", four)]
     assert overheard(*SESSION, *short) == ["C file.open.content-size.content-size"]

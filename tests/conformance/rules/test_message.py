@@ -313,6 +313,8 @@ def test_credit_in_octets_pays_for_header_and_body(body: bytes, short: int) -> N
     else:
         server.deliver("d", struct, body=body)
         assert server.subscribers["d"].octet_credit == 0
+        speaking.say(Completed(RangeSet.of(0)))
+        assert server.subscribers["d"].octet_credit == cost  # a window moves by what the message cost
 
 
 @pytest.mark.rule("message.set-flow-mode.mode-switching")

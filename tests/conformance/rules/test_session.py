@@ -209,6 +209,15 @@ def test_after_offset_0_the_next_frame_begins_a_command(octets: bytes) -> None:
     assert told.startswith("C assembly.first-")
 
 
+@pytest.mark.rule("session.command-point.zero-offset")
+@pytest.mark.parametrize("id", [0, 7, 2**32 - 1])
+def test_the_command_after_offset_0_has_the_id_of_the_point(id: int) -> None:
+    speaking, _ = with_server_session(pointed=False)
+    (event,) = speaking.say(CommandPoint(id, 0), Declare("q"))
+    assert isinstance(event, CommandReceived)
+    assert event.id == id
+
+
 @pytest.mark.rule("session.command-point.nonzero-offset")
 @pytest.mark.parametrize("octets", [frame(0x05, 3, b"rest"), frame(0x07, 3, b"rest"), b""])
 def test_after_another_offset_the_next_frame_begins_none(octets: bytes) -> None:

@@ -125,6 +125,8 @@ def test_what_is_known_to_be_complete_is_not_said_again() -> None:
         Confirmed(RangeSet.of(1, 2)),
         Completed(RangeSet.of(1), True),
     ]
+    speaking.say(KnownCompleted(RangeSet.of(2)))  # confirmed, and not complete
+    assert speaking.asked(confirmed=True) == [Confirmed(RangeSet.of(1))]
     again: tuple[Said, ...] = (
         *ATTACHING, ("C", CommandPoint(0, 0)), ("C", Sync()), ("S", Completed(RangeSet.of(0))),
         ("C", KnownCompleted(RangeSet.of(0))), ("S", Completed(RangeSet.of(0))),
