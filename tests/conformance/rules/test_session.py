@@ -185,6 +185,7 @@ def test_we_say_a_point_on_every_attachment() -> None:
     assert [type(each) for each in speaking.hear() if not isinstance(each, RequestTimeout)] == [CommandPoint, Sync]
     session.sync()
     assert speaking.hear() == [Sync()]
+    assert speaking.say(CommandPoint(0, 0)) == []  # theirs holds on this attachment only
     speaking.peer.end()
     again = of_open_client()
     again.connection.resume(session)
@@ -192,6 +193,8 @@ def test_we_say_a_point_on_every_attachment() -> None:
     number = session._channel.number
     again.say(Attached(b"s"), Expected(RangeSet.of(1)), channel=number)
     assert [each for each in again.hear() if isinstance(each, CommandPoint | Sync)] == [CommandPoint(1, 0), Sync()]
+    violation = violation_of(again.say(Sync(), channel=number))
+    assert (violation.rule, violation.speaker) == ("session.command-point.newly-attached-transports", "server")
 
 
 @pytest.mark.rule("session.command-point.zero-offset")
