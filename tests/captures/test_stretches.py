@@ -13,6 +13,7 @@ from tests.captures import build
 
 from amqp_sansio.captures import stretches
 from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.pcap import MOST_ZEROS, ONLY_ZEROS
 from amqp_sansio.captures.stretches import Stretch, beginning, mapped, over_file, over_map, over_stream
 
 MADE = build.records(build.conversation([b"x" * 300] * 150).segments)
@@ -49,6 +50,29 @@ def test_a_stream_gives_what_a_map_gives(write: object, damage: bool, tmp_path: 
     mapping = mapped(path)
     assert mapping is not None
     assert told(list(over_map(mapping, *beginning(mapping, len(mapping)), len(mapping)))) == over
+
+
+class Endless(io.RawIOBase):
+    """A capture of three packets, then zeros without an end."""
+
+    def __init__(self) -> None:
+        self.given = 0
+        self._start = build.pcap(MADE[:3])
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        part = self._start[self.given : self.given + size] or bytes(size)
+        self.given += len(part)
+        return part
+
+
+def test_a_stream_of_zeros_ends_early() -> None:
+    stream = Endless()
+    offsets, problems = told(list(over_stream(stream, "x")))  # type: ignore[arg-type]
+    assert (len(offsets), problems) == (3, [(len(build.pcap(MADE[:3])), ONLY_ZEROS)])
+    assert stream.given < 32 * MOST_ZEROS
 
 
 def test_a_pipe_is_read_as_a_stream(tmp_path: Path) -> None:

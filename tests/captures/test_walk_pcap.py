@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from tests.captures import build
 
 from amqp_sansio.captures.packet import MAX_PACKET_OCTETS
+from amqp_sansio.captures.pcap import MOST_ZEROS, ONLY_ZEROS
 from amqp_sansio.captures.walk_pcap import HEADER_OCTETS, PcapWalk, pcap_walk
 
 MADE = build.records(build.conversation([b"x" * 300] * 200).segments)
@@ -58,6 +60,48 @@ def test_a_header_that_cannot_be_used() -> None:
     octets = build.pcap(MADE[:1])
     assert pcap_walk(octets[:23], 23) == (None, "the pcap file header takes 24 octets, the file ends after 23")
     assert pcap_walk(build.pcap(MADE, version=(3, 0)), 99)[1] == "pcap version 3.0 is not known, only 2.x"
+
+
+@pytest.mark.parametrize("zeros", [MOST_ZEROS - 1, MOST_ZEROS, MOST_ZEROS + 1])
+def test_too_many_empty_records_are_a_problem(zeros: int) -> None:
+    good = build.pcap(MADE[:3])
+    for rest in (b"", good[24:]):
+        octets = good + bytes(16 * zeros) + rest
+        run = walk_of(octets).run(octets, 24, len(octets), len(octets), True)
+        if zeros <= MOST_ZEROS:
+            assert (run.problem, run.over, len(run.positions)) == (None, False, 3 + zeros + (3 if rest else 0))
+        else:
+            assert (run.problem, run.over, len(run.positions), run.next) == (ONLY_ZEROS, True, 3, len(good))
+
+
+def test_too_many_empty_records_are_seen_by_a_window_that_holds_only_some_of_them() -> None:
+    good = build.pcap(MADE[:3])
+    octets = good + bytes(16 * MOST_ZEROS)
+    run = walk_of(good).run(octets, 24, len(octets), len(octets), False)
+    assert (run.problem, run.more, run.next) == (None, True, len(good))
+
+
+class Counted(bytes):
+    """Octets that count how many slices were taken of them."""
+
+    taken = 0
+
+    def __getitem__(self, key: Any) -> Any:
+        Counted.taken += 1
+        return super().__getitem__(key)
+
+
+def test_empty_records_are_not_copied() -> None:
+    octets = Counted(build.pcap(MADE[:3]) + bytes(16 * MOST_ZEROS))
+    walk = walk_of(octets)
+    Counted.taken = 0
+    assert len(walk.run(octets, 24, len(octets), len(octets), True).positions) == 3 + MOST_ZEROS
+    assert Counted.taken == 0
+
+
+def test_no_octet_of_zeros_is_taken_for_a_record_where_the_clock_is_near_0() -> None:
+    walk = walk_of(build.pcap(MADE))._replace(clock=0)
+    assert walk._candidates().search(bytes(200_000), 0, 200_000 - 16) is None
 
 
 def test_zeros_and_noise_are_no_records() -> None:

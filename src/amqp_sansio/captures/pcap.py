@@ -19,6 +19,8 @@ MAGICS: Final[dict[bytes, tuple[str, int]]] = {
 
 MOST_ZEROS: Final = 4096
 """Records in a row of which every octet is 0: no capture has them, and a compressed file may hold billions in a few octets."""
+ONLY_ZEROS: Final = f"more than {MOST_ZEROS} records in a row are nothing but zeros: what follows is no capture"
+"""What is wrong where there are more of them."""
 _HEADER_OCTETS: Final = 24
 _RECORD_OCTETS: Final = 16
 _ZEROS: Final = bytes(_RECORD_OCTETS)
@@ -53,9 +55,7 @@ def read_pcap(source: Source, magic: bytes, warn: Warn) -> Iterator[Packet]:
             return
         zeros = 0 if head != _ZEROS else zeros + 1
         if zeros > MOST_ZEROS:
-            raise source.error(
-                f"more than {MOST_ZEROS} records in a row are nothing but zeros: what follows is no capture", start
-            )
+            raise source.error(ONLY_ZEROS, start)
         seconds, fraction, captured, original = record(head)
         if captured > MAX_PACKET_OCTETS:
             raise source.error(f"a record claims {captured} octets, more than the {MAX_PACKET_OCTETS} a packet may have", start)

@@ -120,6 +120,8 @@ def over_stream(stream: BinaryIO, name: str) -> Iterator[Stretch]:
         if ended:  # the stream broke here: that is what is wrong, not the record that it cut
             yield Stretch(b"", 0, after, [], window.base + end, after, window.trouble)
             return
+        if run.over:
+            return
         walk, at = after, following
         if run.problem is not None and run.resume is None:
             window.drop(at)

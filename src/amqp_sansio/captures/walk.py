@@ -30,8 +30,9 @@ class Run(NamedTuple):
 
     `positions` counts from the start of the walked octets, like `next`.  `problem` says in words what is wrong at `next`;
     `resume` is where the record after it starts, when its length can be trusted.  `more` tells that the record at `next` is not
-    whole in these octets and there are more.  `changed` is the walk for what follows, when a section or an interface was
-    described.
+    whole in these octets and there are more; `over` that a stream should be read no further: it may hold any number of such
+    octets, where a file that is mapped has the size it has.  `changed` is the walk for what follows, when a section or an
+    interface was described.
     """
 
     positions: list[int]
@@ -39,6 +40,7 @@ class Run(NamedTuple):
     problem: str | None = None
     resume: int | None = None
     more: bool = False
+    over: bool = False
     changed: Walk | None = None
 
 

@@ -8,7 +8,7 @@ from statistics import median_low
 from typing import Final, NamedTuple
 
 from amqp_sansio.captures.packet import MAX_PACKET_OCTETS
-from amqp_sansio.captures.pcap import MAGICS
+from amqp_sansio.captures.pcap import MAGICS, MOST_ZEROS, ONLY_ZEROS
 from amqp_sansio.captures.walk import Chains, Octets, Run, long_enough
 
 HEADER_OCTETS: Final = 24
@@ -23,6 +23,8 @@ MAX_ORIGINAL_OCTETS: Final = 16 * 1024 * 1024 - 1
 _CAPTURED: Final = {order: struct.Struct(order + "8xI").unpack_from for order in "<>"}
 _RECORD: Final = {order: struct.Struct(order + "IIII").unpack_from for order in "<>"}
 _FIRST: Final = 9
+_EMPTY: Final = re.compile(b"(?:\\0{%d}){1,%d}" % (RECORD_OCTETS, MOST_ZEROS + 1))
+"""Records of nothing but zeros, one more than there may be in a row."""
 
 
 class PcapWalk(NamedTuple):
@@ -42,12 +44,19 @@ class PcapWalk(NamedTuple):
         positions: list[int] = []
         add = positions.append
         inside = min(stop, end - RECORD_OCTETS + 1)
+        looked = at  # records of zeros before here are not too many: each octet of them is looked at once
         try:
             while at < inside:
                 (length,) = captured(octets, at)
                 if length > MAX_PACKET_OCTETS:
                     text = f"a record claims {length} octets, more than the {MAX_PACKET_OCTETS} a packet may have"
                     return Run(positions, at, text)
+                if not length and at >= looked and (empty := _EMPTY.match(octets, at, end)) is not None:
+                    looked = empty.end()
+                    if looked - at > MOST_ZEROS * RECORD_OCTETS:
+                        return Run(positions, at, ONLY_ZEROS, over=True)
+                    if not final and end - looked < RECORD_OCTETS:
+                        return Run(positions, at, more=True)
                 add(at)
                 at += RECORD_OCTETS + length
         except struct.error:  # the octets are fewer than they were said to be
@@ -82,7 +91,8 @@ class PcapWalk(NamedTuple):
             shape = b"..." + high + b"..." + fraction + b"..[\\x00-\\x10]\\x00...\\x00"
         else:
             shape = high + b"..." + fraction + b"...\\x00[\\x00-\\x10]..\\x00..."
-        return re.compile(b"(?=" + shape + b")", re.DOTALL)
+        # Zeros are no record, which saves a look at each octet of them where the clock stands near 0.
+        return re.compile(b"(?=(?!\\0{%d})" % RECORD_OCTETS + shape + b")", re.DOTALL)
 
     def _chain(self, octets: Octets, start: int, end: int, final: bool, broken: Chains) -> bool:
         """Whether records follow one another from here."""
