@@ -238,7 +238,7 @@ def test_a_slow_consumer_stops_the_broker_and_memory_stays_flat(loop: Loop) -> N
                     seen += 1
                     assert len(subscription.inbox.messages) < 10
                     if seen % 50 == 0:  # as slow as can be: all that may come is here
-                        await until(loop, connection.client, lambda: len(subscription.inbox.messages) == 9)
+                        await until(loop, connection._client, lambda: len(subscription.inbox.messages) == 9)
                     message.accept()
                     if seen == 1000:
                         break
@@ -308,9 +308,9 @@ def test_a_broker_that_falls_silent_and_takes_nothing_is_given_up(loop: Loop) ->
 def test_heartbeats_flow_while_nobody_says_anything(loop: Loop) -> None:
     async def main(served: Served) -> None:
         async with loop.connect(f"{served.url}?heartbeat=1") as connection, connection.session() as session:
-            machine = connection.client.machine
+            machine = connection._client.machine
             said = machine._written
-            await until(loop, connection.client, lambda: machine._written >= said + 2 * BEAT)
+            await until(loop, connection._client, lambda: machine._written >= said + 2 * BEAT)
             await session.sync()
 
     with Served() as served:
@@ -323,7 +323,7 @@ def test_leaving_does_not_wait_for_a_broker_that_does_not_answer(loop: Loop) -> 
         async with loop.connect(served.url, close_timeout=0.1) as connection:
             await loop.turn()
             served.silence()
-            assert connection.client.opened.done
+            assert connection._client.opened.done
 
     with Served() as served:
         loop.run(lambda: main(served))
@@ -352,7 +352,7 @@ def test_a_lost_session_is_made_again_and_what_is_in_doubt_is_told(loop: Loop) -
             await session.say(queue.Declare("q"))
             async with session.subscribe("q") as subscription:
                 served.cut()
-                await until(loop, connection.client, lambda: session.talk.remade == 1)
+                await until(loop, connection._client, lambda: session.talk.remade == 1)
                 await session.publish("", "q", b"after")
                 message = await subscription.receive()
                 assert message is not None

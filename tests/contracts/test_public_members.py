@@ -9,8 +9,17 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio import ClientConfig, ClientConnection, Observer, ServerConnection
+from amqp_sansio.adapters import asyncio, sync, trio
+from amqp_sansio.adapters.sync.session import Session as SyncSession
+from amqp_sansio.adapters.sync.session import Subscription as SyncSubscription
 from amqp_sansio.broker import Broker
+from amqp_sansio.conversation.inbox import Inbox
+from amqp_sansio.conversation.session import Session as AwaitedSession
+from amqp_sansio.conversation.session import Subscription as AwaitedSubscription
+from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.testing.link import Link
+
+URL = "amqp://127.0.0.1"
 
 
 def held() -> dict[str, object]:
@@ -22,7 +31,10 @@ def held() -> dict[str, object]:
     subscription = session.subscribe("q", "d")
     link.run()
     (served,) = link.server.sessions
-    made: dict[str, object] = {
+    on_threads, on_asyncio = sync.connect(URL), asyncio.connect(URL)
+    talk = Talk(b"t", 0, lambda: None)
+    inbox = Inbox(talk, "q", "d", 1, 1, True, False)
+    return {
         "ClientConnection": link.client,
         "ServerConnection": link.server,
         "Session": session,
@@ -33,8 +45,16 @@ def held() -> dict[str, object]:
         "Observer": Observer(),
         "Broker": (broker := Broker()),
         "Peer": broker.connect(),
+        "sync.Connection": on_threads,
+        "sync.Session": SyncSession(talk, on_threads._driver, on_threads._lock, 1.0),
+        "sync.Subscription": SyncSubscription(inbox, on_threads._driver, on_threads._lock, 1.0),
+        "asyncio.Connection": on_asyncio,
+        "trio.Connection": trio.connection.Connection(on_asyncio.address, on_asyncio._client, None, 1.0),
+        "conversation.Session": AwaitedSession(talk, on_asyncio._line, 1.0),
+        "conversation.Subscription": AwaitedSubscription(inbox, on_asyncio._line, 1.0),
+        "conversation.Talk": talk,
+        "conversation.Inbox": inbox,
     }
-    return made
 
 
 def members(value: object) -> set[str]:
@@ -84,6 +104,37 @@ PUBLIC = {
     "Peer": """
         bytes_to_send close data_to_send decided ended finished full identity is_open receive_data receive_eof
         take_deferred waits wants_data
+    """,
+    "sync.Connection": """
+        address close session
+    """,
+    "sync.Session": """
+        ask branch carry_out commit confirmed forget prepare publish recover rollback say send subscribe sync talk
+        transaction wait
+    """,
+    "sync.Subscription": """
+        cancel inbox receive
+    """,
+    "asyncio.Connection": """
+        address close session
+    """,
+    "trio.Connection": """
+        address close session
+    """,
+    "conversation.Session": """
+        ask branch carry_out commit confirmed forget prepare publish recover rollback say send subscribe sync talk
+        transaction
+    """,
+    "conversation.Subscription": """
+        cancel inbox receive
+    """,
+    "conversation.Talk": """
+        accept ask attached detach detaching ended failure guard has_room in_flight inboxes most_in_flight
+        most_in_flight_octets name name_again open_again post present prompt publish remade resuming room say session
+        speakable subscribe sync timeout transactions unheard wake
+    """,
+    "conversation.Inbox": """
+        browse cancel closed destination error explicit messages more octets prefetch queue reject settle take talk
     """,
 }
 

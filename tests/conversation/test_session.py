@@ -171,7 +171,7 @@ def test_a_broker_that_does_not_answer_to_detach_is_not_awaited_for_ever() -> No
         async with world.session() as session:
             await session.sync()
             world.deaf = True
-            session.talk.track = lambda id, verb: settled()  # type: ignore[method-assign]
+            session.talk._track = lambda id, verb: settled()  # type: ignore[method-assign]
 
     def settled() -> Ticket[None]:
         ticket: Ticket[None] = Ticket()

@@ -203,10 +203,10 @@ def test_errors_are_told_by_the_broker(loop: Loop, broker_j: BrokerJ) -> None:
 def test_heartbeats_both_ways(loop: Loop, broker_j: BrokerJ) -> None:
     async def main() -> None:
         async with loop.connect(f"{broker_j.url}?heartbeat=1") as connection, connection.session() as session:
-            assert connection.client.opened.result().heartbeat == 1
-            machine = connection.client.machine
+            assert connection._client.opened.result().heartbeat == 1
+            machine = connection._client.machine
             said = machine._written  # three intervals of silence: either side would give the other up
-            await until(loop, connection.client, lambda: machine._written >= said + 3 * scenarios.BEAT)
+            await until(loop, connection._client, lambda: machine._written >= said + 3 * scenarios.BEAT)
             await session.sync()
 
     loop.run(main)

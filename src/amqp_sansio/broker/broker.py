@@ -119,11 +119,11 @@ class Broker:
         """Who has octets to send now, or has ended.  Costs nothing for the others."""
         if not self._ready:
             return ()
-        ready = tuple([peer for peer in self._ready if peer.bytes_to_send or peer.ended])
+        ready = tuple([peer for peer in self._ready if peer.bytes_to_send or peer._ended])
         if len(ready) < len(self._ready):
             self._ready = dict.fromkeys(ready)
         for peer in ready:
-            if peer.ended and (peer._eof or not peer.bytes_to_send):  # nobody may be there to take anything: said once
+            if peer._ended and (peer._eof or not peer.bytes_to_send):  # nobody may be there to take anything: said once
                 del self._ready[peer]
         return ready
 

@@ -151,7 +151,7 @@ class Client:
         """Lets sessions say what they owe, before octets are taken."""
         if self._owing:
             for talk in list(self._owing):
-                talk.flush()
+                talk._flush()
             self._owing.clear()
 
     def lasted(self, seconds: float) -> bool:
@@ -167,7 +167,7 @@ class Client:
         """There will be no other connection: everybody who waits hears why."""
         self.opened.fail(error)
         for talk in list(self.talks.values()):
-            talk.over(error)
+            talk._over(error)
         self.talks.clear()
         if self.closing and isinstance(error, ConnectionLost):
             self.ended.settle(None)
@@ -219,12 +219,12 @@ class Client:
                 self.useful = True
                 talk = self.talks.get(event.session)
                 if talk is not None:
-                    talk.completed(event.ids)
+                    talk._completed(event.ids)
             elif type(event) is TransferReceived:
                 self.useful = True
                 talk = self.talks.get(event.session)
                 if talk is not None:
-                    talk.hear(event)
+                    talk._hear(event)
             else:
                 self._heard(machine, event)
 
@@ -249,9 +249,9 @@ class Client:
                 named = getattr(event, "session", None)
                 found = self.talks.get(named) if isinstance(named, bytes) else None
                 if found is not None:
-                    found.hear(event)
+                    found._hear(event)
                     if isinstance(event, SessionAttached) and not event.resumed and found.remade:
-                        found.resubscribe()
+                        found._resubscribe()
 
     def _attach_all(self) -> None:
         for talk in list(self.talks.values()):
@@ -262,7 +262,7 @@ class Client:
                 self._attach(talk)
             except AmqpError as error:  # more sessions than this connection can carry
                 del self.talks[talk.name]
-                talk.over(error)
+                talk._over(error)
 
     def _attach(self, talk: Talk) -> None:
         """Brings a session onto the open connection: resumed where it lives, new where not.
@@ -271,7 +271,7 @@ class Client:
         """
         machine = self.machine
         if talk.present is None:
-            talk.session = machine.session(talk.name, talk.timeout)
+            talk._session = machine.session(talk.name, talk.timeout)
         elif talk.session.resumable:
             machine.resume(talk.session, force=True)
             talk.resuming = True
@@ -281,7 +281,7 @@ class Client:
             session = machine.session(name, talk.timeout)
             self.talks.pop(talk.name, None)
             self.talks[name] = talk
-            talk.remake(session)
+            talk._remake(session)
             talk.resuming = False
         self.wake()
 
@@ -298,9 +298,9 @@ class Client:
         violated = event.violation is not None
         failed = event.ended and not (lost or forgotten or violated or talk.detaching) and self.comes_back
         if failed and machine._closed_cause is None and talk.attached.done:
-            talk.fail(event, lambda: self._open_again(talk))
+            talk._fail(event, lambda: self._open_again(talk))
             return
-        talk.detached(event, lost or forgotten)
+        talk._detached(event, lost or forgotten)
         if forgotten:  # the other side did not keep it: a new one under the same name
             self._attach(talk)
         elif not lost:

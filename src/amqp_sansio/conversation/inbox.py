@@ -45,7 +45,7 @@ class Inbox:
         self._subscription: Subscription | None = None
         self._cancelling: Ticket[None] | None = None
 
-    def subscribe(self) -> None:
+    def _subscribe(self) -> None:
         """Says subscribe and grants the credit; for a session that was made again, once more."""
         session = self.talk.session
         subscription = session.subscribe(
@@ -57,7 +57,7 @@ class Inbox:
             subscription.set_mode(CREDIT_MODE)
         subscription.grant(self.prefetch, self.octets)
 
-    def arrive(self, received: TransferReceived) -> None:
+    def _arrive(self, received: TransferReceived) -> None:
         """A message came."""
         session = self.talk.present
         assert session is not None  # it brought it
@@ -109,12 +109,12 @@ class Inbox:
 
     def _settle(self, message: Message, how: Callable[[], object]) -> None:
         talk = self.talk
-        talk.flush()
+        talk._flush()
         if talk.speakable or message.session is not talk.session or not message.session.resumable or talk.ended.done:
             how()  # or says why it cannot be said
             talk.wake()
         else:
-            talk.once_attached(how)
+            talk._once_attached(how)
 
     def cancel(self) -> Ticket[None]:
         """Ends the subscription; settled when nothing comes any more.  What is here and was not taken is released.
@@ -123,7 +123,7 @@ class Inbox:
         """
         if self._cancelling is None:
             self._cancelling = Ticket()
-            self.talk.once_attached(self._cancel)
+            self.talk._once_attached(self._cancel)
             if not self.talk.speakable:
                 self._cancelled()
         return self._cancelling
@@ -131,23 +131,23 @@ class Inbox:
     def _cancel(self) -> None:
         subscription = self._subscription
         assert subscription is not None
-        said = self.talk.track(subscription.cancel(sync=True), "message.cancel")
+        said = self.talk._track(subscription.cancel(sync=True), "message.cancel")
         said.on_done(lambda: self._cancelled(said.error))
 
     def _cancelled(self, error: Exception | None = None) -> None:
         unsettled = [message.id for message in self.messages if message.session is self.talk.session]
         self.messages.clear()
-        self.close(None)
+        self._close(None)
         self.talk.inboxes.pop(self.destination, None)
         if unsettled and self.explicit and error is None:
             session = self.talk.session
-            self.talk.once_attached(lambda: session.release(unsettled))
+            self.talk._once_attached(lambda: session.release(unsettled))
         if self._cancelling is not None and error is None:
             self._cancelling.settle(None)
         elif self._cancelling is not None and error is not None:
             self._cancelling.fail(error)
 
-    def close(self, error: Exception | None) -> None:
+    def _close(self, error: Exception | None) -> None:
         """Nothing more comes.  What is here and belongs to a session that is over cannot be settled and is dropped."""
         self.closed = True
         self.error = error
@@ -155,16 +155,16 @@ class Inbox:
             self.messages.clear()
         self._wake()
 
-    def interrupt(self, error: Exception | None) -> None:
+    def _interrupt(self, error: Exception | None) -> None:
         """Its session failed: who waits hears so.  What is here will come again when the session is opened again."""
         self.messages.clear()
         if self._waiting is not None and error is not None:
             self._waiting.fail(error)
 
-    def resubscribe(self) -> None:
+    def _resubscribe(self) -> None:
         """The session was made again: what came in the old one will come once more."""
         self.messages.clear()
-        self.subscribe()
+        self._subscribe()
 
     def _give_back(self, message: Message) -> None:
         self._taken += 1

@@ -97,14 +97,10 @@ class Talk:
         LocalProtocolError before the first one was attached to a connection.
         """
         if self._acceptance.ids:
-            self.flush()
+            self._flush()
         if self._session is None:
             raise LocalProtocolError("a word on a session", "not attached yet", ("after `attached`",))
         return self._session
-
-    @session.setter
-    def session(self, session: Session) -> None:
-        self._session = session
 
     @property
     def present(self) -> Session | None:
@@ -146,7 +142,7 @@ class Talk:
     def say(self, command: Command) -> Ticket[None]:
         """Says a command; settled when the other side has executed it."""
         self._check()
-        ticket = self.track(self.session.send(command, sync=True), command.VERB)
+        ticket = self._track(self.session.send(command, sync=True), command.VERB)
         self.failure.said(command)
         self.wake()
         return ticket
@@ -159,14 +155,14 @@ class Talk:
         self.wake()
         return ticket
 
-    def track(self, id: int, verb: str) -> Ticket[None]:
+    def _track(self, id: int, verb: str) -> Ticket[None]:
         """The ticket for a command that was said with its sync bit: settled when it is complete."""
         self._unprompted = False
         return self._answers.completion(id, verb)
 
     def sync(self) -> Ticket[None]:
         """A barrier: settled when everything said so far is executed."""
-        ticket = self.track(self.session.sync(), "execution.sync")
+        ticket = self._track(self.session.sync(), "execution.sync")
         self.wake()
         return ticket
 
@@ -283,7 +279,7 @@ class Talk:
             self._numbers += 1
             destination = f"{queue}-{self._numbers}"
         inbox = Inbox(self, queue, destination, prefetch, octets, accept, browse)
-        inbox.subscribe()
+        inbox._subscribe()
         self.inboxes[destination] = inbox
         self.wake()
         return inbox
@@ -295,18 +291,18 @@ class Talk:
         self._owing[self] = None
         return True
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         """Says what was accepted."""
         if self._session is not None:
             self._acceptance.say(self._session)
 
     def detach(self) -> Ticket[None]:
         """Ends the session; settled when it is over.  What was published and not confirmed is in doubt: `sync` first."""
-        self.flush()
+        self._flush()
         self.detaching = True
         if self._session is None or self._session.state in ("ended", "detached"):
             self.failure.again = None
-            self.over(None if self.failure.seen else self.failure.error)
+            self._over(None if self.failure.seen else self.failure.error)
         elif self._session.state in ("attached", "resuming", "attaching"):
             self._session.detach()
             self.wake()
@@ -314,19 +310,19 @@ class Talk:
 
     # --- hearing things ----------------------------------------------------------------------------------------------------
 
-    def hear(self, event: Event) -> None:
+    def _hear(self, event: Event) -> None:
         """An event of this session."""
         match event:
             case TransferReceived(transfer=transfer):
                 inbox = self.inboxes.get(transfer.destination or "")
                 if inbox is not None:
-                    inbox.arrive(event)
+                    inbox._arrive(event)
                 elif event.id in self.session._transfers.deliveries and transfer.accept_mode == 0:
                     subscription = self.session._subscriptions.get(transfer.destination or "")
                     if subscription is None or subscription.cancelled:
                         self.session.release(event.id)  # it was on its way when its subscription was cancelled
             case CommandsCompleted(ids=ids):
-                self.completed(ids)
+                self._completed(ids)
             case ResultReceived(id=id, value=value):
                 self._answers.resulted(id, value)
             case CommandReceived(command=message.Reject() as reject):
@@ -347,19 +343,19 @@ class Talk:
                         each()
                 elif self.timeout == 0:  # said, because the other side may keep sessions of whoever asks for nothing
                     self.session.request_timeout(0)
-                self.flush()
+                self._flush()
                 self._check_room()
                 self.attached.settle(None)
             case _:
                 self.transactions.hear(event)
 
-    def completed(self, ids: RangeSet) -> None:
+    def _completed(self, ids: RangeSet) -> None:
         """The other side has executed these commands."""
         self._answers.completed(ids)
         if self._room is not None:
             self._check_room()
 
-    def detached(self, event: SessionDetached, comes_back: bool) -> None:
+    def _detached(self, event: SessionDetached, comes_back: bool) -> None:
         """The session is not attached any more; `comes_back`: it was the connection that was lost, and there will be another.
 
         Where the session lives on, nothing is known to be lost yet: it will be resumed.
@@ -370,40 +366,40 @@ class Talk:
             return
         self.failure.ended(self.name, event, self.detaching)
         if comes_back:
-            self.in_doubt(event.in_doubt)
+            self._in_doubt(event.in_doubt)
             self.failure.error = None
         else:
-            self.over(self.failure.error)
+            self._over(self.failure.error)
 
-    def fail(self, event: SessionDetached, again: Callable[[], None]) -> None:
+    def _fail(self, event: SessionDetached, again: Callable[[], None]) -> None:
         """It failed while the connection lives: who waits hears so; `again` opens it, for the next call."""
         self.failure.ended(self.name, event, self.detaching)
         self.failure.again = again
         self.attached = Ticket()
-        self.in_doubt(event.in_doubt)
+        self._in_doubt(event.in_doubt)
         error = self.failure.for_others
         for inbox in self.inboxes.values():
-            inbox.interrupt(error)
+            inbox._interrupt(error)
         if self._room is not None:
             self._room.fail(error or SessionLost(self.name, ENDED_HERE))
 
-    def in_doubt(self, ids: RangeSet) -> None:
+    def _in_doubt(self, ids: RangeSet) -> None:
         """The session is gone: who waits for an answer hears so."""
         error = self.failure.for_others or SessionLost(self.name, "the session ended", ids)
         self.transactions.lost()
         self._acceptance.clear()
         self._answers.lost(error)
 
-    def over(self, error: Exception | None) -> None:
+    def _over(self, error: Exception | None) -> None:
         """It is over for good."""
         if error is not None and self.failure.error is None:
             doubt = self._session.in_doubt if self._session is not None else EMPTY
             self.failure.error = error if isinstance(error, SessionLost) else SessionLost(self.name, str(error), doubt)
         error = error and self.failure.error
-        self.in_doubt(EMPTY)
+        self._in_doubt(EMPTY)
         others = error and self.failure.for_others
         for inbox in list(self.inboxes.values()):
-            inbox.close(others)
+            inbox._close(others)
         self.inboxes.clear()
         gone = others or SessionLost(self.name, ENDED_HERE)
         if self.attached.done:
@@ -416,22 +412,22 @@ class Talk:
         else:
             self.ended.fail(error)
 
-    def remake(self, session: Session) -> None:
+    def _remake(self, session: Session) -> None:
         """The other side has lost the session, and this is a new one, called `name_again`."""
         self.name = session.name
         self._session = session
         self.remade += 1
         gone = self.failure.over()
         for inbox in [inbox for inbox in self.inboxes.values() if inbox.queue in gone]:
-            inbox.close(SessionReopened(self.name, (inbox.queue,)))
+            inbox._close(SessionReopened(self.name, (inbox.queue,)))
             del self.inboxes[inbox.destination]
 
-    def resubscribe(self) -> None:
+    def _resubscribe(self) -> None:
         """On a session that was made again: what was subscribed to is subscribed to once more."""
         for inbox in list(self.inboxes.values()):
-            inbox.resubscribe()
+            inbox._resubscribe()
 
-    def once_attached(self, action: Callable[[], object]) -> None:
+    def _once_attached(self, action: Callable[[], object]) -> None:
         """Does it now, or when the session is resumed; never, where it cannot be resumed: then the other side has forgotten
         it, and what hangs on it."""
         if self.speakable:

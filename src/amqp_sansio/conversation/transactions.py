@@ -81,7 +81,7 @@ class Transactions:
                 self._talk.session.release(accepted, True)
 
         if session is self._talk.session and not self._talk.ended.done:
-            self._talk.once_attached(undo)
+            self._talk._once_attached(undo)
 
     def begin_branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Ticket[XaStatus]:
         """A block of work in a branch begins, up to `finish_branch` or `abandon_branch`: settled when work may begin."""
@@ -108,7 +108,7 @@ class Transactions:
 
         def end() -> None:
             if started.error is None:
-                self._talk.once_attached(lambda: self.end(xid, fail=True))
+                self._talk._once_attached(lambda: self.end(xid, fail=True))
 
         started.on_done(end)
 

@@ -130,7 +130,7 @@ def test_who_waits_hears_what_another_thread_settles() -> None:
         for each in waiting:
             each.start()
         with session._lock:
-            subscription.inbox.close(None)
+            subscription.inbox._close(None)
         for each in waiting:
             each.join(30)
         assert found == [None, None, None]
@@ -201,7 +201,7 @@ def test_nobody_waits_when_the_thread_breaks(monkeypatch: pytest.MonkeyPatch) ->
         connection._driver._thread.join(30)
         assert len(told) == 2
         with pytest.raises(ConnectionLost, match=r"it is broken .ZeroDivisionError: none.; please report this"):
-            connection.client.ended.result()
+            connection._client.ended.result()
 
 
 @pytest.mark.parametrize("tls", [False, True])

@@ -269,10 +269,10 @@ def test_who_reads_goes_on_when_the_task_that_reads_had_the_answer() -> None:
     ticket: Ticket[int] = Ticket()
 
     def read(connection: Connection, wire: Wire) -> None:
-        receive = connection.client.receive_data
-        connection.client.receive_data = lambda data: ticket.settle(7)  # type: ignore[method-assign]
+        receive = connection._client.receive_data
+        connection._client.receive_data = lambda data: ticket.settle(7)  # type: ignore[method-assign]
         wire._feed(b"the answer")
-        connection.client.receive_data = receive  # type: ignore[method-assign]
+        connection._client.receive_data = receive  # type: ignore[method-assign]
 
     reads_for(ticket, read)
 

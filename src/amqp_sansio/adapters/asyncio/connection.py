@@ -33,7 +33,7 @@ class Connection:
 
     def __init__(self, address: Address, client: Client, tls: ssl.SSLContext | None, close_timeout: float) -> None:
         self.address: Final = address
-        self.client: Final = client
+        self._client: Final = client
         self._tls: Final = tls
         self._close_timeout: Final = close_timeout
         self._line: Final = Line()
@@ -41,10 +41,10 @@ class Connection:
         client.wake = self._line.wake
 
     async def __aenter__(self) -> Self:
-        self.client.enter()
+        self._client.enter()
         self._task = asyncio.create_task(self._run(), name=f"amqp to {self.address.endpoints[0]}")
         try:
-            await wait(self.client.opened)
+            await wait(self._client.opened)
         except BaseException:
             await self._stop()
             raise
@@ -58,7 +58,7 @@ class Connection:
     async def close(self) -> None:
         """Closes the connection and waits until that is answered.  Saying so again does no harm."""
         try:
-            await wait(self.client.close(), self._close_timeout)
+            await wait(self._client.close(), self._close_timeout)
         except (TimeoutError, AmqpError):
             pass  # it is over, one way or the other
         finally:
@@ -70,13 +70,13 @@ class Connection:
         `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.  LocalProtocolError
         before the block of the connection is entered.
         """
-        self.client.must_be_entered("a session")
-        return Session(self.client.open_session(name, timeout), self._line, self._close_timeout)
+        self._client.must_be_entered("a session")
+        return Session(self._client.open_session(name, timeout), self._line, self._close_timeout)
 
     # --- the background ------------------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        attempts = Attempts(self.client, self.address, random.random)
+        attempts = Attempts(self._client, self.address, random.random)
         attempt = attempts.first()
         try:
             while True:
@@ -94,19 +94,19 @@ class Connection:
         except Exception as failure:
             attempts.broken(failure)
         finally:
-            self.client.give_up(attempts.error)
+            self._client.give_up(attempts.error)
 
     async def _connection(self, endpoint: Endpoint) -> None:
         """One connection, from its socket to its end."""
         loop = asyncio.get_running_loop()
-        self.client.begin()
+        self._client.begin()
         tls = (self._tls or ssl.create_default_context()) if endpoint.tls else None
         limit = self.address.connect_timeout
         wire: Wire | None = None
         try:
             async with asyncio.timeout(limit):
                 _, wire = await loop.create_connection(
-                    lambda: Wire(self.client), endpoint.host, endpoint.port, ssl=tls,
+                    lambda: Wire(self._client), endpoint.host, endpoint.port, ssl=tls,
                     server_hostname=endpoint.host if tls else None,
                 )  # fmt: skip
                 self._line.wire = wire
@@ -127,7 +127,7 @@ class Connection:
             if not settled.done():
                 settled.set_result(None)
 
-        self.client.opened.on_done(settle)
+        self._client.opened.on_done(settle)
         wire.over.add_done_callback(settle)
         await settled
 

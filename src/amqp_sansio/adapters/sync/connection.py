@@ -38,17 +38,17 @@ class Connection:
         close_timeout: float,
     ) -> None:
         self.address: Final = address
-        self.client: Final = client
+        self._client: Final = client
         self._lock: Final = turn
         self._driver: Final = Driver(client, address, tls, lock, turn)
         self._close_timeout: Final = close_timeout
 
     def __enter__(self) -> Self:
-        self.client.enter()
+        self._client.enter()
         self._driver.start()
         try:
             with self._lock:
-                self._driver.wait(self.client.opened)
+                self._driver.wait(self._client.opened)
         except BaseException:
             self._driver.stop(self._close_timeout)
             raise
@@ -61,7 +61,7 @@ class Connection:
         """Closes the connection and waits until that is answered.  Saying so again does no harm."""
         try:
             with self._lock:
-                self._driver.wait(self.client.close(), self._close_timeout)
+                self._driver.wait(self._client.close(), self._close_timeout)
         except (TimeoutError, AmqpError):
             pass  # it is over, one way or the other
         finally:
@@ -73,9 +73,9 @@ class Connection:
         `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.  LocalProtocolError
         before the block of the connection is entered.
         """
-        self.client.must_be_entered("a session")
+        self._client.must_be_entered("a session")
         with self._lock:
-            return Session(self.client.open_session(name, timeout), self._driver, self._lock, self._close_timeout)
+            return Session(self._client.open_session(name, timeout), self._driver, self._lock, self._close_timeout)
 
 
 def connect(

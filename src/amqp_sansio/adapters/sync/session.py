@@ -64,7 +64,7 @@ class Session:
         try:
             self._driver.wait(self.talk.detach(), self._close_timeout)
         except TimeoutError:
-            self.talk.over(SessionLost(self.talk.name, f"no answer to detach within {self._close_timeout} seconds"))
+            self.talk._over(SessionLost(self.talk.name, f"no answer to detach within {self._close_timeout} seconds"))
             if not quiet:
                 self.talk.ended.result()
         except AmqpError:

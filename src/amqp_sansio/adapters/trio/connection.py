@@ -32,7 +32,7 @@ class Connection:
 
     def __init__(self, address: Address, client: Client, tls: ssl.SSLContext | None, close_timeout: float) -> None:
         self.address: Final = address
-        self.client: Final = client
+        self._client: Final = client
         self._tls: Final = tls
         self._close_timeout: Final = close_timeout
         self._line: Final = Line()
@@ -41,24 +41,24 @@ class Connection:
     async def close(self) -> None:
         """Closes the connection and waits until that is answered.  Saying so again does no harm."""
         with suppress(AmqpError, TimeoutError):  # it is over, one way or the other
-            await self._line.wait(self.client.close(), self._close_timeout)
+            await self._line.wait(self._client.close(), self._close_timeout)
 
     def session(self, name: bytes | str | None = None, *, timeout: int | None = 0) -> Session:
         """A session, to be used as `async with`.
 
         `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
         """
-        return Session(self.client.open_session(name, timeout), self._line, self._close_timeout)
+        return Session(self._client.open_session(name, timeout), self._line, self._close_timeout)
 
     # --- the background ------------------------------------------------------------------------------------------------------
 
-    async def run(self, scope: trio.CancelScope) -> None:
+    async def _run_in(self, scope: trio.CancelScope) -> None:
         """Connections, one after the other, until there is no other, or `scope` is cancelled."""
         with scope:
             await self._run()
 
     async def _run(self) -> None:
-        attempts = Attempts(self.client, self.address, random.random)
+        attempts = Attempts(self._client, self.address, random.random)
         attempt = attempts.first()
         try:
             while True:
@@ -77,30 +77,30 @@ class Connection:
         except Exception as failure:
             attempts.broken(failure)
         finally:
-            self.client.give_up(attempts.error)
+            self._client.give_up(attempts.error)
 
     async def _connection(self, endpoint: Endpoint) -> None:
         """One connection, from its socket to its end."""
         limit = self.address.connect_timeout
-        self.client.begin()
+        self._client.begin()
         try:
             with trio.CancelScope(deadline=trio.current_time() + limit) as scope:
                 stream = await self._stream(endpoint)
                 async with stream:
-                    wire = self._line.wire = Wire(self.client, stream)
+                    wire = self._line.wire = Wire(self._client, stream)
 
                     def opened() -> None:
                         scope.deadline = float("inf")
 
-                    self.client.opened.on_done(opened)
+                    self._client.opened.on_done(opened)
                     await wire.run()
             if scope.cancelled_caught:
                 raise TimeoutError(f"no open connection within {limit} seconds")
         finally:
             self._line.wire = None
-            if not self.client.machine.finished:
-                self.client.receive_eof()
-                self.client.tick(trio.current_time())
+            if not self._client.machine.finished:
+                self._client.receive_eof()
+                self._client.tick(trio.current_time())
 
     async def _stream(self, endpoint: Endpoint) -> trio.abc.Stream:
         stream = await trio.open_tcp_stream(endpoint.host, endpoint.port)
@@ -133,9 +133,9 @@ async def connect(
     background = trio.CancelScope(shield=True)
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(connection.run, background)
+            nursery.start_soon(connection._run_in, background)
             try:
-                await wait(connection.client.opened)
+                await wait(connection._client.opened)
                 yield connection
             finally:
                 with trio.CancelScope(shield=True):

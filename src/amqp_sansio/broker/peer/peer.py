@@ -45,8 +45,10 @@ class Peer:
         "_clogged",
         "_config",
         "_connection",
+        "_ended",
         "_eof",
         "_holders",
+        "_identity",
         "_in_turn",
         "_lingered",
         "_most",
@@ -54,8 +56,6 @@ class Peer:
         "_session_flow",
         "_site",
         "_stalled",
-        "ended",
-        "identity",
     )
 
     def __init__(self, broker: Broker, config: ServerConfig) -> None:
@@ -63,8 +63,7 @@ class Peer:
         self._config: Final = config
         self._most: Final = broker.limits.outbox_octets
         self._connection: Final = ServerConnection(config)
-        self.identity: str | None = None
-        """Who the client proved to be, "" when it is anonymous; None as long as nobody knows."""
+        self._identity: str | None = None
         self._site: Site | None = None
         """The virtual host that it opened, and what belongs to it."""
         self._holders: Final[dict[bytes, Holder]] = {}
@@ -76,7 +75,7 @@ class Peer:
         self._session_flow = False
         self._in_turn = False
         self._eof = False
-        self.ended = False
+        self._ended = False
         self._lingered = False
         self._requested: AttachRequested | None = None
 
@@ -118,6 +117,16 @@ class Peer:
     def finished(self) -> bool:
         """True when it is over and everything was taken: close the socket."""
         return self._connection.finished
+
+    @property
+    def identity(self) -> str | None:
+        """Who the client proved to be, "" when it is anonymous; None as long as nobody knows."""
+        return self._identity
+
+    @property
+    def ended(self) -> bool:
+        """Whether the connection is over: nothing more happens on it."""
+        return self._ended
 
     @property
     def is_open(self) -> bool:
@@ -176,7 +185,7 @@ class Peer:
     def _act(self, event: Event) -> None:
         match event:
             case Authenticated():
-                self.identity = event.identity
+                self._identity = event.identity
                 self._session_flow = SESSION_FLOW in event.client_properties
             case OpenRequested():
                 self._open(event.virtual_host)
@@ -193,7 +202,7 @@ class Peer:
                 if holder is not None:
                     holder.end()
             case ConnectionClosed():
-                self.ended = True
+                self._ended = True
                 self._lingered = self._connection.lingers
                 self._broker._forget_peer(self)
             case _:
@@ -219,7 +228,7 @@ class Peer:
         if self._config.attach == "refuse":
             self._connection.refuse(name)
             return
-        key = (site.host.name, self.identity or "", name)
+        key = (site.host.name, self._identity or "", name)
         number = self._broker._touched(key)
         if number > self._broker._journals.done:  # until then a restart would bring back the session, or messages, as they were
             self._requested = event
@@ -274,7 +283,7 @@ class Peer:
 
     def _attach_again(self) -> None:
         event, self._requested = self._requested, None
-        if event is not None and not self.ended and self._connection._closed_cause is None:
+        if event is not None and not self._ended and self._connection._closed_cause is None:
             self._attach(event)
             self._broker._wrote(self)
         self._broker._stored(self)
@@ -290,4 +299,4 @@ class Peer:
             holder.detached()
 
     def __repr__(self) -> str:
-        return f"<Peer {self.identity!r} {self._connection.state}>"
+        return f"<Peer {self._identity!r} {self._connection.state}>"

@@ -99,7 +99,7 @@ class Link:
         except (SessionFailed, BranchFailed):
             return False
         except AmqpError as error:
-            if self._connection.client.closed is not None:
+            if self._connection._client.closed is not None:
                 raise LiveError(f"{self.access.shown}: {error}") from None
             return False
         return True
@@ -129,7 +129,7 @@ class Link:
             with self.session() as session:
                 session.wait(lambda: session.talk.transactions.get_timeout(branch))
         except (AmqpError, TimeoutError) as error:
-            if isinstance(error, SessionFailed | BranchFailed) and self._connection.client.closed is None:
+            if isinstance(error, SessionFailed | BranchFailed) and self._connection._client.closed is None:
                 return False  # the session was ended by a refusal, the connection is there
             raise LiveError(f"{self.access.shown}: {error}") from None
         return True
