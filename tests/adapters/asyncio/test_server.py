@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from unittest import mock
 
 import pytest
 import trustme
 from tests.adapters.hosts import Collector, flood, subscribe_and_read_nothing
 
 from amqp_sansio.adapters.asyncio import connect
-from amqp_sansio.adapters.asyncio.server import Server, serve
+from amqp_sansio.adapters.asyncio.server import Server, _Socket, serve
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
@@ -186,5 +187,35 @@ def test_the_host_ticks_before_the_events_of_each_turn_and_is_asked_last_when_it
         assert turn(100.03) == (100.025, True)
         moments = (100.0, 100.012, 100.023, 100.024, 100.03)
         assert host.asked == [each for moment in moments for each in (moment, "event", "due")]
+
+    asyncio.run(main())
+
+
+class Lost(asyncio.Transport):
+    """A transport whose socket was reset: the third write finds out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes = 0
+
+    def write(self, data: object) -> None:
+        self.writes += 1
+        assert self.writes < 4, "it writes on to a socket that is lost"
+
+    def is_closing(self) -> bool:
+        return self.writes >= 3
+
+
+def test_nothing_more_is_written_to_a_socket_that_was_reset() -> None:
+    """A client may be owed a thousand deliveries when it resets its socket; asyncio logs each write that comes after."""
+
+    async def main() -> None:
+        guest = mock.Mock(is_open=False, finished=False, wants_data=True)
+        guest.data_to_send.return_value = b"x"
+        transport = Lost()
+        socket = _Socket[OwnGuest](mock.Mock(), lambda: guest)
+        socket.connection_made(transport)
+        socket.transmit()
+        assert transport.writes == 3
 
     asyncio.run(main())

@@ -265,7 +265,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        while self._writable and (octets := self.guest.data_to_send()):
+        while self._writable and not transport.is_closing() and (octets := self.guest.data_to_send()):
             transport.write(octets)
         if not self._open and self.guest.is_open:
             self._open = True
