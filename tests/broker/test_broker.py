@@ -8,8 +8,9 @@ import pytest
 from tests.broker.harness import World, bodies, done
 
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig
-from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.broker import TURN, WORK, Broker
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Origin, TransferReceived
 from amqp_sansio.limits import BrokerLimits
@@ -321,3 +322,25 @@ def test_virtual_hosts_that_are_empty_and_idle_are_given_up_when_another_one_is_
     there = world.connect(ClientConfig(virtual_host="name 9"))
     assert there.connection.is_open
     assert not world.connect(ClientConfig(virtual_host="one more")).connection.is_open
+
+
+def test_deliveries_keep_no_socket_waiting(world: World) -> None:
+    """However much can be delivered, the broker returns to its loop after so many, and says that there is more to do."""
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for _ in range(3 * WORK):
+        session.publish(routing_key="q")
+    world.run()
+    session.subscribe("q", "d", accept_mode=1).grant(INFINITE)
+    client.peer.receive_data(client.connection.data_to_send())
+    q = world.broker.host().queues["q"]
+    left = [q.available]
+    while left[-1]:
+        for _ in world.broker.events():
+            pass
+        left.append(q.available)
+        due = world.broker.due
+        assert not left[-1] or (due is not None and due <= (world.broker.now or 0.0))
+    taken = [before - after for before, after in pairwise(left)]
+    assert len(taken) > 2
+    assert max(taken) <= WORK + 8 * TURN

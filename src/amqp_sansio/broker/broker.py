@@ -30,6 +30,8 @@ from amqp_sansio.spec.values import List, Map
 
 TURN: Final = 64
 """Deliveries at most between two events: whoever is read waits for no more."""
+WORK: Final = 16 * TURN
+"""Deliveries at most for each virtual host where nothing is to be read: octets that arrive meanwhile wait for no more."""
 
 
 ANNOUNCED: Final = Map((("qpid.features", List(["qpid.jms-selector"])), ("qpid.queue_lifetime_supported", True)))
@@ -184,9 +186,11 @@ class Broker:
         return False
 
     def _work(self) -> None:
-        """Does what is left to do where nothing is to be read."""
+        """Does what is left to do where nothing is to be read, up to `WORK`; what is left then is due."""
         busy = True
-        while busy:
+        left = WORK
+        while busy and left > 0:
+            left -= TURN
             busy = False
             for site in self._sites.values():
                 if site.stirred:
