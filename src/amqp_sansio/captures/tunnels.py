@@ -17,6 +17,7 @@ VXLAN_PORTS: Final = (4789, 8472)
 GENEVE_PORT: Final = 6081
 
 _WORD: Final = struct.Struct(">H").unpack_from
+_TUNNELLED: Final = frozenset([*IP_IN_IP, GRE, UDP])  # for mypyc, which takes no star in a test
 _ETHERNET: Final = 0x6558
 _ERSPAN: Final = 0x88BE
 _ETHERNET_HEAD: Final = 12
@@ -36,7 +37,7 @@ def innermost(data: bytes, at: int) -> Inside:
         if found is None:
             return Inside(at, "")
         protocol, start, later = found
-        if protocol not in (*IP_IN_IP, GRE, UDP) or (later and protocol == UDP):
+        if protocol not in _TUNNELLED or (later and protocol == UDP):
             return Inside(at, "")
         if later:
             return Inside(-1, "it is a later fragment of a tunnel's packet")
