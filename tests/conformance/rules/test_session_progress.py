@@ -134,6 +134,16 @@ def test_what_is_known_to_be_complete_is_not_said_again() -> None:
     assert overheard(*again, strict=True) == ["S session.completed.commands.exclude-known-complete"]
 
 
+@pytest.mark.rule("session.completed.known-completed-reply")
+def test_ids_in_several_ranges_are_answered_by_known_completed_when_that_is_asked_for() -> None:
+    speaking, session = with_client_session()
+    for _ in range(3):
+        session.sync()
+    speaking.hear()
+    speaking.say(Completed(RangeSet.of(0, 2), True))
+    assert speaking.hear() == [KnownCompleted(RangeSet.of(0, 2))]
+
+
 @pytest.mark.rule(
     "session.completed.known-completed-reply", "session.completed.delayed-reply", "session.completed.merged-reply"
 )
