@@ -138,7 +138,7 @@ def hear_transfer(
             inbound.completed.add(id)
         if inbound.counting:
             inbound.untold.add(id)
-        if inbound.syncs:
+        if inbound.sync_count:
             inbound.settle_syncs()
         if not inbound.due:
             inbound.due = True

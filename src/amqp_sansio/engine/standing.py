@@ -247,7 +247,7 @@ class Standing:
         if inbound.confirmed:
             inbound.confirmed.discard_id(id)
         inbound.add_completed(id)
-        if inbound.syncs:
+        if inbound.sync_count:
             inbound.settle_syncs()
         inbound.due = True
         self._touch()
