@@ -32,8 +32,6 @@ TURN: Final = 64
 """Deliveries at most between two events: whoever is read waits for no more."""
 WORK: Final = 16 * TURN
 """Deliveries at most for each virtual host where nothing is to be read: octets that arrive meanwhile wait for no more."""
-
-
 ANNOUNCED: Final = Map((("qpid.features", List(["qpid.jms-selector"])), ("qpid.queue_lifetime_supported", True)))
 """Server-properties that every connection of a broker announces: with this feature Qpid JMS leaves selecting to the broker, and
 with the other one its temporary queues live as long as their connection."""
