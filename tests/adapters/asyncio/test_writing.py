@@ -200,6 +200,13 @@ def test_who_fills_the_disk_faster_than_it_can_waits(tmp_path: Path, monkeypatch
     run(main)
 
 
+async def written_down(writer: Writer) -> None:
+    """Until the thread has done what it was given."""
+    while writer._writing is not None:
+        await asyncio.wait([writer._writing])
+        await asyncio.sleep(0)  # what follows from it goes first
+
+
 def test_the_length_of_the_journal_counts_from_what_is_on_the_disk(tmp_path: Path) -> None:
     """However often a broker is killed and started again, what it finds counts: a snapshot comes in its time."""
 
@@ -211,8 +218,7 @@ def test_the_length_of_the_journal_counts_from_what_is_on_the_disk(tmp_path: Pat
         world.names = 10 * lives
         world.declare(1)
         world.writer.gather()
-        while not world.writer._free:
-            await asyncio.sleep(0.001)
+        await written_down(world.writer)
         written.append(world.store.journal_octets)
         world.store.close()
 
@@ -236,7 +242,7 @@ def test_behind_a_snapshot_the_file_shrinks_while_the_broker_goes_on(tmp_path: P
             await asyncio.sleep(0)
         while world.store.snapshots == [] or not world.writer._free or world.writer._shrinking:
             world.writer.gather()
-            await asyncio.sleep(0.001)
+            await written_down(world.writer)
         (free,) = world.store._db.execute("PRAGMA freelist_count").fetchone()
         assert free == 0
         await world.writer.finish()

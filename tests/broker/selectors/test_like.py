@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.steps import assert_linear
 
 from amqp_sansio.broker.selectors.errors import SelectorError
 from amqp_sansio.broker.selectors.like import Pattern
@@ -45,23 +46,7 @@ def test_only_wildcards_and_the_escape_character_can_be_escaped(pattern: str) ->
         Pattern(pattern, "!", 7)
 
 
-def _steps(pattern: str, text: str) -> int:
-    steps = 0
-
-    def count(frame: object, event: str, argument: object) -> None:
-        nonlocal steps
-        steps += 1
-
-    found = Pattern(pattern)
-    sys.setprofile(count)
-    try:
-        found.matches(text)
-    finally:
-        sys.setprofile(None)
-    return steps
-
-
-@pytest.mark.parametrize("pattern", ["%a_a" * 20 + "%b", "%_a" * 50 + "%", "%" + "a" * 50 + "_b%"])
+@pytest.mark.parametrize("pattern", ["%a_a" * 20 + "%b_%", "%b_b%", "%" + "a" * 50 + "_b%"])
 def test_twice_the_text_takes_at_most_twice_the_steps(pattern: str) -> None:
-    small, large = _steps(pattern, "a" * 2000), _steps(pattern, "a" * 4000)
-    assert large <= 2.2 * small
+    found = Pattern(pattern)
+    assert_linear(lambda size: partial(found.matches, "a" * size), 2000)

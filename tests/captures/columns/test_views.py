@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
+import pandas as pd
 import pytest
 
 from amqp_sansio.captures.columns.runner import run
@@ -11,6 +13,7 @@ from amqp_sansio.captures.columns.views import frame
 from amqp_sansio.captures.replay.doubt import branches_in_doubt
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.views import VIEWS
+from amqp_sansio.captures.views import duckdb as script
 from amqp_sansio.captures.witnesses import observers
 
 DATA = Path(__file__).parents[2] / "data" / "captures"
@@ -43,6 +46,18 @@ def test_every_view_has_rows_or_none_and_its_columns(folder: str, name: str) -> 
     if name in ("latency", "branches"):
         assert len(found) > 0
         assert name != "latency" or (found["latency_ns"] >= 0).all()
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_duckdb_finds_what_pandas_finds(folder: str, name: str) -> None:
+    base = duckdb.connect()
+    base.execute(script(folder))
+    found = frame(folder, name)
+    columns = [column for column in found.columns if column not in ("capture_date",)]
+    quoted = ", ".join([f'"{column}"' for column in columns])
+    theirs = base.sql(f"SELECT {quoted} FROM {name}").fetchall()
+    ours = [tuple([None if pd.isna(value) else value for value in row]) for row in found[columns].itertuples(index=False)]
+    assert sorted(map(str, theirs)) == sorted(map(str, ours))
 
 
 def test_another_name_is_none(folder: str) -> None:
