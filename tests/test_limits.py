@@ -296,6 +296,36 @@ def close_seconds(limits: Limits, amount: int) -> bool:
     return lasts(conn, amount)
 
 
+def close_octets(limits: Limits, amount: int) -> bool:
+    """Whether so many octets are read behind our close."""
+    peer = attached(limits)
+    peer.connection.close()
+    return judged("close_octets", peer.say(ignored(amount)))
+
+
+def close_octets_after_a_violation(limits: Limits, amount: int) -> bool:
+    """Whether they are read behind a close that tells of one: its answer is waited for."""
+    peer = attached(limits)
+    peer.say(frame_control(0, b"\1\x77"))
+    assert peer.connection.lingers
+    peer.say(ignored(amount))
+    return peer.connection.lingers
+
+
+def close_octets_before_open(limits: Limits, amount: int) -> bool:
+    """Whether a stranger's are read when the connection is not open: `handshake_inbox_octets` at most."""
+    few = attrs.evolve(limits, handshake_inbox_octets=limits.close_octets, close_octets=65536)
+    peer = ScriptedPeer(ServerConnection(ServerConfig(limits=few)))
+    peer.say(HEADER)
+    peer.connection.close()
+    return judged("close_octets", peer.say(ignored(amount)))
+
+
+def ignored(amount: int) -> bytes:
+    """So many octets of a control that says nothing behind a close."""
+    return frame_control(0, b"\2" + bytes(amount - 13))
+
+
 def named_hosts(limits: Limits, amount: int) -> bool:
     """Whether all hosts that a broker names are tried."""
     client = Client(ClientConfig(limits=limits), prefix="p", retry=RetryPolicy(attempts=1))
@@ -440,6 +470,7 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
     "handshake_inbox_octets": (1000, BELOW, (handshake_inbox_octets,)),
     "handshake_seconds": (5, BELOW, (handshake_seconds,)),
     "close_seconds": (5, BELOW, (close_seconds,)),
+    "close_octets": (1000, BELOW_AND_AT, (close_octets, close_octets_after_a_violation, close_octets_before_open)),
     "named_hosts": (4, (True, True, False), (named_hosts,)),
     "cached_commands": (4, BELOW_AND_AT, (cached_commands,)),
     "subscriptions": (

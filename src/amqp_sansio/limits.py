@@ -72,6 +72,9 @@ class Limits:
     """Seconds from the first tick to an open connection."""
     close_seconds: float = 10.0
     """Seconds that we wait for close-ok."""
+    close_octets: int = 4 * _MIB
+    """Octets that are read behind our close while we wait for close-ok; before the connection is open, at most
+    `handshake_inbox_octets`.  Then we wait no longer: the connection is over, and its socket is to be closed."""
     named_hosts: int = 16
     """Hosts that are tried because a broker named them (redirect, known-hosts), between two connections that opened."""
     cached_commands: int = 256

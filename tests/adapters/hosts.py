@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
+from contextlib import suppress
 
+from tests.adapters.conditions import PATIENCE
+
+from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.peer.peer import Peer
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.hosting import OwnServer
 from amqp_sansio.engine.client import ClientConnection
@@ -12,6 +18,7 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.events import CommandReceived, ConnectionOpened, Event, TransferReceived
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import execution
+from amqp_sansio.wire.segments import frame_control
 
 
 class Collector:
@@ -68,3 +75,25 @@ def subscribe_and_read_nothing(where: tuple[str, int], queue: str, count: int) -
     session.subscribe(queue, "d").grant(count)
     connected.sendall(machine.data_to_send())
     return connected
+
+
+def patient() -> tuple[Broker, Callable[[], Peer]]:
+    """A broker that waits long for the answer to its close, and what connects to it."""
+    broker = Broker()
+    return broker, lambda: broker.connect(ServerConfig(limits=Limits(close_seconds=1000)))
+
+
+def speak_on(where: tuple[str, int], logged_in: bool) -> bool:
+    """Breaks the protocol and speaks on without an end: whether the server hangs up before it has read it all."""
+    if logged_in:
+        connected = attached(where)[0]
+    else:
+        connected = socket.create_connection(where, PATIENCE)
+        connected.sendall(b"AMQP\1\1\0\x0a")
+    connected.sendall(frame_control(0, b"\1\x77"))
+    ignored = frame_control(0, b"\2" + bytes(16_000), 65535) * 4
+    with connected, suppress(ConnectionError):
+        for _ in range(1000):  # 64 MB: what sockets may hold besides is a small part of it
+            connected.sendall(ignored)
+        return False
+    return True

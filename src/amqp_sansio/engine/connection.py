@@ -218,6 +218,8 @@ class Connection(Lifecycle):
         if reader is None:
             return self._step_header()
         self._layer_from = None
+        if self._close_end is not None and reader.offset > self._close_end:
+            return self._flooded()
         thing = reader.next()
         if thing is None:
             return self._eof and self._octets_ended()

@@ -70,6 +70,7 @@ class Lifecycle:
         self._touched: dict[Standing, None] = {}
         self._closing: Close | None = None  # our close that waits for its close-ok
         self._close_until: float | None = None
+        self._close_end: int | None = None  # the inbound offset up to which that is looked for
         self._handshake_until: float | None = None
         self._ended = False  # ConnectionClosed is queued or handed out
         self._lingering = False  # ended by our close; its close-ok may still come
@@ -235,6 +236,9 @@ class Lifecycle:
 
     def _begin_close(self, close: Close) -> None:
         self._closing = close  # its time begins at the next tick: the last one may be long ago
+        limits = self.limits
+        most = limits.close_octets if self._open else min(limits.close_octets, limits.handshake_inbox_octets)
+        self._close_end = most if self._reader is None else self._reader.offset + most
 
     def _end(self, origin: Origin, code: int | None, text: str, violation: Violation | None = None) -> None:
         if self._ended:
@@ -254,6 +258,20 @@ class Lifecycle:
             return False
         close = self._closing or Close()
         self._end(origin, close.reply_code, close.reply_text or "")
+        return True
+
+    def _flooded(self) -> bool:
+        """So much came behind our close that nobody waits for its answer any more; True when that made an event."""
+        if self._lingering:
+            self._lingering = False
+            return False
+        self._end(
+            Origin.VIOLATION, None, "more octets behind our close than are read",
+            Violation(
+                self.peer, "limits.close_octets", "octets behind our close", (words.CLOSE_OK,), 0, None, self._close_end or 0,
+                "no answer to our close among the octets that are read behind it",
+            ),
+        )  # fmt: skip
         return True
 
     def _lose_sessions(self, origin: Origin, text: str, violation: Violation | None) -> None:

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 import trustme
-from tests.adapters.hosts import Collector, flood, subscribe_and_read_nothing
+from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_and_read_nothing
 
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.server import Server, _Socket, serve
@@ -217,5 +217,15 @@ def test_nothing_more_is_written_to_a_socket_that_was_reset() -> None:
         socket.connection_made(transport)
         socket.transmit()
         assert transport.writes == 3
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("logged_in", [False, True])
+def test_who_broke_the_protocol_and_speaks_on_is_not_read_for_long(logged_in: bool) -> None:
+    async def main() -> None:
+        broker, connect_to = patient()
+        async with serve(broker, connect_to, port=0) as server:
+            assert await asyncio.to_thread(speak_on, server.address, logged_in)
 
     asyncio.run(main())

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import trustme
 from tests.adapters.conditions import eventually
-from tests.adapters.hosts import Collector, flood, subscribe_and_read_nothing
+from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_and_read_nothing
 from tests.adapters.sync.test_connection import there_and_back
 
 from amqp_sansio.adapters.admission import PLAIN_OCTETS
@@ -200,3 +200,10 @@ def test_a_message_beyond_the_limit_is_refused_with_its_command_id(size: int) ->
             assert "limits.assembly_octets" in told.value.text
             with connection.session() as session:
                 session.sync()  # the connection and the other sessions go on
+
+
+@pytest.mark.parametrize("logged_in", [False, True])
+def test_who_broke_the_protocol_and_speaks_on_is_not_read_for_long(logged_in: bool) -> None:
+    broker, connect_to = patient()
+    with serve(broker, connect_to, port=0) as server:
+        assert speak_on(server.address, logged_in)

@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 import trustme
-from tests.adapters.hosts import Collector, flood, subscribe_and_read_nothing
+from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_and_read_nothing
 from tests.adapters.scenarios import there_and_back
 from tests.adapters.trio.test_connection import TrioLoop
 
@@ -211,3 +211,13 @@ def test_a_system_without_file_descriptors_is_told_of_and_tried_again(
 
     trio.run(main)
     assert [record.message for record in caplog.records] == ["no connection can be accepted: Too many open files"] * 3
+
+
+@pytest.mark.parametrize("logged_in", [False, True])
+def test_who_broke_the_protocol_and_speaks_on_is_not_read_for_long(logged_in: bool) -> None:
+    async def main() -> None:
+        broker, connect_to = patient()
+        async with serve(broker, connect_to, port=0) as server:
+            assert await trio.to_thread.run_sync(speak_on, server.address, logged_in)
+
+    trio.run(main)
