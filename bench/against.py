@@ -1,8 +1,11 @@
 """Whether this tree is slower than another commit: both do the same work by turns, in one run, pure and compiled.
 
-Each tree has a process of its own.  In every round both do each piece of work (`bench.workloads`); the order changes from round
-to round.  Judged is the median ratio, this tree to the other: it is missed when its whole 90 % interval lies above 1.02.
-The interval is that of order statistics, which assumes nothing of how times are distributed.
+In every round each tree has a fresh process, and both do each piece of work (`bench.workloads`) by turns, twice, of which the
+first warms up; the order changes from round to round.  The processes are fresh because where its objects lie in memory makes a
+process faster or slower by up to 5 % for as long as it lives.
+
+Judged is the median ratio, this tree to the other: it is missed when its whole 90 % interval lies above 1.02.  The interval is
+that of order statistics, which assumes nothing of how times are distributed.
 
 python -m bench.against COMMIT [--rounds 15] [--only NAME ...] [--build pure|compiled|both]
 
@@ -20,7 +23,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -92,7 +96,7 @@ def compiled(tree: Path) -> Path | None:
 
 
 class Tree:
-    """The process of one tree."""
+    """A process of one tree."""
 
     def __init__(self, tree: Path, package: Path, capture: Path) -> None:
         path = os.pathsep.join([str(package), str(tree)])
@@ -125,27 +129,35 @@ class Tree:
         self._process.wait()
 
 
-def compare(here: Tree, there: Tree, rounds: int, only: Sequence[str]) -> list[str]:
-    """Prints a line for each piece of work that both trees have; the names of those that are slower here."""
+def compare(mine: Callable[[], Tree], its: Callable[[], Tree], rounds: int, only: Sequence[str]) -> list[str]:
+    """Prints a line for each piece of work that both trees have; the names of those that are slower here.
+
+    `mine` and `its` start a process of this tree and of the other.
+    """
     slower: list[str] = []
-    shared = [name for name in here.names if name in there.names and (not only or name in only)]
-    ratios: dict[str, list[float]] = {name: [] for name in shared}
-    here_took: dict[str, list[float]] = {name: [] for name in shared}
+    ratios: dict[str, list[float]] = {}
+    here_took: dict[str, list[float]] = {}
     notes: dict[str, str] = {}
-    for turn in range(-1, rounds):  # the first warms up
-        for name in shared:
-            progress(f"round {turn + 1}/{rounds}: {name}")
-            if turn % 2:
-                ours, theirs = here.run(name), there.run(name)
-            else:
-                theirs, ours = there.run(name), here.run(name)
-            if ours[1] != theirs[1]:
-                notes[name] = f"  counts differ: {ours[1]} here, {theirs[1]} there"
-            if turn >= 0:
-                ratios[name].append(ours[0] / theirs[0])
-                here_took[name].append(ours[0])
+    for turn in range(rounds):
+        here, there = mine(), its()
+        try:
+            for name in here.names:
+                if name not in there.names or (only and name not in only):
+                    continue
+                progress(f"round {turn + 1}/{rounds}: {name}")
+                first, second = (here, there) if turn % 2 else (there, here)
+                first.run(name), second.run(name)
+                took = {first: first.run(name), second: second.run(name)}
+                (ours, count), (theirs, other) = took[here], took[there]
+                if count != other:
+                    notes[name] = f"  counts differ: {count} here, {other} there"
+                ratios.setdefault(name, []).append(ours / theirs)
+                here_took.setdefault(name, []).append(ours)
+        finally:
+            here.close()
+            there.close()
     progress("")
-    for name in shared:
+    for name in ratios:
         found = interval(ratios[name])
         verdict = "SLOWER" if found.slower else "faster" if found.high < 1 else "no slower"
         milliseconds = statistics.median(here_took[name]) * 1000
@@ -183,12 +195,8 @@ def main(arguments: list[str]) -> int:
             print(
                 f"\n{build}, CPU time of this tree / {given.commit}, {given.rounds} rounds: median (90 % interval)", flush=True
             )
-            here, there = Tree(ROOT, mine, capture), Tree(other, its, capture)
-            try:
-                missed += [f"{build}, {name}" for name in compare(here, there, given.rounds, given.only)]
-            finally:
-                here.close()
-                there.close()
+            here, there = partial(Tree, ROOT, mine, capture), partial(Tree, other, its, capture)
+            missed += [f"{build}, {name}" for name in compare(here, there, given.rounds, given.only)]
     for line in missed:
         print(f"missed: {line} is slower than {given.commit}")
     print("bench: nothing is slower" if not missed else f"bench: {len(missed)} slower")

@@ -102,7 +102,7 @@ PUBLIC = {
         restore snapshot tick
     """,
     "Peer": """
-        bytes_to_send close data_to_send decided ended finished full identity is_open receive_data receive_eof
+        bytes_to_send close data_to_send decided ended finished full held_up identity is_open receive_data receive_eof
         take_deferred waits wants_data
     """,
     "sync.Connection": """

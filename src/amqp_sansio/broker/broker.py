@@ -136,9 +136,12 @@ class Broker:
         between, so that nobody waits for another's flood.
         """
         turns = self._turns
-        while self._readable():
+        while turns:
             peer = turns.popleft()
             connection = peer._connection
+            if peer.waits or (connection.bytes_to_send >= peer._most and not peer._eof):  # `Peer.held_up`, without the calls
+                self._rest(peer)
+                continue
             event = connection.next_event()
             if event is None:
                 peer._in_turn = False
@@ -154,7 +157,7 @@ class Broker:
             if self._bereaved:
                 self._bereave()
             site = peer._site
-            if site is not None and site.stirred:
+            if site is not None and (site.stirred or site.slack):
                 site.dispatch(TURN)
             return peer, event
         self._work()
@@ -166,22 +169,17 @@ class Broker:
             yield happened
 
     def _readable(self) -> bool:
-        """Whether the first of those in turn can be read; who cannot is in turn no more.
+        """Whether a connection in turn can be read; those before it that cannot are in turn no more."""
+        while self._turns and self._turns[0].held_up:
+            self._rest(self._turns.popleft())
+        return bool(self._turns)
 
-        Who has too many octets to be taken goes on when they were, who waits for the journal when that was written.
-        """
-        turns = self._turns
-        while turns:
-            peer = turns[0]
-            full = peer.full and not peer._eof
-            if not full and not peer.waits:
-                return True
-            turns.popleft()
-            peer._in_turn = False
-            self._agenda.note(peer, peer._connection.due)
-            if full:
-                self._blocked[peer] = None
-        return False
+    def _rest(self, peer: Peer) -> None:
+        """Does not read the connection before its octets were taken, if they are too many, or the journal was written."""
+        peer._in_turn = False
+        self._agenda.note(peer, peer._connection.due)
+        if peer.full and not peer._eof:
+            self._blocked[peer] = None
 
     def _work(self) -> None:
         """Does what is left to do where nothing is to be read, up to `WORK`; what is left then is due."""
@@ -191,7 +189,7 @@ class Broker:
             left -= TURN
             busy = False
             for site in self._sites.values():
-                if site.stirred:
+                if site.stirred or site.slack:
                     busy = site.dispatch(TURN) or busy
             if self._settling:
                 settling = list(self._settling)
@@ -235,7 +233,7 @@ class Broker:
             for consumer in stalled:
                 consumer.wake()
         site = peer._site
-        if site is not None and site.stirred:
+        if site is not None and (site.stirred or site.slack):
             site.dispatch(TURN)  # what is left then is due
         if peer._connection.bytes_to_send:
             self._ready[peer] = None
@@ -363,7 +361,7 @@ class Broker:
             return self._at_once
         moment = self._agenda.next
         for site in self._sites.values():
-            if site.stirred:
+            if site.stirred or site.slack:
                 return self._at_once
             moment = earliest(moment, site.due)
         return moment

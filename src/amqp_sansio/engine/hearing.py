@@ -162,7 +162,9 @@ def hear_transfer(
     elif (unit := subscription._book.spend(octets, charge)) is not None:
         _beyond_credit(session, subscription, id, unit, charge, offset)
         return None
-    if subscription is not None or (session.profile.publish_is_explicit(accept_mode) if session.delivers else not accept_mode):
+    # `Profile.publish_is_explicit`, without the call; a delivery without a mode is explicit.
+    explicit = accept_mode == EXPLICIT if accept_mode is not None else session.profile.strict or not session.delivers
+    if explicit or subscription is not None:
         # What is published is not anybody else's: the mode means something from a queue to its reader only.
         state = _NOT_ACQUIRED if acquire_mode and not session.delivers else _ACQUIRED
         deliveries = session._transfers.deliveries

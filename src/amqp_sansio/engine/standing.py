@@ -244,7 +244,7 @@ class Standing:
             return
         self._results.owed.pop(id, None)
         inbound.incomplete.discard_id(id)
-        if inbound.confirmed:
+        if inbound.confirmed.lows:
             inbound.confirmed.discard_id(id)
         inbound.add_completed(id)
         if inbound.sync_count:

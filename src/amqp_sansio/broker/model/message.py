@@ -99,12 +99,14 @@ class Message:
     `number` is its name in the journal: a serial of the broker, 1 and up.  `expires` is on the broker's clock.
     """
 
-    __slots__ = ("body", "envelope", "expires", "number", "stored")
+    __slots__ = ("body", "envelope", "expires", "number", "size", "stored")
 
     def __init__(self, number: int, envelope: Envelope, body: bytes, expires: float | None = None) -> None:
         self.number: Final = number
         self.envelope: Final = envelope
         self.body: Final = body
+        self.size: Final = envelope.size + len(body)
+        """Octets of header and body."""
         self.expires = expires
         """When it is of no more use; None: never, or its time has not begun (`Traffic.begin_ttl`)."""
         self.stored = 0
@@ -122,11 +124,6 @@ class Message:
         if not envelope._redelivered_header:
             envelope._redelivered_header = _marked(envelope.header)
         return envelope._redelivered_header
-
-    @property
-    def size(self) -> int:
-        """Octets of header and body."""
-        return self.envelope.size + len(self.body)
 
     @property
     def exchange(self) -> str:

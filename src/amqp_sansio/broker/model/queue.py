@@ -168,7 +168,8 @@ class Queue:
         self.available -= 1
         self.acquired += 1
         self._acquired[entry.position] = entry
-        self._moved_up()
+        if self.ring is not None and self.ring.particular:
+            self._stirred[self] = None  # another may be the next one now, and small enough for somebody
         return True
 
     def await_release(self, entry: Entry, awaiting: Awaiting) -> None:
@@ -232,7 +233,8 @@ class Queue:
         elif state == AVAILABLE:
             self._unline(entry)
             self.available -= 1
-            self._moved_up()
+            if self.ring is not None and self.ring.particular:
+                self._stirred[self] = None
         elif state == HELD:
             self._unline(entry)
             self.held -= 1
@@ -326,11 +328,6 @@ class Queue:
     def dispatch(self, most: int) -> bool:
         """Offers at most `most` messages, by turns to those that can take some; whether there is more to do."""
         return self.ring is not None and self.ring.dispatch(most)
-
-    def _moved_up(self) -> None:
-        """A message has left its place: another may be the next one now, and small enough for somebody."""
-        if self.ring is not None and self.ring.particular:
-            self._stirred[self] = None
 
     def _stir(self) -> None:
         ring = self.ring

@@ -121,7 +121,7 @@ class Ring:
     @property
     def particular(self) -> bool:
         """Whether somebody waits for a smaller message, so that one that leaves may bring it something."""
-        return bool(self._too_small or self._too_large)
+        return bool(self._too_small.consumers or self._too_large)
 
     def join(self, consumer: Consumer) -> None:
         """A new subscriber.  Refused 405 when it or another wants to be the only one."""
@@ -166,7 +166,7 @@ class Ring:
         if self._starving:
             self._browsing.update(self._starving)
             self._starving.clear()
-        if self._passed:
+        if self._passed.consumers:
             self._browsing.update(dict.fromkeys(self._passed.all()))
         return bool(self._taking or self._browsing or self.particular)
 
@@ -175,7 +175,7 @@ class Ring:
         if self._starving:
             self._browsing.update(self._starving)
             self._starving.clear()
-        if self._passed:
+        if self._passed.consumers:
             self._browsing.update(dict.fromkeys(self._passed.before(level, position)))
         return bool(self._taking or self._browsing or self.particular)
 
@@ -196,7 +196,7 @@ class Ring:
             self._look_again()
         vain = VAIN
         while most > 0 and vain > 0:
-            if self._too_small and not self._taking:
+            if self._too_small.consumers and not self._taking:
                 self._find_one_that_fits()
             moved = False
             before = most
@@ -316,45 +316,39 @@ class Passed:
         self._heaps.clear()
         return found
 
-    def __bool__(self) -> bool:
-        return bool(self.consumers)
-
 
 class SmallCredit:
     """Consumers that refused a message because their octets were too few, the largest credit first."""
 
-    __slots__ = ("_heap", "_numbers", "_last")
+    __slots__ = ("_heap", "_last", "consumers")
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Consumer]] = []
-        self._numbers: Final[dict[Consumer, int]] = {}  # what stands in the heap with another number is no longer true
+        self.consumers: Final[dict[Consumer, int]] = {}  # what stands in the heap with another number is no longer true
         self._last = 0
 
     def add(self, consumer: Consumer, octets: int) -> None:
         """It has so many octets of credit."""
         self._last += 1
-        self._numbers[consumer] = self._last
+        self.consumers[consumer] = self._last
         heappush(self._heap, (-octets, self._last, consumer))
-        if len(self._heap) > 2 * len(self._numbers) + 16:
-            self._heap = [each for each in self._heap if self._numbers.get(each[2]) == each[1]]
+        if len(self._heap) > 2 * len(self.consumers) + 16:
+            self._heap = [each for each in self._heap if self.consumers.get(each[2]) == each[1]]
             heapify(self._heap)
 
     def forget(self, consumer: Consumer) -> None:
         """Its credit has changed, or it is gone."""
-        self._numbers.pop(consumer, None)
+        self.consumers.pop(consumer, None)
 
     def largest(self, entry: Entry) -> Consumer | None:
         """The one with the most octets, if they are enough for the message: it is forgotten then."""
         while self._heap:
             octets, number, consumer = self._heap[0]
-            true = self._numbers.get(consumer) == number
+            true = self.consumers.get(consumer) == number
             if true and consumer.size(entry) > -octets:
                 return None
             heappop(self._heap)
             if true:
-                del self._numbers[consumer]
+                del self.consumers[consumer]
                 return consumer
         return None
-
-    def __bool__(self) -> bool:
-        return bool(self._numbers)

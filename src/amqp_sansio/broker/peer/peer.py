@@ -281,6 +281,11 @@ class Peer:
         """Whether a session that it asks for waits for the journal: nothing of what it says is read before."""
         return self._requested is not None
 
+    @property
+    def held_up(self) -> bool:
+        """Whether nothing is read from it now: it waits for the journal, or for its octets to be taken."""
+        return self.waits or (self.full and not self._eof)
+
     def _attach_again(self) -> None:
         event, self._requested = self._requested, None
         if event is not None and not self._ended and self._connection._closed_cause is None:

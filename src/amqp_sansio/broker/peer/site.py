@@ -22,7 +22,7 @@ SLICE: Final = 16
 class Site:
     """One virtual host of a broker."""
 
-    __slots__ = ("_flushing", "_predeclared", "coordinator", "host", "slack", "subscribers")
+    __slots__ = ("_flushing", "_predeclared", "coordinator", "host", "slack", "stirred", "subscribers")
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.host: Final = VirtualHost(name, broker._journals, broker.limits, broker._intake, broker.config.error_codes)
@@ -35,6 +35,8 @@ class Site:
         """Subscriptions to its queues."""
         self.slack: Final[OrderedDict[Holder, None]] = OrderedDict()
         """Sessions of which more subscriptions may be woken, when those that were have taken what there is."""
+        self.stirred: Final[OrderedDict[Queue, None]] = self.host.stirred
+        """Queues that may go on.  With `slack` it says whether `dispatch` may have something to do."""
         self._flushing: Final[dict[Queue, dict[Consumer, None]]] = {}
 
     @property
@@ -45,10 +47,10 @@ class Site:
 
     def dispatch(self, most: int) -> bool:
         """Up to about so many deliveries, a few from each queue that can go on; whether there is more to do."""
-        stirred = self.host.stirred
-        while self.stirred and most > 0:
+        stirred, slack = self.stirred, self.slack
+        while most > 0 and (stirred or slack):
             if not stirred:
-                holder, _ = self.slack.popitem(last=False)
+                holder, _ = slack.popitem(last=False)
                 holder.slacken()
                 most -= 1
                 continue
@@ -60,17 +62,12 @@ class Site:
                 most -= 1
                 for consumer in self._flushing.pop(queue, ()):
                     consumer.flushed()
-        return self.stirred
-
-    @property
-    def stirred(self) -> bool:
-        """Whether `dispatch` may have something to do."""
-        return bool(self.host.stirred or self.slack)
+        return bool(stirred or slack)
 
     def watch(self, consumer: Consumer) -> None:
         """A flush of the consumer is done when its queue has nothing more that it can take."""
         self._flushing.setdefault(consumer.queue, {})[consumer] = None
-        self.host.stirred[consumer.queue] = None
+        self.stirred[consumer.queue] = None
 
     def tick(self, now: float) -> None:
         """Does what is due in the model."""
