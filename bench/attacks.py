@@ -20,13 +20,14 @@ from typing import Final
 
 import trustme
 
-from amqp_sansio import ClientConnection, Session
+from amqp_sansio import ClientConnection, ServerConnection, Session
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.verifiers import Verifier, write
+from amqp_sansio.events import AttachRequested, CommandReceived, OpenRequested
 from amqp_sansio.spec.connection import StartOk
-from amqp_sansio.spec.message import Transfer
+from amqp_sansio.spec.message import Subscribe, Transfer
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.segments import frame_control
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 HEADER: Final = b"AMQP\1\1\0\x0a"
 PIECE: Final = 65_000
@@ -35,6 +36,30 @@ FLOODS: Final = 8
 """Connections that flood, each with OCTETS."""
 OCTETS: Final = 32 * 1024 * 1024
 LOGINS: Final = 100
+SECONDS: Final = 2.0
+CLIENT: Final = """
+import asyncio, sys
+from contextlib import suppress
+from amqp_sansio.adapters.asyncio import connect
+
+def held():
+    with open("/proc/self/status", encoding="ascii") as said:
+        return [int(line.split()[1]) for line in said if line.startswith("VmHWM")][0] // 1024
+
+async def main():
+    url = f"amqp://127.0.0.1:{sys.argv[1]}/"
+    async with connect(url, close_timeout=0.1) as connection, connection.session() as session:
+        async with session.subscribe("q", prefetch=10):
+            await asyncio.sleep(float(sys.argv[2]))
+
+before = held()
+error = "nothing"
+try:
+    asyncio.run(main())
+except Exception as raised:
+    error = type(raised).__name__
+print(f"{held() - before} MiB, and was told {error}")
+"""
 MIB: Final = 1024 * 1024
 
 
@@ -160,6 +185,44 @@ def logged_in(src: str) -> str:
     return f"one client that is logged in, 16 messages of {OCTETS // MIB} MiB without an end: {grown / MIB:.0f} MiB held"
 
 
+def hostile(src: str) -> str:
+    """A server that sends messages beyond the credit, to a client with prefetch=10 that takes them as they come."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, str(listener.getsockname()[1]), str(SECONDS)],
+            stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": src},
+        )  # fmt: skip
+        connected, _ = listener.accept()
+        with connected, suppress(ConnectionError):
+            meet(connected)
+        said, _ = client.communicate()
+    return f"a hostile server, {SECONDS:.0f} s of messages beyond the credit: the client holds {said.strip()}"
+
+
+def meet(connected: socket.socket) -> None:
+    """Lets a client in, and floods it once it has subscribed."""
+    machine = ServerConnection()
+    while octets := connected.recv(65536):
+        machine.receive_data(octets)
+        for event in machine.events():
+            match event:
+                case OpenRequested():
+                    machine.open_ok()
+                case AttachRequested(session=name):
+                    machine.accept(name)
+                case CommandReceived(session=name, command=Subscribe(destination=destination)):
+                    session = machine.session_named(name)
+                    assert session is not None
+                    session.sync()  # behind a command-point
+                    connected.sendall(machine.data_to_send())
+                    command = LAYOUT.encode_command(Transfer(destination, 0, 0), False)
+                    assert session._channel is not None
+                    frames = b"".join(frame_command(session._channel.number, command, None, bytes(60_000))) * 4
+                    while True:
+                        connected.sendall(frames)
+        connected.sendall(machine.data_to_send())
+
+
 def main() -> None:
     """Prints one line for each attack."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -167,7 +230,7 @@ def main() -> None:
     src = parser.parse_args().src
     with tempfile.TemporaryDirectory() as folder:
         print(unfinished(src), idle(src, folder), logins(src, folder), sep="\n")
-    print(logged_in(src))
+    print(logged_in(src), hostile(src), sep="\n")
 
 
 if __name__ == "__main__":

@@ -77,6 +77,9 @@ class BlockingLoop:
     def within(self, seconds: float) -> AbstractAsyncContextManager[Any]:
         return asyncio.timeout(seconds)  # only seen between calls
 
+    async def receive(self, subscription: Any, seconds: float) -> Any:
+        return subscription.inner.receive(seconds)
+
     async def turn(self) -> None:
         await asyncio.sleep(0)
 

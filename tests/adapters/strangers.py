@@ -5,17 +5,24 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Self
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.server import ServerConnection
-from amqp_sansio.events import Event, OpenRequested
+from amqp_sansio.engine.session import Session
+from amqp_sansio.events import AttachRequested, CommandReceived, Event, OpenRequested
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import message
+from amqp_sansio.spec.connection import Heartbeat
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 
 @contextmanager
-def someone(answer: bytes, hold: bool = False) -> Iterator[str]:
-    """Somebody who listens and is no broker."""
+def someone(answer: bytes, hold: bool = False, patience: float | None = None) -> Iterator[str]:
+    """Somebody who listens and is no broker; we wait for it as long as our patience lasts."""
     held = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -30,7 +37,8 @@ def someone(answer: bytes, hold: bool = False) -> Iterator[str]:
                 pass
 
         threading.Thread(target=serve, daemon=True).start()
-        patience = 0.2 if hold and not answer.startswith(b"SSH") else 60
+        if patience is None:
+            patience = 0.2 if hold and not answer.startswith(b"SSH") else 60
         yield f"amqp://127.0.0.1:{listener.getsockname()[1]}/?connect_timeout={patience}"
         listener.shutdown(socket.SHUT_RDWR)
     for each in held:
@@ -120,3 +128,82 @@ def redirecting(where: str) -> Iterator[str]:
         thread.start()
         yield f"amqp://127.0.0.1:{listener.getsockname()[1]}/"
         thread.join()
+
+
+class Hostile:
+    """A server that lets everybody in, and floods whoever subscribes with what `said` gives for its session.
+
+    It stops after so many octets and is gone then: `sent` counts those that the client took.
+    """
+
+    def __init__(self, said: Callable[[Session], bytes], octets: int) -> None:
+        self.sent = 0
+        self.url = ""
+        self._said = said
+        self._octets = octets
+
+    @contextmanager
+    def serving(self) -> Iterator[Self]:
+        """It listens at `url`."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.url = f"amqp://127.0.0.1:{listener.getsockname()[1]}/"
+
+            def serve() -> None:
+                client, _ = listener.accept()
+                with client, suppress(ConnectionError):
+                    self._meet(client)
+
+            thread = threading.Thread(target=serve, daemon=True)
+            thread.start()
+            yield self
+            thread.join()
+
+    def _meet(self, client: socket.socket) -> None:
+        connection = ServerConnection(ServerConfig())
+        while octets := client.recv(4096):
+            connection.receive_data(octets)
+            connection.tick(0.0)
+            for event in connection.events():
+                match event:
+                    case OpenRequested():
+                        connection.open_ok()
+                    case AttachRequested(session=name):
+                        connection.accept(name)
+                    case CommandReceived(session=name, command=message.Subscribe()):
+                        session = connection.session_named(name)
+                        assert session is not None
+                        session.sync()  # a command-point stands before it
+                        client.sendall(connection.data_to_send())
+                        self._flood(client, self._said(session))
+                        return
+            client.sendall(connection.data_to_send())
+
+    def _flood(self, client: socket.socket, said: bytes) -> None:
+        piece = said * (65536 // len(said))
+        while self.sent < self._octets:
+            client.sendall(piece)
+            self.sent += len(piece)
+
+
+def number_of(session: Session) -> int:
+    """The channel that it is on."""
+    assert session._channel is not None
+    return session._channel.number
+
+
+def transfers(session: Session) -> bytes:
+    """A message for the first subscription."""
+    (destination,) = session.subscribers
+    command = LAYOUT.encode_command(message.Transfer(destination, 0, 0), False)
+    return b"".join(frame_command(number_of(session), command, None, b"x" * 1000))
+
+
+def accepts(session: Session) -> bytes:
+    """A word about a message that is settled."""
+    command = LAYOUT.encode_command(message.Accept(RangeSet.of(0)), False)
+    return b"".join(frame_command(number_of(session), command))
+
+
+def heartbeats(session: Session) -> bytes:
+    """A sign of life."""
+    return frame_control(0, LAYOUT.encode_control(Heartbeat()), 65535)

@@ -9,6 +9,7 @@ import pytest
 from tests.conversation.stage import Stage, staged
 
 from amqp_sansio.config import ServerConfig
+from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
@@ -34,9 +35,13 @@ class World:
         self.waits = 0
         self.cancel_at = -1
         self.deaf = False
+        self.ending = Ending(self.stage.client, 1.0)
+        self.timeouts: list[float] = []
 
     async def wait(self, ticket: Ticket[Value], timeout: float | None = None) -> Value:
         self.waits += 1
+        if timeout is not None:
+            self.timeouts.append(timeout)
         if self.waits == self.cancel_at:
             raise Cancelled
         if not self.deaf:
@@ -56,7 +61,7 @@ class World:
         return await self.wait(say())
 
     def session(self, timeout: int | None = 0) -> Session:
-        return Session(self.stage.client.open_session(None, timeout), self, 1.0)
+        return Session(self.stage.client.open_session(None, timeout), self, self.ending)
 
 
 def run(coroutine: Coroutine[Any, Any, Value]) -> Value:
@@ -162,6 +167,20 @@ def test_an_error_in_the_block_is_the_one_that_is_told() -> None:
     for deaf in (False, True):
         with pytest.raises(KeyError):
             run(failing(deaf))
+
+
+def test_a_broker_that_let_one_end_pass_is_not_waited_for_at_the_next() -> None:
+    world = World()
+
+    async def failing() -> None:
+        async with world.session() as session, session.subscribe("q"):
+            world.deaf = True
+            world.timeouts.clear()
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        run(failing())
+    assert world.timeouts == [1.0, 0.0]
 
 
 def test_a_broker_that_does_not_answer_to_detach_is_not_awaited_for_ever() -> None:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
+from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.line import Line
@@ -27,10 +28,10 @@ class Session:
     While the connection is being made again, what is said here waits for that; never longer than the retry policy lets it.
     """
 
-    def __init__(self, talk: Talk, line: Line, close_timeout: float) -> None:
+    def __init__(self, talk: Talk, line: Line, ending: Ending) -> None:
         self.talk: Final = talk
         self._line: Final = line
-        self._close_timeout: Final = close_timeout
+        self._ending: Final = ending
 
     async def __aenter__(self) -> Self:
         try:
@@ -58,9 +59,10 @@ class Session:
     async def _end(self, quiet: bool) -> None:
         quiet = quiet or (self.talk.ended.done and self.talk.failure.seen)
         try:
-            await self._line.wait(self.talk.detach(), self._close_timeout)
+            await self._line.wait(self.talk.detach(), self._ending.timeout)
         except TimeoutError:
-            self.talk._over(SessionLost(self.talk.name, f"no answer to detach within {self._close_timeout} seconds"))
+            self._ending.missed()
+            self.talk._over(SessionLost(self.talk.name, f"no answer to detach within {self._ending.seconds} seconds"))
             if not quiet:
                 self.talk.ended.result()
         except AmqpError:
@@ -200,16 +202,16 @@ class Session:
     ) -> Subscription:
         """Subscribes to a queue; see `Talk.subscribe`."""
         inbox = self.talk.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
-        return Subscription(inbox, self._line, self._close_timeout)
+        return Subscription(inbox, self._line, self._ending)
 
 
 class Subscription:
     """Messages as they come: `async for message in subscription`; as `async with` it is cancelled at the end."""
 
-    def __init__(self, inbox: Inbox, line: Line, close_timeout: float) -> None:
+    def __init__(self, inbox: Inbox, line: Line, ending: Ending) -> None:
         self.inbox: Final = inbox
         self._line: Final = line
-        self._close_timeout: Final = close_timeout
+        self._ending: Final = ending
 
     async def __aenter__(self) -> Self:
         return self
@@ -220,8 +222,10 @@ class Subscription:
         if self.inbox.closed:
             return
         try:
-            await self._line.wait(self.inbox.cancel(), self._close_timeout)
-        except (AmqpError, TimeoutError):
+            await self._line.wait(self.inbox.cancel(), self._ending.timeout)
+        except (AmqpError, TimeoutError) as failure:
+            if isinstance(failure, TimeoutError):
+                self._ending.missed()
             if error is None:  # else that one is told
                 raise
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import pytest
 from tests.adapters import scenarios, strangers
 from tests.adapters.conditions import PATIENCE
+from tests.adapters.floods import *  # noqa: F403
 from tests.adapters.scenarios import *  # noqa: F403
 from tests.adapters.served import Served
 
@@ -37,6 +38,9 @@ class AsyncioLoop:
 
     def within(self, seconds: float) -> AbstractAsyncContextManager[Any]:
         return asyncio.timeout(seconds)
+
+    async def receive(self, subscription: Any, seconds: float) -> Any:
+        return await asyncio.wait_for(subscription.receive(), seconds)
 
     async def turn(self) -> None:
         await asyncio.sleep(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.adapters.blocking import BlockingLoop
+from tests.adapters.floods import *  # noqa: F403
 from tests.adapters.scenarios import (  # noqa: F401  # pytest finds them here
     test_a_broker_that_falls_silent_is_given_up,
     test_a_broker_that_is_gone_whenever_we_want_something_is_not_tried_for_ever,

@@ -9,7 +9,9 @@ from tests.adapters.scenarios import QUICK
 from tests.adapters.served import Served
 
 from amqp_sansio.adapters.sync import Connection, connect
+from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
+from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import XaStatus
@@ -112,3 +114,23 @@ def test_a_broker_that_does_not_answer_is_not_awaited_for_ever_at_the_end(connec
         served.silence()
         raise KeyError("mine")
     assert "no answer to detach within 0.2 seconds" in str(session.talk.ended.error)
+
+
+def test_a_broker_that_let_one_end_pass_is_not_waited_for_at_the_next(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    wait = Driver.wait
+
+    def waiting(driver: Driver, ticket: Ticket[object], timeout: float | None = None, until: float | None = None) -> object:
+        if timeout is not None:
+            asked.append(timeout)
+        return wait(driver, ticket, timeout, until)
+
+    with connect(served.url) as connection, connection.session() as session:
+        session.say(queue.Declare("q"))
+    with pytest.raises(KeyError), connect(served.url, close_timeout=0.1) as connection:
+        with connection.session() as session, session.subscribe("q"):
+            session.sync()
+            served.silence()
+            monkeypatch.setattr(Driver, "wait", waiting)
+            raise KeyError("mine")
+    assert asked == [0.1, 0.0, 0.0]

@@ -11,6 +11,7 @@ import pytest
 import trio
 from tests.adapters import scenarios, strangers
 from tests.adapters.conditions import PATIENCE
+from tests.adapters.floods import *  # noqa: F403
 from tests.adapters.scenarios import *  # noqa: F403
 from tests.adapters.served import Served
 
@@ -41,6 +42,10 @@ class TrioLoop:
                 yield
 
         return within()
+
+    async def receive(self, subscription: Any, seconds: float) -> Any:
+        with trio.fail_after(seconds):
+            return await subscription.receive()
 
     async def turn(self) -> None:
         await trio.sleep(0)

@@ -17,6 +17,7 @@ from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import Attempts
 from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
 from amqp_sansio.errors import AmqpError
@@ -35,7 +36,7 @@ class Connection:
         self.address: Final = address
         self._client: Final = client
         self._tls: Final = tls
-        self._close_timeout: Final = close_timeout
+        self._ending: Final = Ending(client, close_timeout)
         self._line: Final = Line()
         self._task: asyncio.Task[None] | None = None
         client.wake = self._line.wake
@@ -58,7 +59,7 @@ class Connection:
     async def close(self) -> None:
         """Closes the connection and waits until that is answered.  Saying so again does no harm."""
         try:
-            await wait(self._client.close(), self._close_timeout)
+            await wait(self._client.close(), self._ending.timeout)
         except (TimeoutError, AmqpError):
             pass  # it is over, one way or the other
         finally:
@@ -71,7 +72,7 @@ class Connection:
         before the block of the connection is entered.
         """
         self._client.must_be_entered("a session")
-        return Session(self._client.open_session(name, timeout), self._line, self._close_timeout)
+        return Session(self._client.open_session(name, timeout), self._line, self._ending)
 
     # --- the background ------------------------------------------------------------------------------------------------------
 

@@ -12,8 +12,11 @@ from amqp_sansio.conversation.ticket import Ticket
 
 Value = TypeVar("Value")
 
+READ: Final = 64 * 1024
+"""Octets read at once, before others have their turn."""
 
-class Wire(asyncio.Protocol):
+
+class Wire(asyncio.BufferedProtocol):
     """Feeds what comes to the client's machine, writes what it has to say, and keeps its one timer.
 
     `over` is done when the socket is gone.  While that takes no more octets it is not `taking`, and `writable` is not set.
@@ -35,6 +38,7 @@ class Wire(asyncio.Protocol):
         self._waiting: Waiting | None = None  # who waits alone for an answer
         self._answered = False  # it is there
         self._feeding = False
+        self._buffer: Final = memoryview(bytearray(READ))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """There is a socket: the client begins."""
@@ -42,11 +46,15 @@ class Wire(asyncio.Protocol):
         self._transport = transport
         self._timed()
 
-    def data_received(self, data: bytes) -> None:
-        """Octets came."""
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where octets are to arrive."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """So many came."""
         self._feeding = True
         try:
-            self._client.receive_data(data)
+            self._client.receive_data(bytes(self._buffer[:nbytes]))
             self._client.tick(self._loop.time())
         finally:
             self._feeding = False
@@ -147,8 +155,8 @@ class Wire(asyncio.Protocol):
         if self.taking and (octets := self._machine.data_to_send()):
             transport.write(octets)
         due = self._machine.due
-        if client.closed is not None and not self.taking:
-            transport.abort()  # it is over, and nobody takes what is left
+        if client.closed is not None and (not self._machine.finished or transport.get_write_buffer_size()):
+            transport.abort()  # it is over: nobody waits for an answer to that, nor takes what is left
         elif self._machine.finished:
             transport.close()
         elif due is not None and (self._timer is None or due < self._due):

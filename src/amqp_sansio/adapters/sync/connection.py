@@ -15,6 +15,7 @@ from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.errors import AmqpError
 
@@ -41,7 +42,7 @@ class Connection:
         self._client: Final = client
         self._lock: Final = turn
         self._driver: Final = Driver(client, address, tls, lock, turn)
-        self._close_timeout: Final = close_timeout
+        self._ending: Final = Ending(client, close_timeout)
 
     def __enter__(self) -> Self:
         self._client.enter()
@@ -50,7 +51,7 @@ class Connection:
             with self._lock:
                 self._driver.wait(self._client.opened)
         except BaseException:
-            self._driver.stop(self._close_timeout)
+            self._driver.stop(self._ending.seconds)
             raise
         return self
 
@@ -61,11 +62,11 @@ class Connection:
         """Closes the connection and waits until that is answered.  Saying so again does no harm."""
         try:
             with self._lock:
-                self._driver.wait(self._client.close(), self._close_timeout)
+                self._driver.wait(self._client.close(), self._ending.timeout)
         except (TimeoutError, AmqpError):
             pass  # it is over, one way or the other
         finally:
-            self._driver.stop(self._close_timeout)
+            self._driver.stop(self._ending.seconds)
 
     def session(self, name: bytes | str | None = None, *, timeout: int | None = 0) -> Session:
         """A session, to be used as `with`.
@@ -75,7 +76,7 @@ class Connection:
         """
         self._client.must_be_entered("a session")
         with self._lock:
-            return Session(self._client.open_session(name, timeout), self._driver, self._lock, self._close_timeout)
+            return Session(self._client.open_session(name, timeout), self._driver, self._lock, self._ending)
 
 
 def connect(

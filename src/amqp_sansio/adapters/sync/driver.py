@@ -78,11 +78,14 @@ class Driver:
             with suppress(OSError):  # nobody is there any more to be woken
                 self._poke_out.send(b"!")
 
-    def wait(self, ticket: Ticket[Value], timeout: float | None = None) -> Value:
-        """The value of a ticket, once it is settled; raises its error, or TimeoutError.  Under the lock, which is given up."""
+    def wait(self, ticket: Ticket[Value], timeout: float | None = None, until: float | None = None) -> Value:
+        """The value of a ticket, once it is settled; raises its error, or TimeoutError.  Under the lock, which is given up.
+
+        `until` is when the time is over, where it began before; it begins now else.
+        """
         if not ticket.done:
             self._transmit()
-            self._wait(ticket, timeout)
+            self._wait(ticket, timeout, time.monotonic() + timeout if until is None and timeout is not None else until)
         return ticket.result()
 
     def wait_writable(self) -> None:
@@ -96,8 +99,7 @@ class Driver:
 
     # --- who waits -----------------------------------------------------------------------------------------------------------
 
-    def _wait(self, ticket: Ticket[Value], timeout: float | None) -> None:
-        until = None if timeout is None else time.monotonic() + timeout
+    def _wait(self, ticket: Ticket[Value], timeout: float | None, until: float | None) -> None:
         ticket.on_done(self._settled)
         try:
             while not ticket.done:
@@ -141,7 +143,9 @@ class Driver:
             tls = connected if isinstance(connected, ssl.SSLSocket) else None
             more = tls is not None and tls.pending() > 0
             while not ticket.done and self._socket is connected and client.closed is None:
-                left = None if until is None else max(until - time.monotonic(), 0.0) * 1000
+                left = None if until is None else (until - time.monotonic()) * 1000
+                if left is not None and left <= 0:
+                    break  # whatever comes
                 heard = shift.listen(0 if more else left)
                 if heard is None and not more:
                     break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -9,6 +10,7 @@ from typing import Any, Final, Self, TypeVar
 
 from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.turn import Turn
+from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.message import Message
@@ -30,11 +32,11 @@ class Session:
     While the connection is being made again, what is said here waits for that; never longer than the retry policy lets it.
     """
 
-    def __init__(self, talk: Talk, driver: Driver, turn: Turn, close_timeout: float) -> None:
+    def __init__(self, talk: Talk, driver: Driver, turn: Turn, ending: Ending) -> None:
         self.talk: Final = talk
         self._driver: Final = driver
         self._lock: Final = turn
-        self._close_timeout: Final = close_timeout
+        self._ending: Final = ending
 
     def __enter__(self) -> Self:
         with self._lock:
@@ -62,9 +64,10 @@ class Session:
     def _end(self, quiet: bool) -> None:
         quiet = quiet or (self.talk.ended.done and self.talk.failure.seen)
         try:
-            self._driver.wait(self.talk.detach(), self._close_timeout)
+            self._driver.wait(self.talk.detach(), self._ending.timeout)
         except TimeoutError:
-            self.talk._over(SessionLost(self.talk.name, f"no answer to detach within {self._close_timeout} seconds"))
+            self._ending.missed()
+            self.talk._over(SessionLost(self.talk.name, f"no answer to detach within {self._ending.seconds} seconds"))
             if not quiet:
                 self.talk.ended.result()
         except AmqpError:
@@ -225,17 +228,17 @@ class Session:
         """Subscribes to a queue; see `Talk.subscribe`."""
         with self._lock:
             inbox = self.talk.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
-        return Subscription(inbox, self._driver, self._lock, self._close_timeout)
+        return Subscription(inbox, self._driver, self._lock, self._ending)
 
 
 class Subscription:
     """Messages as they come: `for message in subscription`; as `with` it is cancelled at the end."""
 
-    def __init__(self, inbox: Inbox, driver: Driver, turn: Turn, close_timeout: float) -> None:
+    def __init__(self, inbox: Inbox, driver: Driver, turn: Turn, ending: Ending) -> None:
         self.inbox: Final = inbox
         self._driver: Final = driver
         self._lock: Final = turn
-        self._close_timeout: Final = close_timeout
+        self._ending: Final = ending
 
     def __enter__(self) -> Self:
         return self
@@ -245,8 +248,10 @@ class Subscription:
             if self.inbox.closed:
                 return
             try:
-                self._driver.wait(self.inbox.cancel(), self._close_timeout)
-            except (AmqpError, TimeoutError):
+                self._driver.wait(self.inbox.cancel(), self._ending.timeout)
+            except (AmqpError, TimeoutError) as failure:
+                if isinstance(failure, TimeoutError):
+                    self._ending.missed()
                 if error is None:  # else that one is told
                     raise
 
@@ -256,11 +261,12 @@ class Subscription:
 
     def receive(self, timeout: float | None = None) -> Message | None:
         """The next message; None when the subscription was cancelled.  TimeoutError when none came within `timeout` seconds."""
+        until = None if timeout is None else time.monotonic() + timeout
         with self._lock:
             while (message := self.inbox.take()) is None:
                 if self.inbox.closed:
                     return None
-                self._driver.wait(self.inbox.more, timeout)
+                self._driver.wait(self.inbox.more, timeout, until)  # another thread may take what comes
             return message
 
     def cancel(self) -> None:

@@ -19,6 +19,7 @@ from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.address import Address, Endpoint
 from amqp_sansio.conversation.attempts import Attempts
 from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
 from amqp_sansio.errors import AmqpError
@@ -34,21 +35,21 @@ class Connection:
         self.address: Final = address
         self._client: Final = client
         self._tls: Final = tls
-        self._close_timeout: Final = close_timeout
+        self._ending: Final = Ending(client, close_timeout)
         self._line: Final = Line()
         client.wake = self._line.wake
 
     async def close(self) -> None:
         """Closes the connection and waits until that is answered.  Saying so again does no harm."""
         with suppress(AmqpError, TimeoutError):  # it is over, one way or the other
-            await self._line.wait(self._client.close(), self._close_timeout)
+            await self._line.wait(self._client.close(), self._ending.timeout)
 
     def session(self, name: bytes | str | None = None, *, timeout: int | None = 0) -> Session:
         """A session, to be used as `async with`.
 
         `timeout`: seconds that the broker is asked to keep it when the connection is lost; None: for ever.
         """
-        return Session(self._client.open_session(name, timeout), self._line, self._close_timeout)
+        return Session(self._client.open_session(name, timeout), self._line, self._ending)
 
     # --- the background ------------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ from amqp_sansio.conversation.ticket import Ticket
 
 Value = TypeVar("Value")
 
-READ: Final = 256 * 1024
-"""Octets read at once."""
+READ: Final = 64 * 1024
+"""Octets read at once, before others have their turn."""
 LENT: Final = 0.01
 """Seconds after which the task that reads looks whether those who wait for answers still read themselves."""
 
@@ -52,6 +52,8 @@ class Wire:
         self._used = False  # somebody began to since that was looked at
         self._awaited = False  # the task that reads looks again when he is done
         self._own = False  # what he read is being dealt with
+        self._sending = False  # octets wait for the socket
+        self._scope: Final = trio.CancelScope()
 
     @property
     def waiting(self) -> int:
@@ -142,11 +144,12 @@ class Wire:
         """Until the connection is over."""
         self._client.tick(trio.current_time())
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._read)
-                nursery.start_soon(self._keep_time, nursery.cancel_scope)
-                await self._write()
-                nursery.cancel_scope.cancel()
+            with self._scope:
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._read)
+                    nursery.start_soon(self._keep_time)
+                    await self._write()
+                    nursery.cancel_scope.cancel()
         finally:
             self._takes(True)
             if self._direct is not None:
@@ -174,7 +177,7 @@ class Wire:
             self._due = due
             self._sooner.set()
 
-    async def _keep_time(self, scope: trio.CancelScope) -> None:
+    async def _keep_time(self) -> None:
         """Time goes on, however long the socket takes for its octets."""
         while True:
             self._sooner = trio.Event()
@@ -185,8 +188,12 @@ class Wire:
                 self._client.tick(trio.current_time())
                 self._set_due()
                 self.wake()
-                if self._client.closed is not None and not self.taking:
-                    scope.cancel()  # it is over, and nobody takes what is left
+                self._look()
+
+    def _look(self) -> None:
+        """Whether it is over, and nobody takes what is left."""
+        if self._client.closed is not None and self._sending:
+            self._scope.cancel()
 
     async def _read(self) -> None:
         while not self._machine.finished:
@@ -210,6 +217,7 @@ class Wire:
         self._set_due()
         if self.waiting or not self._machine.is_open:
             self.wake()
+            self._look()
 
     async def _receive(self) -> bytes | None:
         """Octets that came, none at the end of them; None when there are none now, or others read.
@@ -249,16 +257,18 @@ class Wire:
                 await self._send(octets)
                 continue
             self._takes(True)
-            if self._machine.finished:
-                return
+            if self._client.closed is not None:
+                return  # nobody waits for an answer to that
             self._idle = True
             await self._woken.wait()
             self._idle = False
 
     async def _send(self, octets: bytes) -> None:
         self._takes(False)
+        self._sending = True
         try:
             await self._stream.send_all(octets)
+            self._sending = False
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             await self._woken.wait()  # the end will be read
 
