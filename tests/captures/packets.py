@@ -8,7 +8,8 @@ from hashlib import blake2b
 
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.replay import ConnectionReplay, Records
+from amqp_sansio.captures.columns.gathered import Records
+from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.columns.schema import PACKETS_ARROW
 from amqp_sansio.captures.flows import address
 from amqp_sansio.captures.ip import FRAGMENT, tcp_in

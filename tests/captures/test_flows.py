@@ -367,12 +367,22 @@ def test_how_often_ports_were_used_is_forgotten_at_the_limit(monkeypatch: pytest
         assert Log(segments).ended[-1] == f"10.0.0.1:1>10.0.0.2:5672#{number}"
 
 
+def test_what_is_no_amqp_does_not_count_as_a_use_of_ports() -> None:
+    segments: list[Segment] = []
+    for index in range(3):
+        base = replace(Segment(True, 0), client_isn=index * 1_000_000)
+        segments += build.Talk(base).open().say(True, b"GET / HTTP/1.1").say(False, b"HTTP/1.1 400").close().segments
+        base = replace(base, client_isn=index * 1_000_000 + 500_000)
+        segments += build.conversation([], base).segments
+    assert Log(segments).ended == [f"10.0.0.1:40000>10.0.0.2:5672#{number}" for number in (1, 2, 3)]
+
+
 def test_a_violation_after_the_limit_of_findings_is_still_seen() -> None:
     from amqp_sansio.captures.replay.options import ReplayOptions
     from amqp_sansio.captures.verdicts import FINDINGS, _Case
     from amqp_sansio.events.violation import Violation
 
-    case = _Case(Talk(Conversation(FakeWitness, lambda _, __: None), (b"\1" * 4, 1, b"\2" * 4, 2), 1), ReplayOptions())
+    case = _Case(Talk(Conversation(FakeWitness, lambda _, __: None), (b"\1" * 4, 1, b"\2" * 4, 2), True), ReplayOptions())
     for _ in range(FINDINGS + 5):
         case.hear(Heard(1, 0, "C", Note("gap", "lost"), 0, 0))
     case.hear(Heard(2, 0, "S", Violation("S", "rule", "said", ("legal",)), 0, 0))

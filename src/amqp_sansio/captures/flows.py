@@ -10,7 +10,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from ipaddress import IPv6Address
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, Many
 from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
@@ -43,21 +43,24 @@ _NEAR: Final = 1 << 24
 class Talk(Flow):
     """A TCP connection with its conversation."""
 
-    __slots__ = ("begun", "conversation", "key", "label", "name", "number", "syn")
+    __slots__ = ("another", "begun", "conversation", "key", "label", "name", "number", "syn")
 
-    def __init__(self, conversation: Conversation, key: Key, number: int, begun: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, conversation: Conversation, key: Key, another: bool, begun: tuple[int, int] = (0, 0)) -> None:
         super().__init__(conversation)
         self.begun: Final = begun
         """Its first packet, and the time of it."""
         self.conversation: Final = conversation
         self.key: Final = key
-        self.number: Final = number
+        self.another: Final = another
+        """Whether it is another one than the last AMQP connection on its ports, if there was one."""
+        self.number = 0
+        """The how-manieth AMQP connection on its ports it is; 0 as long as nobody knows that it is one."""
         self.syn: list[int | None] = [None, None]
         self.name = ""
         self.label = ""
         """For whoever prints: how lines call it, once they have said its name."""
 
-    def another(self, side: int, sequence: int) -> bool:
+    def reopened(self, side: int, sequence: int) -> bool:
         """Whether a SYN with this sequence number opens another connection on the same ports."""
         seen, known = self.syn[side], self.sides[side]
         return seen != sequence if seen is not None else known.known and known.first != (sequence + 1) & _MASK
@@ -169,6 +172,17 @@ class Listener:
                 raise TypeError("a number is none")
         self._count, self._packet, self._time, self._waiting = count, packet, time, waiting  # type: ignore[assignment]
 
+    def memory(self) -> tuple[object, ...]:
+        """What a quiet one remembers: plain values; `recall` takes them."""
+        past = [(key, *each) for key, each in self._past.items()]
+        return past, list(self._used.items()), self._count, self._packet, self._time
+
+    def recall(self, memory: tuple[Any, ...]) -> None:
+        """Goes on where a quiet one was."""
+        past, used, self._count, self._packet, self._time = memory
+        self._past.update([(key, Past(*each)) for key, *each in past])
+        self._used.update(used)
+
     def finish(self) -> None:
         """The file is over: everything that is still open ends here."""
         for why, count in self._left_out.items():
@@ -211,7 +225,7 @@ class Listener:
         """A TCP segment of the packet at hand.  `key` has the lower address and port first, `side` tells which of them spoke;
         `cut` is how many octets behind `octets` were not captured."""
         talk = self._talks.get(key) or self._strangers.get(key)
-        if flags & SYN and talk is not None and talk.another(side, sequence) and not flags & RST:
+        if flags & SYN and talk is not None and talk.reopened(side, sequence) and not flags & RST:
             self._close(talk)
             talk = None
         if talk is None:
@@ -267,7 +281,7 @@ class Listener:
         conversation = Conversation(self.make, self.hears)
         conversation.many = self.many
         begun = self._packet, self._time
-        talk = Talk(conversation, key, self._number(key, bool(flags & SYN or past)), begun)
+        talk = Talk(conversation, key, bool(flags & SYN or past), begun)
         if not flags & SYN:
             ours = [index for index in (0, 1) if key[1 + 2 * index] in self._ports]
             if ours:
@@ -279,7 +293,7 @@ class Listener:
         return talk
 
     def _number(self, key: Key, another: bool) -> int:
-        """The how-manieth connection on these ports it is; `another` than the last one, if there was one."""
+        """The how-manieth AMQP connection on these ports it is; `another` than the last one, if there was one."""
         name = b"%s%d,%s%d" % key
         which = int.from_bytes(blake2b(name, digest_size=8).digest(), "big")  # the same in every process
         number = self._used.pop(which, 0)
@@ -339,6 +353,7 @@ class Listener:
 
     def _baptise(self, talk: Talk) -> None:
         if not talk.name:
+            talk.number = self._number(talk.key, talk.another)
             client = talk.conversation.client
             ends = address(talk.key[0], talk.key[1]), address(talk.key[2], talk.key[3])
             talk.name = f"{ends[client]}>{ends[1 - client]}#{talk.number}"

@@ -16,7 +16,7 @@ from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.tables import TABLES
 
 if TYPE_CHECKING:
-    from amqp_sansio.captures.columns.replay import Records
+    from amqp_sansio.captures.columns.gathered import Records
 
 ENVELOPE: Final = "table string, rows int, data binary"
 """The columns of the frame in Spark's words."""

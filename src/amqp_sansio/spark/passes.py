@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from amqp_sansio.captures.columns.bundles import opened, together
 from amqp_sansio.captures.columns.cycles import seldom
+from amqp_sansio.captures.columns.gathered import Records
 from amqp_sansio.captures.columns.place import Place, Written
 from amqp_sansio.captures.columns.published import rows_in
-from amqp_sansio.captures.columns.replay import ConnectionReplay, Records
+from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.locations import located

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.captures import scram
 from tests.captures.packets import Row, batch, by_connection, gathered, packet_rows, replayed, tables_of
 
-from amqp_sansio.captures.columns.replay import BATCH_ROWS, ConnectionReplay, Records
+from amqp_sansio.captures.columns.gathered import BATCH_ROWS, Records
+from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.verdicts import verdicts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -15,8 +15,9 @@ from tests.captures.packets import gathered, packet_rows, tables_of
 
 from amqp_sansio.captures.columns import runner as module
 from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, bundled
+from amqp_sansio.captures.columns.gathered import Records
 from amqp_sansio.captures.columns.read import read_file
-from amqp_sansio.captures.columns.runner import overlapping, records_of, run
+from amqp_sansio.captures.columns.runner import Runner, overlapping, records_of, run
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.verdicts import verdicts
@@ -47,10 +48,18 @@ def traffic(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_rows_are_those_of_the_connections_one_by_one(traffic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = plain(tables_of(str(traffic), ALL))
     assert plain(gathered(records_of([str(traffic)], ALL))) == expected
-    monkeypatch.setattr(module, "WAITING_ROWS", 50)
-    assert plain(gathered(records_of([str(traffic)], ALL))) == expected
-    monkeypatch.setattr(module, "WAITING_OCTETS", 5000)
-    assert plain(gathered(records_of([str(traffic)], ALL))) == expected
+    monkeypatch.setattr(module, "WAITING_OCTETS", 0)
+    for rows in (7, 50, 3000):
+        assert plain(gathered(fed([str(traffic)], ALL, rows))) == expected
+
+
+def fed(paths: list[str], options: ReplayOptions, rows: int) -> Iterator[Records]:
+    """What a runner makes of these files in batches of so many packets."""
+    runner = Runner(options, overlapping(paths))
+    for number, path in enumerate(paths):
+        for batch in read_file(path, number, rows=rows):
+            yield from runner.feed(batch)
+    yield from runner.finish()
 
 
 def parts(path: Path, folder: Path, count: int) -> list[str]:

@@ -32,7 +32,7 @@ def said(groups: list[list[Row]], options: ReplayOptions, step: int = 1 << 30) -
 
 def slowly(groups: list[list[Row]], options: ReplayOptions, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     with monkeypatch.context() as patch:
-        patch.setattr(module, "take_runs", lambda listener, key, packets, at, order: at)
+        patch.setattr(module, "take_runs", lambda listener, key, packets, at, count, order: at)
         patch.setattr(ConnectionReplay, "_many", lambda self, conversation, witness: False)
         return said(groups, options)
 

@@ -57,6 +57,11 @@ def words(rows: Bytes, column: int, kind: str) -> Ints:
     return np.ascontiguousarray(rows[:, column : column + width]).view(kind)[:, 0].astype(np.int64)
 
 
+def edges_of(keys: Ints) -> Ints:
+    """Where in keys that are sorted each different one begins, and behind them their number."""
+    return np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1, [len(keys)])) if len(keys) else np.zeros(1, np.int64)
+
+
 def records(octets: Octets, walk: Walk, positions: list[int]) -> Records:
     """The headers of the records at these places."""
     at = np.array(positions, np.int64)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from amqp_sansio.captures.columns.tables import common_arrays, table_schema
+from amqp_sansio.captures.columns.tables import Commons, common_arrays, table_schema
 from amqp_sansio.captures.replay.message import Message
 from amqp_sansio.captures.tables import COMMANDS, MESSAGES
 
@@ -100,13 +100,13 @@ def _of_kind(kinds: Shared) -> Columns:
     }
 
 
-def _batch(schema: pa.Schema, common: tuple[str, str, int], times: pa.Array, columns: Columns) -> pa.RecordBatch:
+def _batch(schema: pa.Schema, common: Commons, times: pa.Array, columns: Columns) -> pa.RecordBatch:
     arrays = common_arrays(common, times)
     return pa.RecordBatch.from_arrays([*arrays, *[columns[name] for name in schema.names[len(arrays) :]]], schema=schema)
 
 
-def message_batch(common: tuple[str, str, int], messages: Sequence[Message]) -> pa.RecordBatch:
-    """The rows of `messages`; `common` is capture, broker, connection, the same for all of them."""
+def message_batch(common: Commons, messages: Sequence[Message]) -> pa.RecordBatch:
+    """The rows of `messages`."""
     text, boolean = pa.string(), pa.bool_()
     count = len(messages)
     kinds = Shared([each.kind for each in messages])
@@ -181,7 +181,7 @@ def _fates(messages: Sequence[Message], count: int) -> Columns:
     }
 
 
-def transfer_batch(common: tuple[str, str, int], transfers: Sequence[Message]) -> pa.RecordBatch:
+def transfer_batch(common: Commons, transfers: Sequence[Message]) -> pa.RecordBatch:
     """The rows of `commands` of transfers that are complete, as far as anybody knows."""
     text = pa.string()
     count = len(transfers)

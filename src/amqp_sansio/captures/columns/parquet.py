@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from amqp_sansio.captures.columns.heads import edges_of
 from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.tables import PARTITIONS, TABLES
 
@@ -79,12 +81,14 @@ def parted(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         if all(pc.all(pc.equal(column, column[0])).as_py() for column in columns):
             yield folder_of([column[0].as_py() for column in columns]), rest
             return
-    keys = pa.Table.from_batches([batch.select(list(PARTITIONS))]).group_by(list(PARTITIONS), use_threads=False).aggregate([])
-    for key in keys.to_pylist():
-        values = [key[name] for name in PARTITIONS]
-        mask = None
-        for name, value in zip(PARTITIONS, values, strict=True):
-            column = batch.column(name)
-            same = pc.equal(column, pa.scalar(value, column.type))
-            mask = same if mask is None else pc.and_(mask, same)
-        yield folder_of(values), rest.filter(mask)
+        codes = np.zeros(batch.num_rows, np.int64)
+        for column in columns:
+            encoded = column.dictionary_encode()
+            codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
+        _, firsts, groups = np.unique(codes, return_index=True, return_inverse=True)
+        places = firsts[groups]  # of each row the first one of its folder
+        order = np.argsort(places, kind="stable")
+        rest = rest.take(pa.array(order))
+        edges = edges_of(places[order])
+        for first, start, stop in zip(np.sort(firsts).tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            yield folder_of([column[first].as_py() for column in columns]), rest.slice(start, stop - start)

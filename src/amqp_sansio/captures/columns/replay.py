@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
 from itertools import pairwise
-from typing import Final, NamedTuple
+from marshal import dumps, loads
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from amqp_sansio.captures.columns.gathered import BATCH_ROWS, Gathered, Records
 from amqp_sansio.captures.columns.heads import Ints
-from amqp_sansio.captures.columns.messages import message_batch, transfer_batch
-from amqp_sansio.captures.columns.runs import Packets, take_runs
-from amqp_sansio.captures.columns.tables import table_batch
+from amqp_sansio.captures.columns.runs import Packets, listed, take_runs
 from amqp_sansio.captures.conversation import Conversation, Heard, Witness
 from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.replay.headers import properties_of
 from amqp_sansio.captures.replay.message import Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder, packet_number
-from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.state import read, write
-from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.quick import Answered
@@ -31,21 +29,16 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.wire.transfers import Headers
 
-BATCH_ROWS: Final = 8192
-"""Rows of one batch at most."""
 STRETCH_PACKETS: Final = 16
 """Packets of one file that stand together, on average, for each file's to be taken by themselves, many at once."""
 LOOK_PACKETS: Final = 256
 """Packets after which it is looked whether there are rows for a batch."""
 
+Ends: TypeAlias = tuple[bytes, int, bytes, int]
+FEW_PACKETS: Final = 12
+"""Packets that are heard one by one: to look whether they can be heard together costs as much."""
+
 DEFAULT_OPTIONS: Final = ReplayOptions()
-
-
-class Records(NamedTuple):
-    """Rows of one table."""
-
-    table: str
-    batch: pa.RecordBatch
 
 
 class ConnectionReplay:
@@ -54,11 +47,15 @@ class ConnectionReplay:
 
     The same ports may be used again within a key: each use is a connection of its own.  Whatever the sizes of the batches, the
     rows are the same.  What is kept is what is open, within named limits.
+
+    With `gathered` the rows wait there together with those of other connections, and both give only the batches that are full.
     """
 
-    def __init__(self, options: ReplayOptions = DEFAULT_OPTIONS) -> None:
+    def __init__(self, options: ReplayOptions = DEFAULT_OPTIONS, gathered: Gathered | None = None) -> None:
         self.options: Final = options
-        self._rows: Final = Rows()
+        self._gathered: Final = gathered or Gathered(options)
+        self._take: Final = self._gathered.rest if gathered is None else gathered.full
+        self._rows: Final = self._gathered.rows
         make = observers(options.strict, "frames" in options.tables)
         self._listener: Final = Listener(make, self._heard, self._ended, options.ports)
         self._listener.floors = False
@@ -67,10 +64,9 @@ class ConnectionReplay:
         self._headers: Headers[Properties] | None = None
         self._recorders: dict[Talk, Recorder] = {}
         self._last: tuple[Talk, Recorder] | None = None
-        self._made: list[Records] = []
         self._order = 0
         self._capture = ""
-        self._ends: tuple[bytes, int, bytes, int] | None = None
+        self._ends: Ends | None = None
         self._first = ""
         self._key = 0
 
@@ -110,13 +106,32 @@ class ConnectionReplay:
         ends = self._ends
         assert ends is not None
         rows = self._listed(packets, names, ends)
+        self._listen(rows, ends, 0, count, noted, paths)
+
+    def hear(self, packets: Packets, start: int, stop: int, capture: str, ends: Ends) -> list[Records]:
+        """The next packets of this connection, from index `start` on and before `stop`: all of one file, without a note.
+        `ends` are both addresses, as octets, and ports, the lower first."""
+        self._capture, self._ends = capture, ends
+        self._listen(packets, ends, start, stop, None, None)
+        self._flush()
+        return self._take()
+
+    def _listen(
+        self,
+        rows: Packets,
+        ends: Ends,
+        index: int,
+        count: int,
+        noted: Sequence[str | None] | None,
+        paths: Sequence[str] | None,
+    ) -> None:
         listener = self._listener
         segment, at = listener.segment, listener.at
         together = paths is None and noted is None
-        order, index, flushed = self._order, 0, 0
+        order, flushed = self._order, index
         while index < count:
-            if together:
-                behind = take_runs(listener, ends, rows, index, order)
+            if together and count - index > FEW_PACKETS:
+                behind = take_runs(listener, ends, rows, index, count, order)
                 order += behind - index
                 index = behind
                 if index == count:
@@ -125,8 +140,9 @@ class ConnectionReplay:
             if paths is not None:
                 self._capture = paths[index]
             time, file, place = int(rows.times[index]), int(rows.files[index]), int(rows.places[index])
-            if noted is not None and noted[index] is not None:
-                self._damage(time, noted[index], file, place)
+            note = None if noted is None else noted[index]
+            if note is not None:
+                self._damage(time, note, file, place)
             else:
                 at(packet_number(order, file, place), time)
                 payload = bytes(rows.octets[int(rows.offsets[index]) : int(rows.offsets[index + 1])])
@@ -157,37 +173,17 @@ class ConnectionReplay:
         if first < 0:
             return False
         source, sport, target, dport = [packets.column(names[name])[first].as_py() for name in ("src", "sport", "dst", "dport")]
-        here, there = (ip_address(source).packed, sport), (ip_address(target).packed, dport)
-        self._ends = (*here, *there) if here <= there else (*there, *here)
-        self._first = source if here <= there else target
+        self._ends = ends_of(source, sport, target, dport)
+        self._first = source if self._ends[:2] == (ip_address(source).packed, sport) else target
         return True
 
-    def _listed(self, packets: pa.RecordBatch, names: dict[str, int], ends: tuple[bytes, int, bytes, int]) -> Packets:
+    def _listed(self, packets: pa.RecordBatch, names: dict[str, int], ends: Ends) -> Packets:
         """The columns as arrays."""
-
-        def numbers(name: str) -> Ints:
-            found: Ints = packets.column(names[name]).to_numpy(zero_copy_only=False)
-            return found.astype(np.int64, copy=False)
-
         if ends[1] != ends[3]:
-            sides = (numbers("sport") == ends[3]).astype(np.int64)
+            sides: Ints = (packets.column(names["sport"]).to_numpy() == ends[3]).astype(np.int64)
         else:
             sides = np.array([each != self._first for each in packets.column(names["src"]).to_pylist()], np.int64)
-        payload = packets.column(names["payload"])
-        _, places, octets = payload.buffers()
-        offsets = np.frombuffer(places, np.int32)[payload.offset : payload.offset + len(payload) + 1].astype(np.int64)
-        return Packets(
-            numbers("file_id"),
-            numbers("offset"),
-            numbers("ts_ns"),
-            sides,
-            numbers("seq"),
-            numbers("ack"),
-            numbers("flags"),
-            numbers("cut"),
-            offsets,
-            memoryview(b"" if octets is None else octets),
-        )
+        return listed(packets, sides)
 
     def finish(self) -> list[Records]:
         """Nothing more will come: the rows of what is open."""
@@ -239,40 +235,29 @@ class ConnectionReplay:
 
     def _damage(self, ts: int, note: str, file: int, offset: int) -> None:
         row: tuple[object, ...] = (ts, None, "damage", "capture", note, [], note, None, None, None, file, offset)
-        common = self._capture, self.options.broker or "unknown", self._key
-        if "violations" in self.options.tables:
-            self._made.append(Records("violations", table_batch(TABLES["violations"], common, [row])))
+        self._gathered.damage((self._capture, self.options.broker or "unknown", self._key), row)
 
     def _flush(self, recorder: Recorder | None = None, over: bool = False) -> None:
-        """Makes batches of the rows: all of them are of one connection."""
+        """Hands the rows on: all of them are of one connection."""
         if recorder is None:
             if self._last is None and len(self._recorders) != 1:
                 return
             recorder = self._last[1] if self._last is not None else next(iter(self._recorders.values()))
         if not over:
             recorder.leave()
-        common, tables, made = recorder.common, self.options.tables, self._made
-        for name, rows in self._rows.by_table.items():
-            if rows:
-                if name in tables:
-                    for start in range(0, len(rows), BATCH_ROWS):
-                        made.append(Records(name, table_batch(TABLES[name], common, rows[start : start + BATCH_ROWS])))
-                rows.clear()
-        for name, found, batch in (
-            ("commands", self._rows.transfers, transfer_batch),
-            ("messages", self._rows.messages, message_batch),
-        ):
-            if found:
-                if name in tables:
-                    for start in range(0, len(found), BATCH_ROWS):
-                        made.append(Records(name, batch(common, found[start : start + BATCH_ROWS])))
-                found.clear()
-
-    def _take(self) -> list[Records]:
-        made, self._made = self._made, []
-        return made
+        self._gathered.take(recorder.common)
 
     # Octets.
+
+    def memory(self) -> bytes:
+        """What it remembers when it is `quiet`, in few octets: `recall` takes it, in this process."""
+        remembered: tuple[Any, ...] = self._listener.memory()
+        return dumps((remembered, self._order))
+
+    def recall(self, memory: bytes) -> None:
+        """Goes on where a quiet one was."""
+        remembered, self._order = loads(memory)
+        self._listener.recall(remembered)
 
     def _given(self) -> dict[str, object]:
         listener = self._listener
@@ -302,6 +287,12 @@ class ConnectionReplay:
         except (TypeError, ValueError, AttributeError) as error:
             raise DecodeError("state of a replay", 1, f"not a snapshot of a replay: {error}") from error
         return made
+
+
+def ends_of(source: str, sport: int, target: str, dport: int) -> Ends:
+    """Both ends of a connection, the lower first."""
+    here, there = (ip_address(source).packed, sport), (ip_address(target).packed, dport)
+    return (*here, *there) if here <= there else (*there, *here)
 
 
 def _by_file(packets: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

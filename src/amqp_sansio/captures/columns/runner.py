@@ -12,21 +12,27 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from amqp_sansio.captures.columns.bundles import latest
+from amqp_sansio.captures.columns.crowd import heard
 from amqp_sansio.captures.columns.cycles import rarely
+from amqp_sansio.captures.columns.gathered import Gathered, Records
 from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.read import read_file
-from amqp_sansio.captures.columns.replay import ConnectionReplay, Records
+from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.columns.store import Store
+from amqp_sansio.captures.columns.strangers import spoken, strange
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.packets_schema import PACKETS, picked
 from amqp_sansio.captures.replay.options import ReplayOptions
 
-WAITING_ROWS: Final = 8192
-"""Packets of one connection that wait to be fed together."""
-WAITING_OCTETS: Final = 32 * 1024 * 1024
-"""Octets of the packets that wait in all connections together."""
+WAITING_OCTETS: Final = 16 * 1024 * 1024
+"""Octets of packets that wait, to be heard by all connections at once."""
+FILE_OCTETS: Final = 1024 * 1024
+"""Octets of them that do not wait for another file."""
+MERGED_ROWS: Final = 8192
+"""Packets that a connection is fed with at a time where files are merged."""
 
 _ORDER: Final = picked("connection,ts_ns")
 
@@ -71,62 +77,83 @@ class Runner:
 
     def __init__(self, options: ReplayOptions, merging: frozenset[int] = frozenset()) -> None:
         self._options: Final = options
-        self._merging: Final = merging
+        self._merging: Final = pa.array(sorted(merging), pa.int64())
+        self._gathered: Final = Gathered(options)
         self._awake: dict[int, ConnectionReplay] = {}
         self._asleep: dict[int, bytes] = {}
-        self._waiting: dict[int, list[pa.RecordBatch]] = {}
-        self._counts: dict[int, int] = {}
+        self._waiting: list[pa.RecordBatch] = []
         self._octets = 0
+        self._file = -1
+        self._to_merge: list[pa.RecordBatch] = []
+        self._over = False
 
     def feed(self, batch: pa.RecordBatch) -> Iterator[Records]:
         """Packets of any connections, in the order of the files."""
-        keys = batch.column("connection").to_numpy(zero_copy_only=False)
-        order = np.argsort(keys, kind="stable")
-        starts = np.flatnonzero(np.concatenate(([True], keys[order][1:] != keys[order][:-1])))
-        stops = [*starts[1:].tolist(), len(keys)]
-        sorted_ = batch if len(stops) == 1 else batch.take(pa.array(order))
-        for start, stop in zip(starts.tolist(), stops, strict=True):
-            key = int(keys[order[start]])
-            part = sorted_.slice(start, stop - start)
-            self._waiting.setdefault(key, []).append(part)
-            if key in self._merging:
-                continue
-            count = self._counts[key] = self._counts.get(key, 0) + part.num_rows
-            self._octets += part.nbytes
-            if count >= WAITING_ROWS:
-                yield from self._pour(key)
-        if self._octets > WAITING_OCTETS:
-            for key in list(self._counts):
-                yield from self._pour(key)
+        if len(self._merging):
+            merging = pc.is_in(batch.column("connection"), value_set=self._merging)
+            self._to_merge.append(batch.filter(merging))
+            batch = batch.filter(pc.invert(merging))
+        if not batch.num_rows:
+            return
+        file = batch.column("file_id")[0].as_py()
+        if self._octets > WAITING_OCTETS or (file != self._file and self._octets > FILE_OCTETS):
+            yield from self._pour()
+        self._file = file
+        self._waiting.append(batch)
+        self._octets += batch.nbytes
 
     def finish(self) -> Iterator[Records]:
         """There are no more packets."""
-        for key in list(self._waiting):
-            yield from self._pour(key)
-        for key in [*self._awake, *self._asleep]:
-            yield from self._replay(key).finish()
+        self._over = True
+        yield from self._pour()
+        yield from self._merge()
+        for replay in self._awake.values():
+            yield from replay.finish()
+        yield from self._gathered.rest()
+
+    def _pour(self) -> Iterator[Records]:
+        """Hears all packets that wait."""
+        if not self._waiting:
+            return
+        (packets,) = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()
+        self._waiting, self._octets = [], 0
+        order = np.argsort(packets.column("connection").to_numpy(), kind="stable")
+        order = order[~strange(spoken(packets, order), self._options.ports)]
+        if len(order):
+            yield from heard(packets.take(pa.array(order)), self._replay, self._behind)
+
+    def _merge(self) -> Iterator[Records]:
+        """Hears the packets of connections that stand in several files at the same time."""
+        if not self._to_merge:
+            return
+        packets = pa.Table.from_batches(self._to_merge)
+        self._to_merge = []
+        for key in self._merging:
+            waiting = packets.filter(pc.equal(packets.column("connection"), key)).combine_chunks()
+            waiting = waiting.take(pa.array(_merged(waiting))).combine_chunks()
+            replay = self._replay(key.as_py())
+            for batch in waiting.to_batches(MERGED_ROWS):
+                yield from replay.feed(batch)
+            yield from self._behind(key.as_py(), replay)
 
     def _replay(self, key: int) -> ConnectionReplay:
         found = self._awake.get(key)
         if found is None:
+            found = self._awake[key] = ConnectionReplay(self._options, self._gathered)
             asleep = self._asleep.pop(key, None)
-            found = ConnectionReplay(self._options)
             if asleep is not None:
-                found = ConnectionReplay.restore(asleep, self._options)
-            self._awake[key] = found
+                found.recall(asleep)
         return found
 
-    def _pour(self, key: int) -> Iterator[Records]:
-        waiting = pa.Table.from_batches(self._waiting.pop(key)).combine_chunks()
-        if self._counts.pop(key, None) is not None:
-            self._octets -= waiting.nbytes
-        if key in self._merging:
-            waiting = waiting.take(pa.array(_merged(waiting))).combine_chunks()
-        replay = self._replay(key)
-        for batch in waiting.to_batches(WAITING_ROWS):
-            yield from replay.feed(batch)
+    def _behind(self, key: int, replay: ConnectionReplay) -> list[Records]:
+        """A connection has heard its part of what waited."""
+        if self._over:
+            del self._awake[key]
+            return replay.finish()
         if replay.quiet:
-            self._asleep[key] = self._awake.pop(key).snapshot()
+            del self._awake[key]
+            self._asleep[key] = replay.memory()
+        return []
 
 
 def _merged(packets: pa.Table) -> Ints:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.heads import Ints
@@ -57,16 +58,33 @@ class Packets:
         np.cumsum(spoken[:-1], out=self.said[1, 1:])
 
 
-def take_runs(listener: Listener, key: tuple[bytes, int, bytes, int], packets: Packets, at: int, order: int) -> int:
-    """Hears packets from index `at` on as long as they are plain: in order, whole, without a word on the connection itself.
+def listed(packets: pa.RecordBatch, sides: Ints) -> Packets:
+    """The columns of a batch (see `packets_schema`) as arrays; `sides` tells of each packet which of its two ends spoke."""
+
+    def numbers(name: str) -> Ints:
+        found: Ints = packets.column(name).to_numpy(zero_copy_only=False)
+        return found.astype(np.int64, copy=False)
+
+    payload = packets.column("payload")
+    _, begins, octets = payload.buffers()
+    offsets = np.frombuffer(begins, np.int32)[payload.offset : payload.offset + len(payload) + 1].astype(np.int64)
+    files, places, times = map(numbers, ("file_id", "offset", "ts_ns"))
+    sequences, acknowledged, flags, cuts = map(numbers, ("seq", "ack", "flags", "cut"))
+    data = memoryview(b"" if octets is None else octets)
+    return Packets(files, places, times, sides, sequences, acknowledged, flags, cuts, offsets, data)
+
+
+def take_runs(listener: Listener, key: tuple[bytes, int, bytes, int], packets: Packets, at: int, count: int, order: int) -> int:
+    """Hears packets from index `at` on, and before `count`, as long as they are plain: in order, whole, without a word on the
+    connection itself.
 
     Gives the index of the first one that is not; that packet is for `Listener.segment`.  `order` is the number of the packet
-    before the first one of the batch.
+    before the one at `at`.
     """
     talk = listener.steady(key)
     if talk is None:
         return at
-    here, count = at, len(packets.times)
+    here = at
     while here < count:
         stop, need = _plain(talk, packets, here, min(here + LOOKED_AT, count))
         if stop == here:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Final
+from typing import Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,6 +25,11 @@ _TYPES: Final[dict[Type, pa.DataType]] = {
     Type.COUNTS: pa.map_(pa.string(), pa.int64()),
 }
 
+Common: TypeAlias = tuple[str, str, int]
+"""Capture, broker and connection of a row."""
+Commons: TypeAlias = Common | Sequence[tuple[Common, int]]
+"""That of all rows, or each with how many rows, one behind the other, it is of."""
+
 _DAY_NS: Final = 86_400_000_000_000
 KIND: Final = "table"
 """The column of wide batches that names the table of a row."""
@@ -35,8 +41,8 @@ def table_schema(table: Table) -> pa.Schema:
     return pa.schema([pa.field(column.name, _TYPES[column.type], column.nullable) for column in table.columns])
 
 
-def table_batch(table: Table, common: tuple[str, str, int], rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
-    """Rows (without the common columns) as a batch; `common` is capture, broker, connection, the same for all of them.
+def table_batch(table: Table, common: Commons, rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
+    """Rows (without the common columns) as a batch.
 
     Ranges of ids are pairs, maps lists of pairs.
     """
@@ -50,17 +56,27 @@ def table_batch(table: Table, common: tuple[str, str, int], rows: Sequence[Seque
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def common_arrays(common: tuple[str, str, int], times: pa.Array) -> list[pa.Array]:
+def common_arrays(common: Commons, times: pa.Array) -> list[pa.Array]:
     """The columns that every table begins with, the times included."""
-    capture, broker, connection = common
-    count = len(times)
+    captures, brokers, connections = _common(common, len(times))
     return [
-        pa.repeat(pa.scalar(capture, pa.string()), count),
-        pa.repeat(pa.scalar(broker, pa.string()), count),
+        captures,
+        brokers,
         pc.cast(pc.divide(times, _DAY_NS), pa.int32()).view(pa.date32()),
-        pa.repeat(pa.scalar(connection, pa.int64()), count),
+        connections,
         times,
     ]
+
+
+def _common(common: Commons, count: int) -> list[pa.Array]:
+    kinds = pa.string(), pa.string(), pa.int64()
+    if not isinstance(common, tuple):
+        if len(common) != 1:
+            parts = pa.array(np.repeat(np.arange(len(common)), [each[1] for each in common]))
+            values = zip(*[each[0] for each in common], strict=True)
+            return [pa.array(each, kind).take(parts) for each, kind in zip(values, kinds, strict=True)]
+        common = common[0][0]
+    return [pa.repeat(pa.scalar(value, kind), count) for value, kind in zip(common, kinds, strict=True)]
 
 
 def wide_schema(names: Iterable[str]) -> pa.Schema:
