@@ -104,6 +104,9 @@ class ServerLimits:
     unopened_octets: int = 64 * _MIB
     """Octets that connections may hold together before they are open.  Each is counted with what it may hold at most:
     `adapters.admission.PLAIN_OCTETS` or `TLS_OCTETS`."""
+    unopened_per_address: int = 64
+    """Those of them that come from one address (of IPv6: from one network of 64 bits), so that one stranger does not take the
+    places of all others."""
     tls_seconds: float = 30.0
     """Seconds for a TLS handshake; an AMQP handshake has its own (`Limits.handshake_seconds`)."""
     logins: int = 2

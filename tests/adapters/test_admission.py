@@ -7,18 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.adapters.admission import PLAIN_OCTETS, TLS_OCTETS, Admission, checked
+from amqp_sansio.adapters.admission import PLAIN_OCTETS, TLS_OCTETS, Admission, Place, checked, origin_of
 from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
+
+HERE = ("10.0.0.1", 1000)
+ELSEWHERE = ("10.0.0.2", 1000)
 
 
 @pytest.mark.parametrize("asked", [3, 4, 5])
 def test_connections_have_a_limit(asked: int) -> None:
     admission = Admission(ServerLimits(connections=4), tls=False)
     for _ in range(min(asked, 4)):
-        assert admission.admit()
-        admission.opened()
-    assert admission.admit() is (asked < 4)
+        came(admission).open()
+    assert (admission.admit(HERE, 0.0) is not None) is (asked < 4)
     assert admission.refused == (asked >= 4)
 
 
@@ -27,12 +29,68 @@ def test_connections_have_a_limit(asked: int) -> None:
 def test_those_that_are_not_open_have_a_limit(tls: bool, each: int, octets: int) -> None:
     admission = Admission(ServerLimits(unopened_octets=4 * each + octets), tls)
     room = 3 if octets < 0 else 4
-    assert [admission.admit() for _ in range(5)] == [True] * room + [False] * (5 - room)
-    admission.opened()
-    assert admission.admit()
-    admission.left(opened=False)
-    assert admission.admit()
-    assert not admission.admit()
+    places = [admission.admit(HERE, 0.0) for _ in range(5)]
+    assert [place is not None for place in places] == [True] * room + [False] * (5 - room)
+    first, second = places[:2]
+    assert first is not None
+    assert second is not None
+    first.open()
+    came(admission)
+    second.leave()
+    came(admission)
+    assert admission.admit(HERE, 0.0) is None
+
+
+@pytest.mark.parametrize("asked", [3, 4, 5])
+def test_those_of_one_address_that_are_not_open_have_a_limit_and_the_others_come_in(asked: int) -> None:
+    admission = Admission(ServerLimits(unopened_per_address=4), tls=False)
+    places = [came(admission) for _ in range(min(asked, 4))]
+    assert (admission.admit(HERE, 0.0) is not None) is (asked < 4)
+    came(admission, ELSEWHERE)
+    places[0].open()
+    places[1].leave()
+    came(admission)
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_by_default_one_address_leaves_room_for_others(tls: bool) -> None:
+    admission = Admission(DEFAULT_SERVER_LIMITS, tls)
+    while admission.admit(HERE, 0.0) is not None:
+        pass
+    came(admission, ELSEWHERE)
+
+
+@pytest.mark.parametrize(
+    ("address", "origin"),
+    [
+        (("10.0.0.1", 5), "10.0.0.1"),
+        (("::ffff:10.0.0.1", 5, 0, 0), "10.0.0.1"),
+        (("2001:db8:1:2:3::9", 5, 0, 0), "2001:db8:1:2::"),
+        (("fe80::1%eth0", 5, 0, 2), "fe80::"),
+        (("", 5), ""),
+        ("/a/path", ""),
+        (None, ""),
+        ((), ""),
+    ],
+)
+def test_where_a_connection_comes_from(address: object, origin: str) -> None:
+    assert origin_of(address) == origin
+
+
+def test_the_log_counts_refused_ones_once_a_second_at_most(caplog: pytest.LogCaptureFixture) -> None:
+    admission = Admission(ServerLimits(unopened_per_address=1), tls=False)
+    came(admission)
+    for now in (10.0, 10.1, 10.9, 11.0, 11.9):
+        assert admission.admit(HERE, now) is None
+    why = "refused: 1 from 10.0.0.1 have not logged in"
+    assert caplog.messages == [f"1 connection {why}", f"3 connections {why}"]
+    assert admission.refused == 5
+
+
+def came(admission: Admission, address: object = HERE) -> Place:
+    place = admission.admit(address, 0.0)
+    assert place is not None
+    return place
 
 
 def test_the_default_is_what_it_says() -> None:
@@ -50,17 +108,26 @@ def test_a_default_is_positive(field: attrs.Attribute[object]) -> None:
 @given(st.lists(st.integers(0, 20), max_size=200))
 def test_the_counts_are_those_of_who_is_there(steps: list[int]) -> None:
     admission = Admission(ServerLimits(connections=8, unopened_octets=3 * PLAIN_OCTETS), tls=False)
-    there: list[bool] = []
+    there: list[Place] = []
+    strangers: list[Place] = []
     for step in steps:
+        chosen = there[step % len(there)] if there else None
         if step < 10:
-            if admission.admit():
-                there.append(False)
-        elif there and step < 15 and not there[step % len(there)]:
-            there[step % len(there)] = True
-            admission.opened()
-        elif there:
-            admission.left(there.pop(step % len(there)))
-        assert (admission.connections, admission.unopened) == (len(there), there.count(False))
+            place = admission.admit(HERE if step < 5 else ELSEWHERE, 0.0)
+            if place is not None:
+                there.append(place)
+                strangers.append(place)
+        elif step < 15 and chosen in strangers:
+            assert chosen is not None
+            chosen.open()
+            strangers.remove(chosen)
+        elif chosen is not None:
+            chosen.leave()
+            there.remove(chosen)
+            strangers = [each for each in strangers if each is not chosen]
+        assert (admission.connections, admission.unopened) == (len(there), len(strangers))
+        assert sum(admission._strangers.values()) == len(strangers)
+        assert 0 not in admission._strangers.values()
         assert admission.connections <= 8
         assert admission.unopened <= 3
 

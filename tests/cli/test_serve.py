@@ -26,7 +26,7 @@ from amqp_sansio.cli import serve as verb
 from amqp_sansio.cli.serve import ServeError, Wishes, configuration, context, resolve, restore, serve
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, SessionFailed, SessionLost
-from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, Limits
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, Limits, ServerLimits
 from amqp_sansio.spec import queue
 
 
@@ -379,14 +379,23 @@ def test_the_settings_of_each_option() -> None:
     default = Wishes()
     assert (default.limits, default.broker(journal=False, epoch=0.0).limits) == (DEFAULT_LIMITS, DEFAULT_BROKER_LIMITS)
     for most in (1000, 100_000_000, 5_000_000_000):
-        wishes = Wishes(max_message=most, error_codes="spec", login_seconds=3.0, virtual_hosts=("a",))
+        wishes = Wishes(max_message=most, error_codes="spec", login_seconds=3.0, virtual_hosts=("a",), logins_per_address=2)
         broker = wishes.broker(journal=True, epoch=0.0)
         assert wishes.limits.assembly_octets == most + 4096
         assert min(wishes.limits.buffered_octets, wishes.limits.replay_octets) >= most + 4096
         assert min(broker.limits.queue_octets, broker.limits.host_octets, broker.limits.transaction_octets) >= most
         assert broker.limits.queue_octets >= DEFAULT_BROKER_LIMITS.queue_octets
         assert (wishes.limits.handshake_seconds, broker.virtual_hosts, broker.error_codes) == (3.0, ("a",), "spec")
+        assert wishes.server_limits == ServerLimits(tls_seconds=3.0, unopened_per_address=2)
         assert configuration(wishes, "127.0.0.1")().profile.error_codes == "spec"
+
+
+def test_one_address_has_so_many_places_to_log_in() -> None:
+    with Serving("--logins-per-address", "1") as serving:
+        where = ("127.0.0.1", serving.port)
+        with socket.create_connection(where), socket.create_connection(where) as beyond:
+            beyond.settimeout(60)
+            assert beyond.recv(1) == b""
 
 
 def test_who_takes_too_long_to_log_in_is_dropped() -> None:

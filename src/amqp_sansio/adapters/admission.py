@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import ipaddress
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -17,8 +19,31 @@ OPENING_READ: Final = 16 * 1024
 """Octets read at once from a connection that is not open."""
 RETRY_SECONDS: Final = 1.0
 """Seconds until connections are accepted again after the system had no room for one."""
+SILENT_SECONDS: Final = 1.0
+"""Seconds between two words in the log about connections that were refused."""
+LOG: Final = logging.getLogger("amqp_sansio.server")
 NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """What the system says when it has no file descriptor, or no memory, for a connection."""
+
+
+class Place:
+    """The place of one connection of a server, until it leaves."""
+
+    def __init__(self, admission: Admission, origin: str) -> None:
+        self._admission: Final = admission
+        self._origin: Final = origin
+        self._opened = False
+
+    def open(self) -> None:
+        """Its client has logged in."""
+        self._opened = True
+        self._admission._no_stranger(self._origin)
+
+    def leave(self) -> None:
+        """It is gone, having been open or not.  To be called once."""
+        self._admission.connections -= 1
+        if not self._opened:
+            self._admission._no_stranger(self._origin)
 
 
 class Admission:
@@ -34,25 +59,63 @@ class Admission:
         """Those of them that are not open yet."""
         self.refused = 0
         """How many found no room so far."""
+        self._strangers: Final[dict[str, int]] = {}  # connections that are not open, by where they come from
+        self._told = 0  # how many refused ones the log has
+        self._silent_until: float | None = None
 
-    def admit(self) -> bool:
-        """Counts one more, which is not open; False when there is no room for it: close it at once."""
-        if self.connections >= self.limits.connections or self.unopened >= self.most_unopened:
-            self.refused += 1
-            return False
+    def admit(self, address: object, now: float) -> Place | None:
+        """A place for one more, which is not open; None when there is none: close it at once.
+
+        `address` is the other end's, as sockets tell it, `now` monotonic seconds.
+        """
+        origin = origin_of(address)
+        full = self._full(origin)
+        if full:
+            self._refuse(full, now)
+            return None
         self.connections += 1
         self.unopened += 1
-        return True
+        self._strangers[origin] = self._strangers.get(origin, 0) + 1
+        return Place(self, origin)
 
-    def opened(self) -> None:
-        """One of them is open now."""
+    def _full(self, origin: str) -> str:
+        """Why there is no room for one more from there; "" when there is."""
+        limits, there = self.limits, self._strangers.get(origin, 0)
+        if self.connections >= limits.connections:
+            return f"there are {self.connections}"
+        if there >= limits.unopened_per_address:
+            return f"{there} from {origin or 'one address'} have not logged in"
+        return f"{self.unopened} have not logged in" if self.unopened >= self.most_unopened else ""
+
+    def _refuse(self, why: str, now: float) -> None:
+        """Says so, with all that were not told of, unless that was done a moment ago."""
+        self.refused += 1
+        if self._silent_until is None or now >= self._silent_until:
+            self._silent_until = now + SILENT_SECONDS
+            count, self._told = self.refused - self._told, self.refused
+            LOG.warning("%d connection%s refused: %s", count, "" if count == 1 else "s", why)
+
+    def _no_stranger(self, origin: str) -> None:
+        """One that was not open is, or is gone."""
         self.unopened -= 1
+        self._strangers[origin] -= 1
+        if not self._strangers[origin]:
+            del self._strangers[origin]
 
-    def left(self, opened: bool) -> None:
-        """One of them is gone, which was open or never came to it."""
-        self.connections -= 1
-        if not opened:
-            self.unopened -= 1
+
+def origin_of(address: object) -> str:
+    """Where a connection comes from, for whoever counts them: an IPv4 address, or the network of 64 bits of an IPv6 one.
+
+    "" for what is neither: all of those count as one.
+    """
+    host = address[0] if isinstance(address, tuple) and address else None
+    try:
+        found = ipaddress.ip_address(host.partition("%")[0]) if isinstance(host, str) else None
+    except ValueError:
+        return ""
+    if isinstance(found, ipaddress.IPv6Address):
+        found = found.ipv4_mapped or ipaddress.IPv6Address(int(found) >> 64 << 64)
+    return "" if found is None else str(found)
 
 
 def checked(decide: Callable[[], Accepted | Rejected]) -> Accepted | Rejected:

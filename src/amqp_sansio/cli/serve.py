@@ -28,7 +28,7 @@ from amqp_sansio.config import ErrorCodes, Profile, ServerConfig, ServerMechanis
 from amqp_sansio.conversation.address import Endpoint
 from amqp_sansio.engine.sasl import AnonymousServer, PlainServer
 from amqp_sansio.errors import AmqpError, RestoreError
-from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, Limits, ServerLimits
+from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, DEFAULT_SERVER_LIMITS, Limits, ServerLimits
 
 KEPT_SECONDS: Final = 3600
 """How long a session is kept without a connection, at most, when its client asks for it."""
@@ -60,6 +60,8 @@ class Wishes:
     """Octets of header and body; None: as the default limits say."""
     error_codes: ErrorCodes = "qpid"
     login_seconds: float = 30.0
+    logins_per_address: int = DEFAULT_SERVER_LIMITS.unopened_per_address
+    """Connections of one address that have not logged in."""
 
     @property
     def limits(self) -> Limits:
@@ -74,6 +76,11 @@ class Wishes:
             buffered_octets=max(limits.buffered_octets, most),
             replay_octets=max(limits.replay_octets, most),
         )
+
+    @property
+    def server_limits(self) -> ServerLimits:
+        """What all connections may cost together."""
+        return ServerLimits(tls_seconds=self.login_seconds, unopened_per_address=self.logins_per_address)
 
     def broker(self, *, journal: bool, epoch: float) -> BrokerConfig:
         """How the broker keeps what it is given: at least one of the largest messages fits everywhere."""
@@ -145,7 +152,7 @@ async def _serve(
         store=store,
         failed=lambda why: end(f"it stops: {why}"),
         listen=listen,
-        limits=ServerLimits(tls_seconds=wishes.login_seconds),
+        limits=wishes.server_limits,
     )
     with _signals(end):
         try:

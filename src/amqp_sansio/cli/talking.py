@@ -141,6 +141,8 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
                       help="error codes of deployed brokers (qpid), or of the specification (spec)")  # fmt: skip
     verb.add_argument("--login-timeout", default=30.0, type=_some_seconds, metavar="S",
                       help="seconds that a client has to log in, and before that for its TLS handshake (30)")  # fmt: skip
+    verb.add_argument("--logins-per-address", default=64, type=_whole(1 << 31, 1), metavar="N",
+                      help="connections of one address that have not logged in (64); more are refused")  # fmt: skip
     verb.add_argument("--log", choices=("conversation",), help="print who said what, without payloads and secrets")
 
 
@@ -263,6 +265,7 @@ def run(given: argparse.Namespace) -> int:
                 host=given.host, port=given.port, auth=given.auth, tls_cert=given.tls_cert, tls_key=given.tls_key,
                 data_dir=given.data_dir, log=given.log, virtual_hosts=tuple(given.virtual_hosts),
                 max_message=given.max_message, error_codes=given.error_codes, login_seconds=given.login_timeout,
+                logins_per_address=given.logins_per_address,
             )
         )  # fmt: skip
     if given.verb == "passwd":

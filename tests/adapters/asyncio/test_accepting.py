@@ -28,13 +28,16 @@ async def silent(where: tuple[str, int]) -> tuple[asyncio.StreamReader, asyncio.
     return await asyncio.open_connection(*where)
 
 
+@pytest.mark.parametrize("each", [False, True], ids=["all", "one address"])
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
-def test_beyond_what_may_be_unopened_a_connection_is_refused_and_room_comes_back(tls: bool) -> None:
+def test_beyond_what_may_be_unopened_a_connection_is_refused_and_room_comes_back(tls: bool, each: bool) -> None:
     authority = trustme.CA()
     here, there = ssl.create_default_context(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.configure_trust(here)
     authority.issue_cert("127.0.0.1").configure_cert(there)
     limits = ServerLimits(unopened_octets=2 * (TLS_OCTETS if tls else PLAIN_OCTETS))
+    if each:
+        limits = ServerLimits(unopened_per_address=2)
 
     async def main() -> None:
         broker = Broker()

@@ -116,9 +116,10 @@ def test_at_an_address_of_ipv6() -> None:
         assert len(there_and_back("amqp://[{}]:{}/".format(*server.address), 1)) == 1
 
 
-def test_beyond_what_may_be_unopened_a_connection_is_refused_and_room_comes_back() -> None:
+@pytest.mark.parametrize("limits", [ServerLimits(unopened_octets=2 * PLAIN_OCTETS), ServerLimits(unopened_per_address=2)])
+def test_beyond_what_may_be_unopened_a_connection_is_refused_and_room_comes_back(limits: ServerLimits) -> None:
     broker = Broker()
-    with serve(broker, broker.connect, port=0, limits=ServerLimits(unopened_octets=2 * PLAIN_OCTETS)) as server:
+    with serve(broker, broker.connect, port=0, limits=limits) as server:
         with socket.create_connection(server.address) as first, connect("amqp://{}:{}/".format(*server.address)):
             with socket.create_connection(server.address) as second, socket.create_connection(server.address) as beyond:
                 assert beyond.recv(1) == b""

@@ -134,10 +134,10 @@ def test_a_port_that_is_none_is_refused(port: int) -> None:
         trio.run(main)
 
 
-def test_beyond_what_may_be_unopened_a_connection_is_refused_and_room_comes_back() -> None:
+@pytest.mark.parametrize("limits", [ServerLimits(unopened_octets=2 * PLAIN_OCTETS), ServerLimits(unopened_per_address=2)])
+def test_beyond_what_may_be_unopened_a_connection_is_refused_and_room_comes_back(limits: ServerLimits) -> None:
     async def main() -> None:
         broker = Broker()
-        limits = ServerLimits(unopened_octets=2 * PLAIN_OCTETS)
         async with serve(broker, broker.connect, port=0, limits=limits) as server:
             url = "amqp://{}:{}/".format(*server.address)
             first = await trio.open_tcp_stream(*server.address)

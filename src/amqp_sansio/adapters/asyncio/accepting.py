@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
-from amqp_sansio.adapters.admission import NO_ROOM, RETRY_SECONDS, Admission
+from amqp_sansio.adapters.admission import NO_ROOM, RETRY_SECONDS, Admission, Place
 
 BACKLOG: Final = 1024
 """Connections that may wait to be accepted."""
@@ -33,7 +33,7 @@ class Accepted(Protocol):
 class Acceptor:
     """The listening sockets of one server."""
 
-    def __init__(self, join: Callable[[], Accepted], tls: ssl.SSLContext | None, admission: Admission) -> None:
+    def __init__(self, join: Callable[[Place], Accepted], tls: ssl.SSLContext | None, admission: Admission) -> None:
         self.admission: Final = admission
         self._join: Final = join
         self._tls: Final = tls
@@ -97,20 +97,21 @@ class Acceptor:
         while True:
             for _ in range(ACCEPTS):
                 try:
-                    accepted, _ = await loop.sock_accept(listener)
+                    accepted, address = await loop.sock_accept(listener)
                 except OSError as error:
                     if error.errno in NO_ROOM:
                         loop.call_exception_handler({"message": "no connection can be accepted", "exception": error})
                         await asyncio.sleep(RETRY_SECONDS)
                     break  # else it was gone before we came
-                if self.admission.admit():
-                    self._start(self._begin(accepted))
-                else:
+                place = self.admission.admit(address, loop.time())
+                if place is None:
                     accepted.close()
+                else:
+                    self._start(self._begin(accepted, place))
             await asyncio.sleep(0)  # a flood of them does not keep the loop
 
-    async def _begin(self, accepted: socket.socket) -> None:
-        joined = self._join()
+    async def _begin(self, accepted: socket.socket, place: Place) -> None:
+        joined = self._join(place)
         seconds = None if self._tls is None else self.admission.limits.tls_seconds
         try:
             with suppress(OSError):  # no TLS, or not in time: ssl's errors are OSErrors
@@ -120,4 +121,4 @@ class Acceptor:
         finally:
             if not joined.made:
                 accepted.close()
-                self.admission.left(opened=False)
+                place.leave()

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
-from amqp_sansio.adapters.admission import OPENING_READ, Admission, checked
+from amqp_sansio.adapters.admission import OPENING_READ, Admission, Place, checked
 from amqp_sansio.adapters.asyncio.accepting import Acceptor
 from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.conversation.hosting import Guest, Host
@@ -39,7 +39,7 @@ class Server(Generic[G]):
         """How many connections there are, and how many found no room."""
         self.buffer: Final = memoryview(bytearray(OPENING_READ))
         """Where the octets of all connections that are not open arrive, one after another."""
-        self._acceptor: Final = Acceptor(lambda: _Socket(self, connect), tls, self.admission)
+        self._acceptor: Final = Acceptor(lambda place: _Socket(self, connect, place), tls, self.admission)
         self._where: Final = where
         self._sockets: Final[dict[G, _Socket[G]]] = {}
         self._opening: Final[dict[_Socket[G], None]] = {}  # those that are not open
@@ -156,14 +156,14 @@ class Server(Generic[G]):
     def opened(self, socket: _Socket[G]) -> None:
         """It has logged in."""
         del self._opening[socket]
-        self.admission.opened()
+        socket.place.open()
 
     def left(self, guest: G) -> None:
         """Its socket is gone."""
         socket = self._sockets.pop(guest, None)
         if socket is not None:
             self._paused.pop(socket, None)
-            self.admission.left(opened=socket not in self._opening)
+            socket.place.leave()
             self._opening.pop(socket, None)
 
     def paused(self, socket: _Socket[G]) -> None:
@@ -197,9 +197,10 @@ class _Opening(asyncio.BufferedProtocol):
 class _Socket(asyncio.Protocol, Generic[G]):
     """One client's socket."""
 
-    def __init__(self, server: Server[G], connect: Callable[[], G]) -> None:
+    def __init__(self, server: Server[G], connect: Callable[[], G], place: Place) -> None:
         self.over: Final[asyncio.Future[None]] = asyncio.get_running_loop().create_future()
         self.made = False
+        self.place: Final = place
         self.guest: G  # from connection_made on
         self._server: Final = server
         self._connect: Final = connect

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import selectors
 import socket
 import ssl
@@ -15,7 +14,7 @@ from functools import partial
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
-from amqp_sansio.adapters.admission import NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, checked
+from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place, checked
 from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.conversation.hosting import Guest, Host
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
@@ -29,7 +28,6 @@ READ: Final = 256 * 1024
 """Octets read at once."""
 CLOSE_SECONDS: Final = 5.0
 """How long the octets that are left may take to go out, at the end."""
-LOG: Final = logging.getLogger("amqp_sansio.server")
 _BLOCKED: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -133,14 +131,15 @@ class Server(Generic[G]):
 
     def _accept(self) -> None:
         try:
-            accepted, _ = self._listener.accept()
+            accepted, address = self._listener.accept()
         except OSError as error:
             if error.errno in NO_ROOM:
                 LOG.warning("no connection can be accepted: %s", error.strerror)
                 self._selector.unregister(self._listener)
                 self._deaf_until = time.monotonic() + RETRY_SECONDS
             return  # else it was gone before we came
-        if not self.admission.admit():
+        place = self.admission.admit(address, time.monotonic())
+        if place is None:
             accepted.close()
             return
         try:
@@ -150,11 +149,11 @@ class Server(Generic[G]):
                 accepted = self._tls.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
         except OSError:  # it was gone before we came
             accepted.close()
-            self.admission.left(opened=False)
+            place.leave()
             return
         with self.lock:
             guest = self._connect()
-            joined = self._sockets[guest] = _Socket(guest, accepted, self._selector, self._paused)
+            joined = self._sockets[guest] = _Socket(guest, place, accepted, self._selector, self._paused)
             self._opening[joined] = None
 
     def _check(self) -> None:
@@ -163,7 +162,7 @@ class Server(Generic[G]):
             if joined.guest.is_open:
                 joined.opened = True
                 del self._opening[joined]
-                self.admission.opened()
+                joined.place.open()
             elif (decide := joined.guest.take_deferred()) is not None:
                 if self._checks is None:
                     self._checks = ThreadPoolExecutor(self.admission.limits.logins, "amqp login")
@@ -193,7 +192,7 @@ class Server(Generic[G]):
         for guest in [guest for guest, each in self._sockets.items() if each.over]:
             gone = self._sockets.pop(guest)
             self._opening.pop(gone, None)
-            self.admission.left(gone.opened)
+            gone.place.leave()
         return self.host.due
 
     def _end(self) -> None:
@@ -214,12 +213,13 @@ class _Socket(Generic[G]):
     """One client's socket."""
 
     def __init__(
-        self, guest: G, connected: socket.socket, selector: selectors.BaseSelector, paused: dict[_Socket[G], None]
+        self, guest: G, place: Place, connected: socket.socket, selector: selectors.BaseSelector, paused: dict[_Socket[G], None]
     ) -> None:
         self.over = False
         self.opened = False
         """Whether its client has logged in."""
         self.guest: Final = guest
+        self.place: Final = place
         self._socket: Final = connected
         self._selector: Final = selector
         self._paused: Final = paused

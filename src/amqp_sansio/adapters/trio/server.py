@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -11,7 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import trio
 
-from amqp_sansio.adapters.admission import NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, checked
+from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place, checked
 from amqp_sansio.config import Accepted, Rejected
 from amqp_sansio.conversation.hosting import Guest, Host
 from amqp_sansio.kernel.deadlines import AT_ONCE
@@ -25,9 +24,6 @@ READ: Final = 256 * 1024
 """Octets read at once."""
 CLOSE_SECONDS: Final = 5.0
 """How long the octets that are left may take to go out, at the end."""
-
-
-LOG: Final = logging.getLogger("amqp_sansio.server")
 
 
 class Server(Generic[G]):
@@ -87,10 +83,11 @@ class Server(Generic[G]):
                 LOG.warning("no connection can be accepted: %s", error.strerror)
                 await trio.sleep(RETRY_SECONDS)
                 continue
-            if self.admission.admit():
-                nursery.start_soon(self.attend, stream)
-            else:
+            place = self.admission.admit(_address(stream), trio.current_time())
+            if place is None:
                 await trio.aclose_forcefully(stream)
+            else:
+                nursery.start_soon(self.attend, stream, place)
 
     async def _check(self, guest: G, decide: Callable[[], Accepted | Rejected]) -> None:
         """Finds out in a thread whether a password is right, a few at once: nobody else waits meanwhile."""
@@ -103,17 +100,17 @@ class Server(Generic[G]):
         if self.paused or (due is not None and due <= self._now):
             self.wake()
 
-    async def attend(self, stream: trio.abc.Stream) -> None:
+    async def attend(self, stream: trio.abc.Stream, place: Place) -> None:
         """One client, from its socket to its end."""
         guest = self._connect()
-        socket = self._sockets[guest] = _Socket(self, guest, stream)
+        socket = self._sockets[guest] = _Socket(self, guest, stream, place)
         self.opening[socket] = None
         try:
             self.wake()
             await socket.run()
         finally:
             del self._sockets[guest]
-            self.admission.left(opened=socket not in self.opening)
+            place.leave()
             self.opening.pop(socket, None)
             guest.receive_eof()
             self.wake()
@@ -128,9 +125,10 @@ class Server(Generic[G]):
 class _Socket(Generic[G]):
     """One client's socket."""
 
-    def __init__(self, server: Server[G], guest: G, stream: trio.abc.Stream) -> None:
+    def __init__(self, server: Server[G], guest: G, stream: trio.abc.Stream, place: Place) -> None:
         self._server: Final = server
         self.guest: Final = guest
+        self._place: Final = place
         self._stream: Final = stream
         self._woken = trio.Event()
         self._wanted = trio.Event()
@@ -192,7 +190,7 @@ class _Socket(Generic[G]):
             octets = b"" if self._over else self.guest.data_to_send()
             if self in self._server.opening and self.guest.is_open:
                 del self._server.opening[self]
-                self._server.admission.opened()
+                self._place.open()
             if octets:
                 self._server.taken()
                 try:
@@ -203,6 +201,15 @@ class _Socket(Generic[G]):
                 return
             else:
                 await self._woken.wait()
+
+
+def _address(stream: trio.abc.Stream) -> object:
+    """Of the other end, as sockets tell it; None when it is gone, or no socket."""
+    inner = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
+    try:
+        return inner.socket.getpeername() if isinstance(inner, trio.SocketStream) else None
+    except OSError:
+        return None
 
 
 @asynccontextmanager
