@@ -76,8 +76,8 @@ PUBLIC = {
     """,
     "Session": """
         accept acquire attach cause charges_headers check_open check_speak codes_of complete completes_on_hand_out
-        confirm counts_headers deliver delivers detach dtx due fail flush has_state in_doubt legal limits name profile
-        publish reject release request_timeout restore result resumable role select_dtx select_tx send send_all snapshot
+        confirm counts_headers deliver delivers detach dtx due fail flush has_state in_doubt legal limits name peer
+        profile publish reject release request_timeout restore result resumable role select_dtx select_tx send send_all snapshot
         state subscribe subscribers subscriptions sync tick timeout tx
     """,
     "Subscription": """

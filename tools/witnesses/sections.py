@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from amqp_sansio.grammar import attachment, branch, commands, connection, demarcation, file, message, stream
+from amqp_sansio.grammar import attachment, branch, commands, connection, demarcation, endpoint, file, message, stream
 from amqp_sansio.grammar.algebra import answered, together
 from amqp_sansio.grammar.automaton import Automaton, Word, explore
 from amqp_sansio.grammar.walks import Difference, shortest_difference
@@ -13,6 +13,7 @@ from amqp_sansio.kernel.machine import Table
 from amqp_sansio.tables import branch as branch_rows
 from amqp_sansio.tables import connection as connection_rows
 from amqp_sansio.tables import demarcation as demarcation_rows
+from amqp_sansio.tables import endpoint as endpoint_rows
 from amqp_sansio.tables import file as file_rows
 from amqp_sansio.tables import session as session_rows
 from amqp_sansio.tables import stream as stream_rows
@@ -158,6 +159,14 @@ SECTIONS: Final[tuple[Section, ...]] = (
             (session_rows.ATTACHMENT[who],),
             lambda who=who, other=other: attachment.half(who, other),  # type: ignore[misc]
             reason=_TAKEN,
+        )
+        for who, other in OTHERS.items()
+    ],
+    *[
+        Section(
+            f"session: at the {who}",
+            (endpoint_rows.ENDPOINT[who],),
+            lambda who=who, other=other: endpoint.endpoint(who, other),  # type: ignore[misc]
         )
         for who, other in OTHERS.items()
     ],

@@ -9,16 +9,19 @@ from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import Origin, SessionAttached, SessionDetached, Violation
 from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.spec import session as controls
+from amqp_sansio.tables.endpoint import ATTACHED_AGAIN, KEPT, OVER, TRANSPORT
+from amqp_sansio.tables.session import ATTACH, ATTACHED, DETACH, EXPECTED
 from amqp_sansio.wire.reading import DEFAULT_READING
 
 if TYPE_CHECKING:
+    from amqp_sansio.engine.carrier import Role
     from amqp_sansio.engine.channel import Channel
     from amqp_sansio.engine.session import Session
 
 
 def bind(session: Session, channel: Channel) -> None:
     """Puts the session on a free channel, on which `attach` then speaks."""
-    if session.state != "detached" or session._channel is not None:
+    if session._channel is not None or not session._may(ATTACH):
         raise LocalProtocolError("session.attach", session.state, session.legal, "session.attach.one-transport-per-session")
     if not channel.free:
         raise LocalProtocolError(
@@ -32,35 +35,34 @@ def attach(session: Session, force: bool = False) -> None:
 
     `force` takes the session away from another transport.
     """
-    if session.state == "ended":
-        raise SessionDetachedError("session.attach", session.name, session._cause)
     if session.state in ("resuming", "attached"):
         return
+    if not session._may(ATTACH):
+        raise SessionDetachedError("session.attach", session.name, session._cause)
     if session._channel is None:
         raise SessionDetachedError("session.attach", session.name, f"{session._cause}; resume it on a connection")
-    if session.state not in ("detached", "attaching"):
-        raise SessionDetachedError("session.attach", session.name, session._cause)
     session.check_open("session.attach")
     if session.state == "attaching" and not force:
         return
-    if not session._channel.can_say("session.attach"):
+    if not session._channel.can_say(ATTACH):
         raise LocalProtocolError("session.attach", "detaching", ("after session.detached",))
     session._channel.say(controls.Attach(session.name, force))
-    if session.state == "detached":
-        session._move_to("attaching")
+    first = session.state == "detached"
+    session._step(session.role, ATTACH)
+    if first:
         session._cause = "waiting for attached"
         begin(session)
 
 
 def detach(session: Session) -> None:
     """Ends the attachment; `SessionDetached` follows.  With a timeout of 0 it ends the session as well."""
-    if session.state not in ("attaching", "resuming", "attached"):
+    if not session._may(DETACH):
         raise SessionDetachedError("session.detach", session.name, session._cause)
     session.check_open("session.detach")
     assert session._channel is not None
     session._flush_pending()
     session._channel.say(controls.Detach(session.name))
-    session._move_to("detaching")
+    session._step(session.role, DETACH)
     session._cause = "detached by us"
 
 
@@ -73,7 +75,7 @@ def tick(session: Session, now: float) -> float | None:
         session._detached_at = now
         moment = due(session)
     if moment is not None and now >= moment:
-        session._move_to("ended")
+        session._step(TRANSPORT, OVER)
         session._cause = f"detached for {session._timeout} s"
         return None
     return moment
@@ -86,17 +88,18 @@ def due(session: Session) -> float | None:
     return AT_ONCE if session._detached_at is None else session._detached_at + session._timeout
 
 
-def attached(session: Session) -> None:
-    """The transport is ours: either speak, or first find out what the other side has."""
+def attached(session: Session, speaker: Role) -> None:
+    """`speaker` said attached: either commands may be said, or first we find out what the other side has."""
     if session._established:
-        session._move_to("resuming")
+        session._step(speaker, ATTACHED_AGAIN)
         session._resumed_at = session._outbound.next_id
         session._cause = "waiting for what the other side expects"
         assert session._channel is not None
         session._channel.say(controls.Flush(True, True, True))
-        session._outbound.expected_asked += 1
+        session._outbound.ask_expected()
     else:
-        ready(session, False)
+        session._step(speaker, ATTACHED)
+        _ready(session, False)
 
 
 def take(session: Session, channel: Channel) -> None:
@@ -111,13 +114,18 @@ def take(session: Session, channel: Channel) -> None:
 def accepted(session: Session) -> None:
     """As `attached`, on the side that was asked."""
     begin(session)
-    attached(session)
+    attached(session, session.role)
 
 
-def ready(session: Session, resumed: bool) -> None:
-    """May be spoken on."""
+def resumed(session: Session, resumed: bool = True) -> None:
+    """The other side has told what it expects.  `resumed`: it has state of the session, which goes on."""
+    session._step(session.peer, EXPECTED)
+    _ready(session, resumed)
+
+
+def _ready(session: Session, resumed: bool) -> None:
+    """Commands may be said."""
     assert session._channel is not None
-    session._move_to("attached")
     session._cause = ""
     session._established = True
     session._emit(SessionAttached(session.name, session._channel.number, resumed))
@@ -154,7 +162,7 @@ def leave(
     assert channel is not None
     code = None if code is None else int(code)
     ended = ended or (session._timeout == 0 and not keep and session.state != "attaching")
-    session._move_to("ended" if ended else "detached")
+    session._step(TRANSPORT, OVER if ended else KEPT)
     session._emit_held()
     session._cause = text or f"{origin} detached it" + (f" (code {code})" if code else "")
     if violation is not None:

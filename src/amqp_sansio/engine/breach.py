@@ -36,9 +36,8 @@ def violate(
     """
     channel = session._channel
     assert channel is not None
-    peer = "server" if session.role == "client" else "client"
     code = int(code)
-    violation = Violation(peer, rule, said, legal, code, channel.number, offset, text)
+    violation = Violation(session.peer, rule, said, legal, code, channel.number, offset, text)
     detach_code = code if code <= DetachCode.UNKNOWN_IDS else None
     if detach_code is not None:
         channel.say(controls.Detached(session.name, code))

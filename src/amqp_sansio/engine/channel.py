@@ -142,7 +142,7 @@ class Channel:
         """Whether what comes counts.  Where no session is attached it is discarded and the other side told so."""
         if self.session is not None and self.session._hears:
             return True
-        in_flight = self.dialogue.state(self.own) == "detaching" or self.dialogue.state(self.peer) == "cut"
+        in_flight = self.dialogue.can(self.peer, OTHER)  # said before the other side heard our detach or detached
         if not in_flight and self.requested is None and self.session is None:
             self.say(controls.Detached(b"", DetachCode.NOT_ATTACHED))
         return False
@@ -172,7 +172,7 @@ class Channel:
     def _attached(self, name: bytes, refused: bool, offset: int) -> None:
         session = self.session
         if session is not None and session.state == "attaching" and session.name == name:
-            attachment.attached(session)
+            attachment.attached(session, self.peer)
         elif session is not None and session.name != name and session._hears and session.profile.strict:
             text = f"another session is attached here: {session.name!r}"
             violate(session, "session.attached", f"attached({name!r})", (), ErrorCode.INVALID_ARGUMENT, offset, text)

@@ -17,6 +17,7 @@ from amqp_sansio.spec import execution
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
+from amqp_sansio.tables.session import FLUSH_EXPECTED
 from amqp_sansio.wire.segments import frame_command
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _expected(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.Expected)
     outbound = session._outbound
     ids = control.commands or EMPTY
-    if not outbound.expected_asked:
+    if not outbound.hear_expected():
         if session.profile.strict:
             violate(
                 session,
@@ -115,7 +116,6 @@ def _expected(session: Session, control: Control, offset: int) -> None:
                 "expected is only said in answer to a flush",
             )
         return
-    outbound.expected_asked -= 1
     if session.state == "resuming":
         _resume(session, ids, offset)
 
@@ -126,10 +126,10 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
     assert channel is not None
     if not ids and not session.has_state:
         session._timeout_known = False  # it may be a new one over there, which nobody has asked to be kept
-        attachment.ready(session, False)
+        attachment.resumed(session, False)
         return
     if not ids:
-        _give_up(session, Origin.PEER, f"the {_other(session)} has no state of this session: it is lost")
+        _give_up(session, Origin.PEER, f"the {session.peer} has no state of this session: it is lost")
         return
     if serial_lt(outbound.next_id, ids.last):
         violate(
@@ -144,7 +144,7 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
         return
     plan = outbound.replay(ids)
     if plan.missing:
-        text = f"the {_other(session)} expects commands {plan.missing}, which the {session.role} did not keep"
+        text = f"the {session.peer} expects commands {plan.missing}, which the {session.role} did not keep"
         _give_up(session, Origin.LOCAL, text)
         return
     room = channel.carrier._max_frame_size - 12
@@ -160,17 +160,14 @@ def _resume(session: Session, ids: RangeSet, offset: int) -> None:
         payload, header, body = outbound.kept[id]
         if outbound.position != id:
             channel.say(controls.CommandPoint(id, 0))
+            outbound.point(id)
         for frame in frame_command(channel.number, payload, header, body, room + 12, session.delivers):
             channel.carrier._write(frame)
         outbound.position = (id + 1) & 0xFFFFFFFF
-    attachment.ready(session, True)
+    attachment.resumed(session)
     session._inbound.due = bool(session._inbound.completed)
     if session._inbound.due:
         session._touch()
-
-
-def _other(session: Session) -> str:
-    return "client" if session.role == "server" else "server"
 
 
 def _give_up(session: Session, origin: Origin, text: str) -> None:
@@ -260,6 +257,8 @@ def _known_completed(session: Session, control: Control, offset: int) -> None:
 def _flush(session: Session, control: Control, offset: int) -> None:
     assert isinstance(control, controls.Flush)
     inbound = session._inbound
+    if control.expected:
+        inbound.stream.step(session.peer, FLUSH_EXPECTED)
     asked = ASKED_EXPECTED * control.expected | ASKED_CONFIRMED * control.confirmed | ASKED_COMPLETED * control.completed
     # Said again before our octets are taken, it is answered once more in the end: the answer may be 4000 times as long.
     inbound.asked |= asked & inbound.answered

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED, TIMELY_RANGES
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.session import Completed, Confirmed, Expected, KnownCompleted
+from amqp_sansio.tables.session import EXPECTED
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.standing import Standing
@@ -35,6 +36,7 @@ def answer_flush(session: Standing, asked: int) -> None:
         # One control only.  Where it is too small for all holes the first ones are said: the greatest id stands for
         # everything after it, so that we get some commands again which we then discard.
         channel.say(Expected(parts(session, inbound.expected(new=session._attachments <= 1))[0]))
+        inbound.stream.step(session.role, EXPECTED)
     if asked & ASKED_CONFIRMED:  # with us, all that is complete is confirmed
         for part in parts(session, inbound.confirmed.freeze() | inbound.untold_completed()):
             channel.say(Confirmed(part))

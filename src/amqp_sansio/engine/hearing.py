@@ -24,6 +24,7 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import transfer as rows
 from amqp_sansio.tables.demarcation import COORDINATION
+from amqp_sansio.tables.endpoint import EXCEPTION
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
 from amqp_sansio.wire.octets import blank
 
@@ -307,7 +308,7 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
     if id is not None:
         session._unanswered.refused = id, error_code
     session._flush_pending()
-    session._move_to("refused")
+    session._step(session.peer, EXCEPTION)
     session._timeout = 0
     session._cause = f"the other side refused it with {error_code}: {description}".rstrip(": ")
 

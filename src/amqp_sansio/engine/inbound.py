@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.engine.outbound import trim
+from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, RangeSet, serial_add, serial_lt
+from amqp_sansio.tables.session import COMMAND, COMMAND_POINT, SERVER, STREAM
 
 TIMELY_IDS: Final = 256
 """By how many ids the set of completed commands that the sender does not know of may grow before we ask for its reply."""
@@ -24,7 +26,7 @@ DUPLICATE: Final = -1
 class Inbound:
     """Where the other side's commands stand.
 
-    * `pointed`: a command-point came on this attachment.  `cursor`: the id of the next command in the stream.
+    * `pointed`: a command may come on this attachment, as `stream` says.  `cursor`: the id of the next command in the stream.
     * `received`: the id after the highest seen; None as long as nothing was ever said.
     * `holes`: ids below it that were never seen.  `gapped`: ids ahead of the cursor that will never come.
     * `incomplete`: received and not completed; an execution.sync waits in `syncs` instead, `sync_count` of them.
@@ -45,14 +47,19 @@ class Inbound:
         "incomplete",
         "pointed",
         "received",
+        "sender",
         "skipped",
+        "stream",
         "sync_count",
         "syncs",
         "timely_at",
         "untold",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, sender: str = SERVER) -> None:
+        self.sender: Final = sender
+        self.stream = Machine(STREAM[sender])
+        """What may be said of these commands on this attachment."""
         self.pointed = False
         self.cursor = 0
         self.received: int | None = None
@@ -77,7 +84,8 @@ class Inbound:
 
     def begin_attachment(self) -> None:
         """A new transport: nothing may come before a command-point."""
-        self.pointed = False
+        self.stream = Machine(STREAM[self.sender])
+        self.pointed = self.stream.can(self.sender, COMMAND)
         self.timely_at = 0
         self.counting = False
         self.due = False
@@ -88,7 +96,8 @@ class Inbound:
 
         Behind what was seen: what follows was received before, up to there.  Ahead of it: the ids in between are holes.
         """
-        self.pointed = True
+        self.stream.step(self.sender, COMMAND_POINT)
+        self.pointed = self.stream.can(self.sender, COMMAND)
         if self.received is None:
             self.received = id
         elif serial_lt(self.received, id):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from amqp_sansio.errors import LimitError
+from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import HALF, TOP, MutableRangeSet, RangeSet, between, serial_add, serial_lt
 from amqp_sansio.limits import Limits
+from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, EXPECTED, FLUSH_EXPECTED, SERVER, STREAM
 
 _WIDEST: Final = 1 << 30
 """A set of ids wider than this forgets its oldest ids, long before serial numbers lose their order at 2**31."""
@@ -42,6 +44,7 @@ class Outbound:
     * `outstanding`: sent and not completed: what is in doubt when the transport is lost.
     * `confirmed`: those of them that will complete for certain.
     * `known`: completed, and not yet told to the other side in known-completed; `known_due` when it asked for a timely reply.
+    * `expected_asked`: answers to come that say what the other side expects: one for each flush that asked for it.
     * `kept`: octets of what may have to be said again; nothing is kept unless `retain`.
     """
 
@@ -56,10 +59,15 @@ class Outbound:
         "outstanding",
         "position",
         "retain",
+        "sender",
         "sent",
+        "stream",
     )
 
-    def __init__(self, retain: bool) -> None:
+    def __init__(self, retain: bool, sender: str = CLIENT) -> None:
+        self.sender: Final = sender
+        self.stream = Machine(STREAM[sender])
+        """What may be said of these commands on this attachment."""
         self.next_id = 0
         self.position: int | None = None
         self.sent = False
@@ -98,9 +106,28 @@ class Outbound:
 
     def begin_attachment(self) -> None:
         """A new transport: the numbering must be said again."""
+        self.stream = Machine(STREAM[self.sender])
         self.position = None
         self.expected_asked = 0
         self.known_due = False
+
+    def point(self, id: int) -> None:
+        """command-point is said: the next command has this id."""
+        self.stream.step(self.sender, COMMAND_POINT)
+        self.position = id
+
+    def ask_expected(self) -> None:
+        """flush is said, which asks what the other side expects."""
+        self.stream.step(self.sender, FLUSH_EXPECTED)
+        self.expected_asked += 1
+
+    def hear_expected(self) -> bool:
+        """The other side says what it expects: whether it was asked, once for each answer."""
+        receiver = SERVER if self.sender == CLIENT else CLIENT
+        if self.stream.step(receiver, EXPECTED) is not None or not self.expected_asked:
+            return False
+        self.expected_asked -= 1
+        return True
 
     def beyond(self, ids: RangeSet) -> RangeSet:
         """Those of the ids that we have not sent yet: nobody can know anything about them."""

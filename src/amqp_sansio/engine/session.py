@@ -25,6 +25,7 @@ from amqp_sansio.spec import dtx, execution, message, tx
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.values import Value
+from amqp_sansio.tables.endpoint import EXCEPTION
 from amqp_sansio.wire.layouts.properties import write_properties
 
 if TYPE_CHECKING:
@@ -238,7 +239,8 @@ class Session(Standing):
         self.check_speak("session.flush")
         assert self._channel is not None
         self._channel.say(controls.Flush(expected, confirmed, completed))
-        self._outbound.expected_asked += bool(expected)
+        if expected:
+            self._outbound.ask_expected()
 
     # --- transactions (a client's) ------------------------------------------------------------------------------------------
 
@@ -319,7 +321,7 @@ class Session(Standing):
 
     def _refuse(self, exception: execution.Exception_) -> CommandId:
         id = say_exception(self, exception)
-        self._move_to("detaching")
+        self._step(self.role, EXCEPTION)
         self._timeout = 0
         self._cause = f"we refused it with {exception.error_code}: {exception.description or ''}".rstrip(": ")
         return id

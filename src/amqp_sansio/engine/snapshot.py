@@ -21,6 +21,7 @@ from amqp_sansio.engine.transfers import Delivery
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.limits import Limits
+from amqp_sansio.tables.endpoint import OVER, TRANSPORT
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
@@ -166,7 +167,8 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     )
     session._max_timeout, session._wanted = snapshot["max_timeout"], snapshot["wanted"]
     session._timeout_known = snapshot["timeout_known"]
-    session._move_to("ended" if snapshot["ended"] else "detached")
+    if snapshot["ended"]:
+        session._step(TRANSPORT, OVER)
     session._cause = snapshot["cause"] if snapshot["ended"] else "restored, and not attached yet"
     session._attachments = snapshot["attachments"]
     session._established = snapshot["established"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import feedback
@@ -24,22 +24,18 @@ from amqp_sansio.errors import (
     SessionDetachedError,
 )
 from amqp_sansio.events import Event
+from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet, serial_lt
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.tables.endpoint import COMMAND, ENDPOINT
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import Carrier
     from amqp_sansio.engine.channel import Channel
 
 State: TypeAlias = Literal["detached", "attaching", "resuming", "attached", "refused", "detaching", "ended"]
-"""Where a session stands.
-
-* detached: on no transport; may be attached (again).  attaching: we said attach.
-* resuming: attached again, and waiting for what the other side expects.  attached: may be spoken on.
-* refused: the other side sent an exception; its detach must follow.  detaching: we said detach.
-* ended: over for good.
-"""
+"""Where a session stands: the states of `tables.endpoint`, which says what each means."""
 
 
 class Standing:
@@ -65,13 +61,16 @@ class Standing:
             check_seconds(seconds)
         self.name: Final = name
         self.role: Final[Role] = role
+        self.peer: Final[Role] = "server" if role == "client" else "client"
         self.profile: Final = profile
         self.limits: Final = limits
         self._timeout = timeout
         self._wanted = timeout
         """How long we want it to live while detached: what the other side grants may be less."""
         self._max_timeout = timeout if role == "client" and max_timeout == 0 else max_timeout
+        self._endpoint: Final = Machine(ENDPOINT[role])
         self._state: State = "detached"
+        """The state of `_endpoint`; this and the next two are set by its steps alone."""
         self._hears = False
         """Whether what the other side says on the channel counts."""
         self._speaks = False
@@ -82,8 +81,8 @@ class Standing:
         """How often attach was said or accepted."""
         self._established = False
         """Whether it was ever attached: then the other side may have state of it."""
-        self._outbound: Final = Outbound(timeout != 0 or max_timeout != 0)
-        self._inbound: Final = Inbound()
+        self._outbound: Final = Outbound(timeout != 0 or max_timeout != 0, role)
+        self._inbound: Final = Inbound(self.peer)
         self._results: Final = Results()
         self._transfers: Final = Transfers()
         self._demarcation = Demarcation()
@@ -173,14 +172,22 @@ class Standing:
         """Who at the other side subscribed to us, by destination."""
         return MappingProxyType(self._subscribers)
 
-    def _move_to(self, state: State) -> None:
-        self._state = state
-        self._hears = state in ("attached", "resuming", "refused")
-        self._speaks = state == "attached"
+    def _may(self, verb: str) -> bool:
+        """Whether we may say this word of `tables.endpoint` now."""
+        return self._endpoint.can(self.role, verb)
+
+    def _step(self, speaker: str, verb: str) -> None:
+        """`speaker` says a word of `tables.endpoint`, which is legal now."""
+        endpoint = self._endpoint
+        refusal = endpoint.step(speaker, verb)
+        assert refusal is None, refusal
+        self._state = cast(State, endpoint.state)
+        self._hears = endpoint.can(self.peer, COMMAND)
+        self._speaks = endpoint.can(self.role, COMMAND)
 
     def check_speak(self, said: str) -> None:
         """SessionDetachedError or ConnectionClosedError unless commands may be said now."""
-        if self.state != "attached":
+        if not self._speaks:
             raise SessionDetachedError(said, self.name, self._cause)
         self.check_open(said)
 
@@ -290,8 +297,5 @@ class Standing:
     @property
     def legal(self) -> tuple[str, ...]:
         """What a caller may say now."""
-        return {
-            "attaching": ("session.detach",),
-            "resuming": ("session.detach",),
-            "attached": ("session.detach", "any command"),
-        }.get(self.state, ())
+        prefix = f"{self.role}:"
+        return tuple([word.removeprefix(prefix) for word in self._endpoint.legal if word.startswith(prefix)])

@@ -105,7 +105,7 @@ def write_point(session: Session) -> None:
     outbound = session._outbound
     if outbound.position != outbound.next_id:
         session._channel.say(controls.CommandPoint(outbound.next_id, 0))
-        outbound.position = outbound.next_id
+        outbound.point(outbound.next_id)
 
 
 def transfer(
