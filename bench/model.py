@@ -44,6 +44,7 @@ class Taker:
         self.host = host
         self.credit = credit
         self.taken = 0
+        self.priority = 0
 
     def offer(self, entry: Entry) -> bool:
         """Takes it when there is credit."""

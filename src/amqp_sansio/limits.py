@@ -143,6 +143,8 @@ class BrokerLimits:
     browsers: int = 1024
     """Subscriptions to one queue that look at each message of it: not-acquired ones, and those with a selector.  So many looks
     are what a message that comes, or comes back, can cost besides its deliveries."""
+    consumer_priorities: int = 64
+    """Different priorities (x-priority) of the subscriptions to one queue: so many places are looked at for each delivery."""
     queue_messages: int = 1024 * 1024
     """Messages in one queue, acquired ones included."""
     queue_octets: int = 1024 * _MIB

@@ -11,12 +11,14 @@ import pytest
 from tests.broker.model.things import Sink, bodies, publish, refusal
 
 from amqp_sansio.broker.conditions import CONDITIONS, LIMIT, Condition, Refused
+from amqp_sansio.broker.model.arguments import read_subscription_arguments
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.message import FragmentProperties, MessageProperties, Transfer
 from amqp_sansio.spec.rules import RULES
+from amqp_sansio.spec.values import Map
 from amqp_sansio.wire.headers import encode_headers
 
 ME, YOU = object(), object()
@@ -56,6 +58,9 @@ ROWS: Final[dict[str, Row]] = {
     "message.subscribe: destination in use": Row(530, 530),
     "message.subscribe: queue in use": Row(405, 405, lambda host: host.subscribe("busy", Sink(exclusive=True))),
     "message.subscribe: a selector that cannot be read": Row(531, 531, None),
+    "message.subscribe: value of an argument": Row(
+        540, 542, lambda host: read_subscription_arguments(Map({"x-priority": "x"}), host.limits)
+    ),
     "message.subscribe: queue of another session": Row(405, 405, lambda host: host.subscribe("mine", Sink(owner=YOU))),
     "message.subscribe: queue deleted": Row(408, 408),
     "message.cancel: no such destination": Row(404, 404),

@@ -105,6 +105,17 @@ def browsers(limits: BrokerLimits, amount: int) -> int:
     return code(client)
 
 
+def consumer_priorities(limits: BrokerLimits, amount: int) -> int:
+    """Two subscriptions with each; none is 0, and other queues have their own."""
+    client, session = begin(limits)
+    done(client, session, queue.Declare("other"))
+    session.subscribe("q", "without")
+    for number in range(2 * amount):
+        session.subscribe("q", f"{number}", arguments={"x-priority": number // 2})
+    session.subscribe("other", "other", arguments={"x-priority": 77})
+    return code(client)
+
+
 def selector_octets(limits: BrokerLimits, amount: int) -> int:
     client, session = begin(limits)
     session.subscribe("q", "d", arguments={"x-apache-selector": "a".ljust(amount)})
@@ -254,6 +265,7 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "routing_steps": (4, REFUSED, routing_steps),
     "subscribers": (4, REFUSED, subscribers),
     "browsers": (4, REFUSED, browsers),
+    "consumer_priorities": (4, REFUSED, consumer_priorities),
     "queue_messages": (4, REFUSED, messages),
     "queue_octets": (50, REFUSED, octets),
     "host_messages": (4, REFUSED, messages),

@@ -109,7 +109,6 @@ BROKER_J = {
 """Where Broker-J lets it print something else."""
 NOT_YET = {
     "same-manager": "serve announces no qpid.federation_tag (issue 18.3)",
-    "priority": "serve ignores x-priority of a subscription (issue 18.2)",
 }
 """Where `serve` does not let it print that yet, and why."""
 

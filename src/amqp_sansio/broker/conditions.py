@@ -119,6 +119,7 @@ SUBSCRIBE_EXCLUSIVE: Final = _row(message.Subscribe, "exclusive", "queue in use"
 SUBSCRIBE_OWNED: Final = _row(message.Subscribe, "queue", "queue of another session", "", 405)
 SUBSCRIBE_QUEUE_DELETED: Final = _row(message.Subscribe, "", "queue deleted", "queue-deletion", 408)
 SUBSCRIBE_SELECTOR: Final = _row(message.Subscribe, "arguments", "a selector that cannot be read", "", 531)
+SUBSCRIBE_VALUE: Final = _row(message.Subscribe, "arguments", "value of an argument", "", 540, 542)
 CANCEL_NO_DESTINATION: Final = _row(
     message.Cancel, "destination", "no such destination", "destination.subscription-not-found", 404
 )  # fmt: skip

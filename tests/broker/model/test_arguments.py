@@ -7,7 +7,13 @@ import pytest
 from tests.broker.model.things import refusal
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.model.arguments import QueueArguments, octets_of, read_queue_arguments
+from amqp_sansio.broker.model.arguments import (
+    QueueArguments,
+    SubscriptionArguments,
+    octets_of,
+    read_queue_arguments,
+    read_subscription_arguments,
+)
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Map, Uint8, Value
 
@@ -109,6 +115,20 @@ def test_what_is_not_understood() -> None:
     refused = refusal(read_queue_arguments, Map({"qpid.last_value_queue": 1}), LIMITS)
     assert refused.condition is conditions.QUEUE_DECLARE_ARGUMENT
     assert "qpid.priorities" in refused.text
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(7, 7), (-(2**31), -(2**31)), (Uint8(3), 3), ("12", 12), (b"-12", -12), (2**31 - 1, 2**31 - 1)],
+)
+def test_the_priority_of_a_subscription(value: Value, expected: int) -> None:
+    assert read_subscription_arguments(Map({"x-priority": value}), LIMITS) == SubscriptionArguments(priority=expected)
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**31) - 1, "high", "", "-", "--1", True, 1.5, None])
+def test_no_priority(value: Value) -> None:
+    refused = refusal(read_subscription_arguments, Map({"x-priority": value}), LIMITS)
+    assert (refused.condition, "x-priority" in refused.text) == (conditions.SUBSCRIBE_VALUE, True)
 
 
 def test_octets() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from tests.broker.model.things import Sink, message, refusal
+from tests.steps import assert_linear
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, Entry
@@ -324,6 +327,166 @@ def test_what_is_released_wakes_only_browsers_that_have_not_passed_it() -> None:
         queue.release(entry)
         assert not queue.dispatch(100)
     assert (first.bodies, late.bodies) == ([b"0", b"1", b"2"], [b"1", b"2"])
+
+
+def test_the_highest_priority_comes_first_and_those_of_one_priority_by_turns() -> None:
+    low, one, two = Sink(), Sink(priority=5, credit=2), Sink(priority=5, credit=1)
+    queue = queue_of(low, one, two, messages=6)
+    assert not queue.dispatch(100)
+    assert (one.bodies, two.bodies, low.bodies) == ([b"0", b"2"], [b"1"], [b"3", b"4", b"5"])
+    queue.put(message(body=b"6"))
+    two.credit = 1
+    queue.wake(two)
+    queue.put(message(body=b"7"))
+    queue.dispatch(100)
+    assert (two.bodies, low.bodies[3:]) == ([b"1", b"6"], [b"7"])
+    queue.unsubscribe(one)
+    queue.unsubscribe(two)
+    queue.put(message(body=b"8"))
+    queue.dispatch(100)
+    assert low.bodies[-1] == b"8"
+
+
+def test_a_selector_of_a_higher_priority_looks_before_the_others_take() -> None:
+    low, high = Sink(), Sink(priority=1, wanted=b"x")
+    queue = queue_of(low, high)
+    for body in (b"0", b"x1", b"2", b"x3"):
+        queue.put(message(body=body))
+    queue.dispatch(100)
+    assert (high.bodies, low.bodies) == ([b"x1", b"x3"], [b"0", b"2"])
+    queue.release(high.got[0])
+    queue.put(message(body=b"x4"))
+    queue.dispatch(100)
+    assert (high.bodies[2:], low.bodies) == ([b"x1", b"x4"], [b"0", b"2"])
+
+
+def test_too_few_octets_for_one_message_leave_it_to_a_lower_priority_and_the_next_that_fits_comes_back() -> None:
+    low, high = Sink(), short(100)
+    high.priority = 1
+    queue = queue_of(low, high)
+    for size in (1000, 60, 50):
+        queue.put(message(body=bytes(size)))
+    while queue.dispatch(100):
+        pass
+    assert [len(each) for each in high.bodies] == [60]
+    assert [len(each) for each in low.bodies] == [1000, 50]
+    assert queue.ring is not None
+    assert queue.ring.particular, "40 octets are left"
+    high.octets = 40
+    queue.wake(high)
+    queue.put(message(body=bytes(1000)))
+    low.credit = 0
+    while queue.dispatch(100):
+        pass
+    queue.put(message(body=bytes(40)))
+    assert queue.take() is not None
+    while queue.dispatch(100):
+        pass
+    assert ([len(each) for each in high.bodies], queue.ring.particular) == ([60, 40], False)
+
+
+def test_a_browser_has_its_turns_whatever_its_priority() -> None:
+    looks, takes, over = Sink(acquires=False, priority=-9), Sink(), Sink(acquires=False, priority=9)
+    queue = queue_of(looks, takes, over, messages=3)
+    queue.dispatch(100)
+    assert (looks.bodies, takes.bodies, over.bodies) == ([b"0", b"2"], [b"0", b"1", b"2"], [b"1"])
+
+
+def test_a_rank_goes_with_the_last_of_it() -> None:
+    one, two = Sink(priority=1), Sink(priority=2)
+    queue = queue_of(one, two)
+    assert (queue.ranks_with(1), queue.ranks_with(3)) == (2, 3)
+    queue.unsubscribe(two)
+    queue.unsubscribe(two)
+    assert (queue.ranks_with(1), queue.ranks_with(2), Queue("empty").ranks_with(5)) == (1, 2, 1)
+    assert queue.able(message())
+
+
+class Judge(Sink):
+    """Looks, whenever it is offered something, whether somebody of a higher priority could have had it."""
+
+    others: list[Judge]
+
+    def offer(self, entry: Entry) -> bool:
+        if self.acquires and self.credit:
+            for each in self.others:
+                wants = each.wanted is None or entry.message.body.startswith(each.wanted)
+                assert each.priority <= self.priority or not (each.acquires and each.credit and wants), "it was passed over"
+        return super().offer(entry)
+
+
+JUDGES = st.lists(
+    st.tuples(st.integers(-1, 2), st.integers(0, 3), st.sampled_from([None, b"", b"a"]), st.booleans()), min_size=1, max_size=5
+)
+DOINGS = st.lists(st.tuples(st.sampled_from(["put a", "put b", "grant", "release", "leave"]), st.integers(0, 4)), max_size=25)
+
+
+@given(JUDGES, DOINGS, st.integers(1, 9))
+def test_no_message_goes_to_one_while_another_of_higher_priority_could_have_it(
+    asked: list[tuple[int, int, bytes | None, bool]], doings: list[tuple[str, int]], most: int
+) -> None:
+    """Who acquires a message has the highest priority of all who have credit and want it; what is left nobody could have."""
+    stirred: dict[Queue, None] = {}
+    queue = Queue("q", levels=2, stirred=stirred)
+    judges = [Judge(credit, browses < 1, priority=p, wanted=wanted) for p, credit, wanted, browses in asked]
+    for judge in judges:
+        judge.others = judges
+        queue.subscribe(judge)
+    for doing, number in doings:
+        if doing.startswith("put"):
+            queue.put(message(body=doing[-1].encode(), priority=9 * (number % 2)))
+        elif judges:
+            judge = judges[number % len(judges)]
+            if doing == "grant":
+                judge.credit += 1
+                queue.wake(judge)
+            elif doing == "release":
+                for entry in judge.got:
+                    queue.release(entry)
+            else:
+                queue.unsubscribe(judge)
+                judges.remove(judge)
+        while stirred:
+            del stirred[queue]
+            if queue.dispatch(most):
+                stirred[queue] = None
+    for entry in queue.waiting():
+        for judge in judges:
+            wants = judge.wanted is None or entry.message.body.startswith(judge.wanted)
+            assert not (judge.acquires and judge.credit and wants)
+
+
+def test_priorities_and_selectors_together_cost_linear_steps() -> None:
+    """Ten subscriptions of five priorities, half of them with a selector, and twice the messages."""
+
+    def prepared(many: int) -> Callable[[], object]:
+        sinks = [Sink(priority=at % 5, wanted=b"%d" % at if at % 2 else None, credit=many // 10) for at in range(10)]
+        queue = queue_of(*sinks)
+
+        def work() -> None:
+            for at in range(many):
+                queue.put(message(body=b"%d" % at))
+                queue.dispatch(16)
+
+        return work
+
+    assert_linear(prepared, 400)
+
+
+def test_a_delivery_looks_at_each_priority_once() -> None:
+    """Many of a higher priority that wait for a smaller message are not asked for each one that goes to a lower priority."""
+    asked: dict[int, int] = {}
+    for many in (50, 100):
+        sinks = [short(10) for _ in range(many)]
+        for at, sink in enumerate(sinks):
+            sink.priority = 1 + at % 8
+        queue = queue_of(Sink(), *sinks)
+        for _ in range(50):
+            queue.put(message(body=bytes(50)))
+            while queue.dispatch(100):
+                pass
+        asked[many] = sum(sink.asked for sink in sinks)
+    assert asked == {50: 50, 100: 100}
 
 
 class BrowsingMachine(RuleBasedStateMachine):

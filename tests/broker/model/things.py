@@ -37,7 +37,9 @@ class Sink:
         name: str = "",
         explicit: bool = False,
         wanted: bytes | None = None,
+        priority: int = 0,
     ) -> None:
+        self.priority = priority
         self.credit = credit
         self.acquires = acquires
         self.exclusive = exclusive

@@ -14,6 +14,7 @@ from amqp_sansio.spec import dtx, message, queue, tx
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import XaResult
 from amqp_sansio.spec.message import DeliveryProperties
+from amqp_sansio.spec.values import Map, Value
 
 
 def attached(session: Session) -> bool:
@@ -49,6 +50,17 @@ def test_a_session_that_is_kept_goes_on_with_all_that_it_held() -> None:
     other.send(queue.Delete("own"))
     then.run()
     assert "own" in host.queues
+
+
+def test_what_a_subscription_asked_for_is_kept() -> None:
+    world, client, session = declared(timeout=300)
+    wanted: dict[str, Value] = {"x-priority": 7, "x-apache-selector": "JMSPriority > 4"}
+    say(client, session, message.Subscribe("q", "d", arguments=Map(wanted)), message.Subscribe("q", "e"))
+    client.cut()
+    then = again(world)
+    (holder,) = then.broker._sessions.values()
+    told = {name: (each.priority, each.selector and each.selector.text) for name, each in holder.consumers.items()}
+    assert told == {"d": (7, "JMSPriority > 4"), "e": (0, None)}
 
 
 def test_the_transaction_of_a_kept_session_goes_on() -> None:

@@ -35,6 +35,8 @@ LIFETIME: Final = "qpid.lifetime_policy"
 _EXCLUSIVITIES: Final = ("NONE", "SESSION", "CONNECTION")
 _LIFETIMES: Final = {"PERMANENT": "", "DELETE_ON_SESSION_END": "SESSION", "DELETE_ON_CONNECTION_CLOSE": "CONNECTION"}
 """Each with the exclusivity of those at whose end it is deleted."""
+PRIORITY: Final = "x-priority"
+"""Of a subscription: those with a higher one come first.  A number of 32 bits, 0 where there is none."""
 KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL, EXCLUSIVITY, LIFETIME)
 
 
@@ -81,6 +83,26 @@ def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments
     return QueueArguments(levels, most_messages, most_octets, no_local, of_session, of_connection, bool(owner))
 
 
+@attrs.frozen
+class SubscriptionArguments:
+    """What the arguments of message.subscribe ask for."""
+
+    selector: Selector | None = None
+    priority: int = 0
+
+
+NOTHING_ASKED: Final = SubscriptionArguments()
+
+
+def read_subscription_arguments(arguments: Map, limits: BrokerLimits) -> SubscriptionArguments:
+    """Refused for a value that an argument cannot have."""
+    selector = read_selector(arguments, limits, conditions.SUBSCRIBE_SELECTOR)
+    priority = 0
+    if PRIORITY in arguments:
+        priority = _number(PRIORITY, arguments[PRIORITY], -(2**31), 2**31 - 1, conditions.SUBSCRIBE_VALUE)
+    return SubscriptionArguments(selector, priority)
+
+
 def refuse_unknown(arguments: Map, condition: Condition) -> None:
     """Refused for an argument that no queue has."""
     for name in arguments:
@@ -123,12 +145,14 @@ def _text(value: Value) -> Value:
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
-def _number(name: str, value: Value, low: int, high: int = 2**64 - 1) -> int:
+def _number(
+    name: str, value: Value, low: int, high: int = 2**64 - 1, condition: Condition = conditions.QUEUE_DECLARE_VALUE
+) -> int:
     said = _text(value)
-    if isinstance(said, str) and said.isascii() and said.isdigit() and len(said) <= _DIGITS:
+    if isinstance(said, str) and said.isascii() and said.removeprefix("-").isdigit() and len(said) <= _DIGITS:
         said = int(said)
     if not isinstance(said, int) or isinstance(said, bool) or not low <= said <= high:
-        raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{name} is a number of {low} to {high}, not {value!r}")
+        raise Refused(condition, f"{name} is a number of {low} to {high}, not {value!r}")
     return int(said)
 
 

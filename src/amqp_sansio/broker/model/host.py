@@ -348,6 +348,7 @@ class VirtualHost(Topology):
         )
         if browses(consumer):
             self._room("browsers", self.limits.browsers, found.browsers + 1)
+        self._room("consumer_priorities", self.limits.consumer_priorities, found.ranks_with(consumer.priority))
         found.subscribe(consumer)
         return found
 

@@ -202,7 +202,7 @@ class Queue:
             for awaiting in self._awaited.pop(entry, ()):
                 awaiting.released()
         ring = self.ring
-        if ring is not None and ring.stir_released(self.level[entry.message.priority], entry.position):
+        if ring is not None and ring.stir(self.level[entry.message.priority], entry.position):
             self._stirred[self] = None
 
     def put_back(self, entry: Entry) -> None:
@@ -293,6 +293,10 @@ class Queue:
     def browsers(self) -> int:
         """How many of them look through the queue themselves, because they do not acquire or have a selector."""
         return self.ring.browsers if self.ring is not None else 0
+
+    def ranks_with(self, priority: int) -> int:
+        """How many different priorities its subscribers have, one of this priority included."""
+        return self.ring.ranks_with(priority) if self.ring is not None else 1
 
     @property
     def user(self) -> object | None:

@@ -6,10 +6,12 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Protocol
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.model.rank import Rank
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.cursor import Cursor
@@ -38,6 +40,11 @@ class Consumer(Protocol):
 
     def selects(self, entry: Entry) -> bool:
         """Whether its selector is true for the message; asked of those that are selective."""
+        ...
+
+    @property
+    def priority(self) -> int:
+        """Those with a higher one come first, as long as they can take something.  It stays."""
         ...
 
     @property
@@ -80,6 +87,8 @@ ASKED: Final = 64
 VAIN: Final = 64
 """Subscribers that turn out to take nothing, in one turn of their queue; the others are asked in its next turn."""
 
+_priority: Final = attrgetter("priority")
+
 
 def browses(consumer: Consumer) -> bool:
     """Whether it looks through the queue itself; the others get its head."""
@@ -92,16 +101,20 @@ class Ring:
     A consumer that acquires and has no selector gets the head of the queue.  The others have a cursor: browsers, and those with
     a selector, which look at each message once, and once more after each release.
 
+    Of those that acquire, the ones of the highest priority come first: the others get what none of them can take now.  Browsers
+    take nothing from anybody, and have their turns whatever their priority.
+
     Who has credit, but too few octets of it for one message, is asked again when its next message is another that fits.
     """
 
     __slots__ = (
         "_browsing",
+        "_by_priority",
         "_cursors",
         "_passed",
         "_queue",
+        "_ranks",
         "_starving",
-        "_taking",
         "_too_large",
         "_too_small",
         "consumers",
@@ -110,18 +123,23 @@ class Ring:
     def __init__(self, queue: Queue) -> None:
         self._queue: Final = queue
         self.consumers: Final[OrderedDict[Consumer, None]] = OrderedDict()
-        self._taking: Final[OrderedDict[Consumer, None]] = OrderedDict()
-        self._browsing: Final[OrderedDict[Consumer, None]] = OrderedDict()
-        self._starving: Final[OrderedDict[Consumer, None]] = OrderedDict()  # cursors that have seen everything, with credit
+        self._ranks: Final[list[Rank]] = []  # the highest priority first
+        self._by_priority: Final[dict[int, Rank]] = {}
+        self._browsing: Final[OrderedDict[Consumer, None]] = OrderedDict()  # those that do not acquire
+        self._starving: Final[OrderedDict[Consumer, None]] = OrderedDict()  # of them, who has seen everything, with credit
         self._cursors: Final[dict[Consumer, Cursor]] = {}
-        self._passed: Final = Passed()  # of the starving ones, those that do not see again what is released
-        self._too_small: Final = SmallCredit()  # those without a cursor whose octets were too few for the head
+        self._passed: Final = Passed()  # as the starving ones, but they do not see again what is released
+        self._too_small: Final[dict[Consumer, None]] = {}  # all that are in a `Rank.small`
         self._too_large: Final[dict[Consumer, Entry]] = {}  # the message for which the octets of one with a cursor were too few
 
     @property
     def particular(self) -> bool:
         """Whether somebody waits for a smaller message, so that one that leaves may bring it something."""
-        return bool(self._too_small.consumers or self._too_large)
+        return bool(self._too_small or self._too_large)
+
+    def ranks_with(self, priority: int) -> int:
+        """How many different priorities there are when a subscriber of this one has joined."""
+        return len(self._ranks) + (priority not in self._by_priority)
 
     def join(self, consumer: Consumer) -> None:
         """A new subscriber.  Refused 405 when it or another wants to be the only one."""
@@ -133,56 +151,85 @@ class Ring:
                 + ("; an exclusive subscription wants none" if consumer.exclusive else ", an exclusive one"),
             )
         self.consumers[consumer] = None
+        rank = self._by_priority.get(consumer.priority)
+        if rank is None:
+            rank = self._by_priority[consumer.priority] = Rank(consumer.priority)
+            self._ranks.append(rank)
+            self._ranks.sort(key=_priority, reverse=True)
+        rank.consumers += 1
         if browses(consumer):
             self._cursors[consumer] = self._queue.cursor(released=consumer.acquires or consumer.explicit)
         self.wake(consumer)
 
     def leave(self, consumer: Consumer) -> None:
         """A subscriber is no more."""
-        for each in (self.consumers, self._taking, self._browsing, self._starving, self._cursors, self._too_large):
+        if consumer not in self.consumers:
+            return
+        rank = self._by_priority[consumer.priority]
+        for each in (self.consumers, rank.taking, rank.selecting, rank.starving, self._browsing, self._starving):
             each.pop(consumer, None)
+        self._cursors.pop(consumer, None)
+        self._too_large.pop(consumer, None)
+        self._too_small.pop(consumer, None)
         self._passed.forget(consumer)
-        self._too_small.forget(consumer)
+        rank.small.forget(consumer)
+        rank.consumers -= 1
+        if not rank.consumers:
+            del self._by_priority[rank.priority]
+            self._ranks.remove(rank)
 
     def wake(self, consumer: Consumer) -> None:
         """It may be able to take something again."""
         if consumer in self.consumers:
-            if consumer in self._cursors:
+            rank = self._by_priority[consumer.priority]
+            if consumer not in self._cursors:
+                self._too_small.pop(consumer, None)
+                rank.small.forget(consumer)
+                rank.taking[consumer] = None
+                return
+            self._too_large.pop(consumer, None)
+            if consumer.acquires:
+                rank.starving.pop(consumer, None)
+                rank.selecting[consumer] = None
+            else:
                 self._starving.pop(consumer, None)
                 self._passed.forget(consumer)
-                self._too_large.pop(consumer, None)
                 self._browsing[consumer] = None
-            else:
-                self._too_small.forget(consumer)
-                self._taking[consumer] = None
 
     @property
     def browsers(self) -> int:
         """How many look through the queue themselves."""
         return len(self._cursors)
 
-    def stir(self) -> bool:
-        """Something is new on the queue: whether there is somebody to offer it to."""
-        if self._starving:
-            self._browsing.update(self._starving)
-            self._starving.clear()
-        if self._passed.consumers:
-            self._browsing.update(dict.fromkeys(self._passed.all()))
-        return bool(self._taking or self._browsing or self.particular)
+    def stir(self, level: int = -1, position: int = -1) -> bool:
+        """Something is new on the queue: whether there is somebody to offer it to.
 
-    def stir_released(self, level: int, position: int) -> bool:
-        """As `stir`, for a message that was released: whoever has passed its place and does not see it again rests on."""
+        `level` and `position`: those of a message that was released.  Whoever has passed its place and does not see it again
+        rests on.
+        """
+        lively = False
+        for rank in self._ranks:
+            if rank.starving:
+                rank.selecting.update(rank.starving)
+                rank.starving.clear()
+            if rank.taking or rank.selecting:
+                lively = True
         if self._starving:
             self._browsing.update(self._starving)
             self._starving.clear()
         if self._passed.consumers:
-            self._browsing.update(dict.fromkeys(self._passed.before(level, position)))
-        return bool(self._taking or self._browsing or self.particular)
+            woken = self._passed.all() if level < 0 else self._passed.before(level, position)
+            self._browsing.update(dict.fromkeys(woken))
+        return lively or bool(self._browsing) or self.particular
 
     def able(self, message: Message) -> bool:
         """Whether somebody could take the message at once: of many that cannot, only some are asked, others the next time."""
+        groups: list[OrderedDict[Consumer, None] | OrderedDict[Consumer, int]] = []
+        for rank in self._ranks:
+            groups += [rank.taking, rank.selecting, rank.starving]
+        groups += [self._browsing, self._starving, self._passed.consumers]
         asked = 0
-        for each in (self._taking, self._browsing, self._starving, self._passed.consumers):
+        for each in groups:
             for consumer in list(islice(each, ASKED - asked)):
                 if consumer.able(message):
                     return True
@@ -196,80 +243,94 @@ class Ring:
             self._look_again()
         vain = VAIN
         while most > 0 and vain > 0:
-            if self._too_small.consumers and not self._taking:
-                self._find_one_that_fits()
             moved = False
             before = most
             if self._browsing:
                 moved = True
-                most -= self._show()
-            if self._taking:
-                entry = self._queue.head
-                if entry is not None:
-                    moved = True
-                    most -= self._give(entry)
+                most -= self._show(self._browsing, self._starving)
+            entry = self._queue.head if self._ranks else None
+            rank = self._next(entry)
+            if rank is not None:
+                moved = True
+                if rank.selecting:
+                    most -= self._show(rank.selecting, rank.starving)
+                    entry = self._queue.head
+                if entry is not None and rank.taking:
+                    most -= self._give(entry, rank)
             if not moved:
                 return False
             if most == before:
                 vain -= 1
-        return bool(self._browsing or (self._taking and self._queue.head is not None) or self.particular)
+        return bool(self._browsing or self.particular or self._next(self._queue.head) is not None)
 
-    def _find_one_that_fits(self) -> None:
-        """Of those whose octets were too few, the one that has the most is asked again if they are enough for the head."""
-        entry = self._queue.head
-        consumer = self._too_small.largest(entry) if entry is not None else None
-        if consumer is not None:
-            self._taking[consumer] = None
+    def _next(self, head: Entry | None) -> Rank | None:
+        """The highest rank in which somebody is to be asked; None when nobody is.
+
+        Of those whose octets were too few, the one that has the most is asked again if they are enough for the head.
+        """
+        for rank in self._ranks:
+            if rank.selecting:
+                return rank
+            if head is not None:
+                if rank.taking:
+                    return rank
+                if rank.small.consumers and (consumer := rank.small.largest(head)) is not None:
+                    del self._too_small[consumer]
+                    rank.taking[consumer] = None
+                    return rank
+        return None
 
     def _look_again(self) -> None:
         for consumer, entry in list(self._too_large.items()):
             found = self._cursors[consumer].peek()
             if found is None or found[1] is not entry:
-                del self._too_large[consumer]
-                self._browsing[consumer] = None
+                self.wake(consumer)
 
-    def _show(self) -> int:
-        consumer = next(iter(self._browsing))
+    def _show(self, among: OrderedDict[Consumer, None], starving: OrderedDict[Consumer, None]) -> int:
+        """Shows the next one of these what it has not seen; who has seen everything is `starving`, or has passed."""
+        consumer = next(iter(among))
         cursor = self._cursors[consumer]
         found = cursor.peek()
         if found is None:
-            del self._browsing[consumer]
+            del among[consumer]
             if cursor.sees_released:
-                self._starving[consumer] = None
+                starving[consumer] = None
             else:
                 self._passed.add(consumer, cursor.places())
             return 0
         entry = found[1]
         if consumer.selective and not consumer.selects(entry):
             cursor.see(*found)
-            self._browsing.move_to_end(consumer)
+            among.move_to_end(consumer)
             return 1
         if consumer.acquires:
             self._queue.acquire(entry)
         if consumer.offer(entry):
             cursor.see(*found)
-            if consumer in self._browsing:
-                self._browsing.move_to_end(consumer)
+            if consumer in among:
+                among.move_to_end(consumer)
             return 1
-        self._browsing.pop(consumer, None)
+        among.pop(consumer, None)
         if consumer.acquires:
             self._queue.put_back(entry)
         if consumer.octets_left is not None and consumer in self.consumers:
             self._too_large[consumer] = entry
         return 0
 
-    def _give(self, entry: Entry) -> int:
+    def _give(self, entry: Entry, rank: Rank) -> int:
         queue = self._queue
-        consumer = next(iter(self._taking))
+        taking = rank.taking
+        consumer = next(iter(taking))
         queue.acquire(entry)
         if consumer.offer(entry):
-            if consumer in self._taking:
-                self._taking.move_to_end(consumer)
+            if consumer in taking:
+                taking.move_to_end(consumer)
             return 1
-        self._taking.pop(consumer, None)
+        taking.pop(consumer, None)
         queue.put_back(entry)
         if consumer.octets_left is not None and consumer in self.consumers:
-            self._too_small.add(consumer, consumer.octets_left)
+            rank.small.add(consumer, consumer.octets_left)
+            self._too_small[consumer] = None
         return 0
 
 
@@ -315,40 +376,3 @@ class Passed:
         self.consumers.clear()
         self._heaps.clear()
         return found
-
-
-class SmallCredit:
-    """Consumers that refused a message because their octets were too few, the largest credit first."""
-
-    __slots__ = ("_heap", "_last", "consumers")
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Consumer]] = []
-        self.consumers: Final[dict[Consumer, int]] = {}  # what stands in the heap with another number is no longer true
-        self._last = 0
-
-    def add(self, consumer: Consumer, octets: int) -> None:
-        """It has so many octets of credit."""
-        self._last += 1
-        self.consumers[consumer] = self._last
-        heappush(self._heap, (-octets, self._last, consumer))
-        if len(self._heap) > 2 * len(self.consumers) + 16:
-            self._heap = [each for each in self._heap if self.consumers.get(each[2]) == each[1]]
-            heapify(self._heap)
-
-    def forget(self, consumer: Consumer) -> None:
-        """Its credit has changed, or it is gone."""
-        self.consumers.pop(consumer, None)
-
-    def largest(self, entry: Entry) -> Consumer | None:
-        """The one with the most octets, if they are enough for the message: it is forgotten then."""
-        while self._heap:
-            octets, number, consumer = self._heap[0]
-            true = self.consumers.get(consumer) == number
-            if true and consumer.size(entry) > -octets:
-                return None
-            heappop(self._heap)
-            if true:
-                del self.consumers[consumer]
-                return consumer
-        return None

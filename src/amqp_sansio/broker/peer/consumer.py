@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.broker.model.arguments import NOTHING_ASKED
 from amqp_sansio.broker.peer.holder import Unsettled
 from amqp_sansio.engine.transmit import transfer
 from amqp_sansio.errors import AmqpError, LimitError, NoCredit
 
 if TYPE_CHECKING:
+    from amqp_sansio.broker.model.arguments import SubscriptionArguments
     from amqp_sansio.broker.model.entry import Entry
     from amqp_sansio.broker.model.message import Message
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.peer.holder import Holder
-    from amqp_sansio.broker.selectors.parser import Selector
     from amqp_sansio.engine.subscription import Subscriber
 
 
@@ -33,6 +34,7 @@ class Consumer:
         "holder",
         "octets_left",
         "owner",
+        "priority",
         "queue",
         "selective",
         "selector",
@@ -40,7 +42,12 @@ class Consumer:
     )
 
     def __init__(
-        self, holder: Holder, queue: str | None, subscriber: Subscriber, exclusive: bool, selector: Selector | None = None
+        self,
+        holder: Holder,
+        queue: str | None,
+        subscriber: Subscriber,
+        exclusive: bool,
+        asked: SubscriptionArguments = NOTHING_ASKED,
     ) -> None:
         """Joins the subscribers of the queue, or raises `Refused`."""
         self.holder: Final = holder
@@ -48,8 +55,9 @@ class Consumer:
         self.subscriber: Final = subscriber
         self.destination: Final = subscriber.destination
         self.exclusive: Final = exclusive
-        self.selector: Final = selector
-        self.selective: Final = selector is not None
+        self.priority: Final = asked.priority
+        self.selector: Final = asked.selector
+        self.selective: Final = asked.selector is not None
         self.explicit: Final = subscriber.accept_mode == 0
         self.acquires: Final = subscriber.acquire_mode == 0
         self._accept_mode: Final = subscriber.accept_mode

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED
+from amqp_sansio.broker.model.arguments import SubscriptionArguments
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.broker.peer.holder import Holder, Unsettled
 from amqp_sansio.broker.selectors.parser import Selector
@@ -15,7 +16,7 @@ from amqp_sansio.broker.transactions.work import Work
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.session import Session
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
-from amqp_sansio.limits import Limits
+from amqp_sansio.limits import BrokerLimits, Limits
 from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.types import decode_struct32
 
@@ -61,7 +62,7 @@ def take(holder: Holder) -> dict[str, object]:
         "profile": attrs.asdict(session.profile),
         "limits": attrs.asdict(session.limits),
         "consumers": tuple([
-            (each.destination, each.queue.name, each.exclusive, each.selector and each.selector.text)
+            (each.destination, each.queue.name, each.exclusive, each.selector and each.selector.text, each.priority)
             for each in holder.consumers.values() if not each.queue.deleted
         ]),
         "owned": tuple([queue.name for queue in holder.site.host.owned(holder)]),
@@ -101,11 +102,10 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
         if name in rebuilding.queues:
             host.declare_queue(name, exclusive=True, owner=holder)
     failing = plain["failing"]
-    for destination, name, exclusive, *more in plain["consumers"]:  # before 0.2 a subscription had no selector
+    for destination, name, exclusive, *more in plain["consumers"]:
         if name in rebuilding.queues:
             subscriber = session._subscribers[destination]
-            selector = Selector(more[0], host.limits) if more and more[0] is not None else None
-            holder.consumers[destination] = Consumer(holder, name, subscriber, exclusive, selector)
+            holder.consumers[destination] = Consumer(holder, name, subscriber, exclusive, _asked(host.limits, *more))
         else:
             code = SUBSCRIBE_QUEUE_DELETED.code(session.profile.error_codes)
             failing = failing or (None, code, f"queue {name!r} is deleted", None)
@@ -130,6 +130,11 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
     _catch_up(holder)
     broker._keep(holder)
     return holder
+
+
+def _asked(limits: BrokerLimits, selector: str | None = None, priority: int = 0) -> SubscriptionArguments:
+    """What the arguments of a subscription asked for; before 0.2 none of it was kept."""
+    return SubscriptionArguments(None if selector is None else Selector(selector, limits), priority)
 
 
 def _unsettled(records: Any, rebuilding: Rebuilding) -> dict[int, Unsettled]:  # Any: it is what `_records` made, or raises

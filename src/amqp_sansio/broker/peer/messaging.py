@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
-from amqp_sansio.broker.model.arguments import read_selector
+from amqp_sansio.broker.model.arguments import NOTHING_ASKED, read_subscription_arguments
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.broker.peer.holder import Missed
 from amqp_sansio.engine.subscription import Subscriber
@@ -30,14 +30,12 @@ def subscribe(holder: Holder, id: int, command: message.Subscribe) -> None:
     if holder.site.subscribers >= most:
         raise Refused(conditions.LIMIT, f"limit subscribers is {most}; there would be {most + 1}")
     queue, modes = command.queue or "", (command.accept_mode or 0, command.acquire_mode or 0)
-    selector = (
-        read_selector(command.arguments, holder.broker.limits, conditions.SUBSCRIBE_SELECTOR) if command.arguments else None
-    )
+    asked = read_subscription_arguments(command.arguments, holder.broker.limits) if command.arguments else NOTHING_ASKED
     known = holder.session._subscribers.get(destination)
     if known is None or (known.queue, known.accept_mode, known.acquire_mode) != (queue, *modes):
         # The engine has heard more of a session that was resumed than we: this one was cancelled, and gets nothing.
         known = Subscriber(queue, destination, *modes)
-    holder.consumers[destination] = Consumer(holder, queue, known, command.exclusive, selector)
+    holder.consumers[destination] = Consumer(holder, queue, known, command.exclusive, asked)
     holder.complete(id)
 
 
