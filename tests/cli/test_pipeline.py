@@ -8,15 +8,12 @@ import json
 import attrs
 import pytest
 
+from amqp_sansio.captures.columns.findings import Damage
+from amqp_sansio.captures.columns.outcome import Outcome
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.main import parser
 from amqp_sansio.cli.output import NO_CONNECTION
 from amqp_sansio.cli.pipeline import payload, plan_of, report, setting, size, tables
-
-pytest.importorskip("pyspark", reason="the extra [spark] is not installed")
-
-from amqp_sansio.spark.analyze import Outcome
-from amqp_sansio.spark.findings import Damage
 
 
 def test_tables_are_names_between_commas() -> None:

@@ -16,7 +16,7 @@ pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
 from tests.report.made import write_table
 from tests.report.test_page import NASTY, spoiled
 
-from amqp_sansio.captures.columns.runner import run
+from amqp_sansio.captures.columns.local import run
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.report.page import write

@@ -17,7 +17,7 @@ import pytest
 from tests.captures import build, scram
 from tests.report.made import START, story, write_story, write_table
 
-from amqp_sansio.captures.columns.runner import run
+from amqp_sansio.captures.columns.local import run
 from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES

@@ -19,7 +19,7 @@ from pyspark.sql.functions import lit
 from tests.captures import build
 from tests.spark.truth import OPTIONS, counted, differing, generated, published, recordings, rotated, truth
 
-from amqp_sansio.captures.columns.place import MANIFEST
+from amqp_sansio.captures.columns.place import MANIFEST, STREAM
 from amqp_sansio.captures.columns.read import read_split
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.splits import SplitError, splits
@@ -28,7 +28,6 @@ from amqp_sansio.spark import analyze as module
 from amqp_sansio.spark.analyze import analyze, run
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import told
-from amqp_sansio.spark.output import STREAM
 from amqp_sansio.spark.passes import write_replayed
 from amqp_sansio.spark.sources import read_bundles
 

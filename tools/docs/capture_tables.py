@@ -14,7 +14,8 @@ _HEAD: Final = f"""# Tables of captures
 
 Captures become Parquet files (zstd) in `DIR/<table>/`, in folders by {" and ".join([f"`{name}`" for name in PARTITIONS])},
 with `DIR/_MANIFEST.json` written last: what it does not list is not published. Spark writes them, and without Spark, in one
-process, `amqp_sansio.captures.columns.runner.run(paths, folder)` does (extra `spark`): both give the same rows.
+process, `analyze --engine local` and `amqp_sansio.captures.columns.local.run(captures, folder)` do (extra `tables`): the rows
+are the same.
 
 Times are int64 nanoseconds since 1970 UTC, in columns that end in `_ns`; so are durations. A column that may be null is null
 where nobody can know: the capture began later, or octets are missing. What depends on them has the outcome `unknown`, and

@@ -1,4 +1,4 @@
-"""What is wrong with a capture file, a location or a folder of tables, said in one line."""
+"""What is wrong with a capture file, a location or a folder of tables, and what ends a run: said in one line."""
 
 from __future__ import annotations
 
@@ -43,3 +43,15 @@ class LocationError(AmqpError):
 
 class PlaceError(AmqpError):
     """A folder of tables that cannot be written, or that another run is writing.  The text is one sentence for people."""
+
+
+class PipelineError(AmqpError):
+    """The pipeline cannot run, or could not finish; nothing was published.  The text is one sentence for people."""
+
+
+class OutOfDisk(PipelineError):
+    """A disk is full: that of the tables, or one for what is in work (`$TMPDIR`, `spark.local.dir`).  Nothing was published."""
+
+
+class OutOfMemory(PipelineError):
+    """This process, the JVM or a Python worker had too little memory.  Nothing was published."""

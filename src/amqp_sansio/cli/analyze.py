@@ -12,17 +12,15 @@ def analyze(given: argparse.Namespace) -> int:
     from amqp_sansio.spark.session import open_session, require_extra
 
     require_extra()
-    from amqp_sansio.captures.columns.place import Place
+    from amqp_sansio.captures.columns.store import opened
+    from amqp_sansio.captures.inputs import files_of
     from amqp_sansio.spark.analyze import run
     from amqp_sansio.spark.progress import Progress
     from amqp_sansio.spark.quiet import quiet
-    from amqp_sansio.spark.sources import files_of
 
     # Whatever can be seen to be wrong is said before Spark takes its seconds to start.
     files = files_of(given.files)
-    place = Place(given.out)
-    place.open()
-    place.discard()
+    opened(given.out).discard()
     plan = plan_of(given)
     with quiet():
         spark = open_session(given.master, settings=dict(given.conf))

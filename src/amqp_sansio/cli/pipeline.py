@@ -11,8 +11,8 @@ from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line
 
 if TYPE_CHECKING:
+    from amqp_sansio.captures.columns.outcome import Outcome
     from amqp_sansio.captures.replay.options import ReplayOptions
-    from amqp_sansio.spark.analyze import Outcome
 
 MOST_OF_A_BODY: Final = 65536
 """Octets of a body that may be kept in a table."""
@@ -154,8 +154,7 @@ def report(outcome: Outcome, as_json: bool) -> int:
     if damage:
         complain(f"{damage} place{'' if damage == 1 else 's'} in the captures cannot be read: see level damage in violations")
         for each in outcome.damage:
-            where = f"octet {each.offset}: " if each.offset else ""
-            complain(f"{each.capture}: {where}{each.text}")
+            complain(str(each))
         if damage > len(outcome.damage) > 0:
             complain(f"... and {damage - len(outcome.damage)} more")
     return 2 if damage else 0

@@ -6,21 +6,19 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from attrs import frozen
-
+from amqp_sansio.captures.columns.end_to_end import SOURCE, joined_of
+from amqp_sansio.captures.columns.outcome import Outcome, outcome
 from amqp_sansio.captures.columns.place import Place, Written
-from amqp_sansio.captures.columns.store import manifest_of
-from amqp_sansio.captures.columns.writer import write_empty
+from amqp_sansio.captures.columns.store import opened, publish
+from amqp_sansio.captures.inputs import files_of, octets_of
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import remedied, told
-from amqp_sansio.spark.findings import Damage, Findings, findings_in
-from amqp_sansio.spark.joined import SOURCE, end_to_end, write_end_to_end
-from amqp_sansio.spark.output import STREAM
+from amqp_sansio.spark.joined import end_to_end, write_end_to_end
 from amqp_sansio.spark.passes import read_tables, replayed, split, write_replayed
 from amqp_sansio.spark.session import cores_of, prepare
-from amqp_sansio.spark.sources import files_of, octets_of, read_bundles, read_packets
+from amqp_sansio.spark.sources import read_bundles, read_packets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,23 +34,6 @@ MORE_TASKS_OF_A_CORE: Final = 16
 which is more than the 20 ms that a task costs."""
 ENOUGH_OF_A_TASK: Final = 16 * 1024 * 1024
 """Octets of captures."""
-
-
-@frozen
-class Outcome:
-    """What was published, and how long it took in seconds.
-
-    `rows` of each table, the number of `files` and their `octets`; `findings` are the rows of `violations` by level, `damage`
-    the first of the places in captures that cannot be read.
-    """
-
-    out: str
-    rows: Mapping[str, int]
-    files: int
-    octets: int
-    findings: Mapping[str, int]
-    seconds: float
-    damage: Sequence[Damage] = ()
 
 
 def analyze(
@@ -73,13 +54,13 @@ def analyze(
     plan = plan or ReplayOptions()
     if out is not None:
         run(spark, captures, out, plan, tasks=tasks, options=options)
-        return read_tables(spark, out, [*plan.tables, *_joined(plan)])
+        return read_tables(spark, out, [*plan.tables, *joined_of(plan)])
     prepare(spark)
     with told("the captures cannot be read"):
         files = files_of(captures)
         packets = read_packets(spark, files, options)
     tables = split(replayed(packets, plan, tasks or tasks_for(spark, files)), plan.tables)
-    if _joined(plan):
+    if joined_of(plan):
         tables[END_TO_END.name] = end_to_end(spark, tables[SOURCE])
     return tables
 
@@ -99,12 +80,9 @@ def run(
     """
     began = time.monotonic()
     with told("the captures cannot be read"):
-        place = Place(out)
         sources = files_of(captures)
-        place.open()
+        place = opened(out)
     try:
-        if place.read(STREAM) is not None:
-            raise PipelineError(f"{out}: holds what `watch` writes; analyze into another folder")
         prepare(spark)
         tasks = tasks or tasks_for(spark, sources)
         try:
@@ -114,15 +92,12 @@ def run(
             if options is None:
                 raise
             files = _written(spark, sources, place, plan, tasks, options)
-        written = {file.table for file in files}
-        with told("nothing was published"):
-            files += [write_empty(place.work, table) for table in plan.tables if table not in written]
-        if _joined(plan):
+
+        def join(files: Sequence[Written]) -> list[Written]:
             with told("the latencies cannot be joined, nothing was published"):
-                files += write_end_to_end(spark, files, place.work, place.work)
-        with told("nothing was published"):
-            findings = findings_in(files, place.work)
-            place.publish(files, manifest_of(place, files, sources, plan))
+                return write_end_to_end(spark, files, place.work, place.work)
+
+        files, findings = publish(place, files, sources, plan, "spark", join)
     finally:
         place.discard()
     return outcome(out, plan, files, findings, began)
@@ -140,23 +115,9 @@ def _written(
         return write_replayed(read_bundles(spark, captures, tasks, options), plan, tasks, place.work, "part")
 
 
-def _joined(plan: ReplayOptions) -> list[str]:
-    """The tables that are joined from those of the plan."""
-    return [END_TO_END.name] if SOURCE in plan.tables else []
-
-
 def tasks_for(spark: SparkSession, captures: Sequence[str]) -> int:
     """How many tasks replay these captures."""
     cores, octets = cores_of(spark), octets_of(captures)
     some = min(TASKS_OF_A_CORE * cores, octets // LEAST_OF_A_TASK)
     more = min(MORE_TASKS_OF_A_CORE * cores, octets // ENOUGH_OF_A_TASK) if cores > 1 else 0
     return max(cores, some, more, octets // OCTETS_OF_A_TASK)
-
-
-def outcome(out: str, plan: ReplayOptions, files: Sequence[Written], findings: Findings, began: float) -> Outcome:
-    """What files that were published hold."""
-    rows = dict.fromkeys([*plan.tables, *_joined(plan)], 0)
-    for file in files:
-        rows[file.table] += file.rows
-    octets = sum(file.octets for file in files)
-    return Outcome(out, rows, len(files), octets, findings.levels, time.monotonic() - began, findings.damage)

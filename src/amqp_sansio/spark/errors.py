@@ -1,20 +1,10 @@
-"""What can stop the pipeline, each said in one sentence."""
+"""What can stop the pipeline on Spark, each said in one sentence."""
 
 from __future__ import annotations
 
-from amqp_sansio.errors import AmqpError
+from amqp_sansio.captures.errors import OutOfDisk, OutOfMemory, PipelineError
 
-
-class PipelineError(AmqpError):
-    """The pipeline cannot run, or could not finish; nothing was published.  The text is one sentence for people."""
-
-
-class OutOfDisk(PipelineError):
-    """A disk is full: that of the tables, or Spark's scratch folder (`spark.local.dir`).  Nothing was published."""
-
-
-class OutOfMemory(PipelineError):
-    """The JVM or a Python worker had too little memory.  Nothing was published."""
+__all__ = ["MissingExtra", "MissingJava", "OutOfDisk", "OutOfMemory", "PipelineError"]
 
 
 class MissingJava(PipelineError):
@@ -22,4 +12,4 @@ class MissingJava(PipelineError):
 
 
 class MissingExtra(PipelineError):
-    """The libraries of the extra `[spark]` are not installed, or not all of them."""
+    """The libraries of an extra are not installed, or not all of them."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from errno import EDQUOT, ENOSPC
 from typing import Final
 
-from amqp_sansio.captures.errors import CHANGED, CaptureError, LocationError, PlaceError
+from amqp_sansio.captures.columns import failures
+from amqp_sansio.captures.errors import CHANGED
 from amqp_sansio.captures.splits import INDEX
-from amqp_sansio.spark.errors import OutOfDisk, OutOfMemory, PipelineError
 
 _RAISED: Final = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Z]\w*(?:Error|Exception|Damage|Interrupt)): (.+)$", re.MULTILINE)
 _OURS: Final = ("CaptureError", "LocationError", "PlaceError", "PipelineError", "LiveError", "LiveSetupError", "LiveLossError")
@@ -20,10 +19,6 @@ _LOST: Final = re.compile(
 _CALLED: Final = re.compile(r"^An error occurred while calling .*\n: (?:[\w.$]+: )?(.+)$", re.MULTILINE)
 _REMOTE: Final = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
 _STOPPED: Final = "Cannot call methods on a stopped SparkContext"
-_MEMORY: Final = re.compile(
-    r"OutOfMemoryError|SparkOutOfMemory|UNABLE_TO_ACQUIRE_MEMORY|ArrowMemoryError|\bMemoryError\b|realloc of size \d+ failed"
-)
-_DISK: Final = re.compile(r"No space left on device|Disk quota exceeded")
 _TIMES: Final = re.compile(r"failed (\d+) times")
 
 
@@ -39,16 +34,6 @@ def remedied(error: BaseException, options: Mapping[str, str] | None) -> dict[st
     if CHANGED in str(error) and "octets" not in given:
         return {**given, "octets": "row"}
     return None
-
-
-def kind_of(error: BaseException) -> type[PipelineError]:
-    """The class of a failure: whether memory or a disk ran out, or neither."""
-    text = str(error)
-    if isinstance(error, MemoryError) or _MEMORY.search(text):
-        return OutOfMemory
-    if (isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT)) or _DISK.search(text):
-        return OutOfDisk
-    return PipelineError
 
 
 def reason_of(error: BaseException) -> str:
@@ -75,13 +60,12 @@ def reason_of(error: BaseException) -> str:
 
 @contextmanager
 def told(doing: str) -> Iterator[None]:
-    """Whatever Spark raises inside becomes a PipelineError: `doing`, and the reason, in one sentence."""
+    """As `captures.columns.failures.told`, and whatever Spark raises inside becomes a PipelineError, too."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     try:
-        yield
-    except (CaptureError, LocationError, PlaceError) as error:
-        raise kind_of(error)(str(error)) from error
-    except (PySparkException, Py4JError, OSError, MemoryError) as error:
-        raise kind_of(error)(f"{doing}: {reason_of(error)}") from error
+        with failures.told(doing):
+            yield
+    except (PySparkException, Py4JError) as error:
+        raise failures.kind_of(error)(f"{doing}: {reason_of(error)}") from error

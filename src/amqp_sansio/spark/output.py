@@ -22,8 +22,6 @@ from amqp_sansio.spark.passes import write_tables
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-STREAM: Final = "_STREAM.json"
-"""Marks the output of `watch`, and tells which stream it is of."""
 OPEN: Final = "open"
 """How the names of files begin that hold what open connections have said so far; the next batch takes them away."""
 _OF_A_BATCH: Final = re.compile(r"b(\d+)-[^/]*\.parquet")
@@ -75,5 +73,5 @@ class Output:
         have = {file.table for file in [*files, *kept]}
         with told("the batch cannot be published"):
             files += [write_empty(self.place.work, table) for table in self._plan.tables if table not in have]
-            manifest = manifest_of(self.place, [*files, *kept], [self._folder], self._plan)
+            manifest = manifest_of(self.place, [*files, *kept], [self._folder], self._plan, "spark")
             self.files = self.place.publish(files, manifest, kept)

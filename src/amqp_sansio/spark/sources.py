@@ -1,4 +1,4 @@
-"""Packets of captures as frames, through the data source `amqp_capture`; and what can be seen to be wrong beforehand."""
+"""Packets of captures as frames, through the data source `amqp_capture`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from amqp_sansio.captures import remote
 from amqp_sansio.captures.columns.bundles import BUNDLES
 from amqp_sansio.captures.columns.cycles import seldom
 from amqp_sansio.captures.columns.weights import shared_out, weights
-from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import closed_in, found, is_remote, names_in, resolved, size_of
-from amqp_sansio.captures.pcap import MAGICS
-from amqp_sansio.captures.pcapng import MAGIC
-from amqp_sansio.captures.reader import no_capture, open_capture
+from amqp_sansio.captures.files import closed_in, found, is_remote, names_in, resolved
 from amqp_sansio.spark.session import is_local
 
 if TYPE_CHECKING:
@@ -23,7 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TASK: Final = "task"
-_MAGIC_OCTETS: Final = 4
 
 
 def read_packets(spark: SparkSession, captures: Sequence[str], options: Mapping[str, str] | None = None) -> DataFrame:
@@ -78,39 +73,6 @@ def stream_bundles(spark: SparkSession, folder: str, options: Mapping[str, str] 
 def placing(spark: SparkSession) -> dict[str, str]:
     """Where bundles have the payloads of their packets, as an option: on one machine, whoever replays them sees the files."""
     return {"octets": "cached" if is_local(spark) else "row"}
-
-
-def files_of(captures: Sequence[str]) -> list[str]:
-    """The files that are meant, if there is work in them.
-
-    CaptureError when one is not there, and when none of them can be opened and is a capture.  One that is none among others is
-    no error: it becomes a row in `violations`, and the others are read.
-    """
-    files = found(captures)
-    first: str | None = None
-    for path in files:
-        reason = _why_not(path)
-        if reason is None:  # one is enough: whoever reads the others tells of them
-            return files
-        first = first or reason
-    raise CaptureError(files[0], 0, 0, str(first))
-
-
-def _why_not(path: str) -> str | None:
-    """Why the file is no capture, or cannot be opened; None when it is one."""
-    try:
-        with open_capture(path) as stream:
-            magic = stream.read(_MAGIC_OCTETS)
-    except CaptureError as error:
-        return error.rule
-    except OSError as error:
-        return f"cannot be read: {error.strerror or error}"
-    return None if magic in MAGICS or magic == MAGIC else no_capture(magic)
-
-
-def octets_of(files: Sequence[str]) -> int:
-    """How large these files are together; 0 for one that has gone."""
-    return sum(map(size_of, files))
 
 
 class Newest:

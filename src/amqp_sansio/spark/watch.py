@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from amqp_sansio.captures.columns.place import MANIFEST, Place, Written
+from amqp_sansio.captures.columns.end_to_end import SOURCE
+from amqp_sansio.captures.columns.findings import findings_in
+from amqp_sansio.captures.columns.outcome import Outcome, outcome
+from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.spark.analyze import Outcome, outcome
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import reason_of, remedied, told
-from amqp_sansio.spark.findings import findings_in
 from amqp_sansio.spark.following import followed, open_records
-from amqp_sansio.spark.joined import SOURCE, write_end_to_end
-from amqp_sansio.spark.output import OPEN, STREAM, Output
+from amqp_sansio.spark.joined import write_end_to_end
+from amqp_sansio.spark.output import OPEN, Output
 from amqp_sansio.spark.passes import write_tables
 from amqp_sansio.spark.session import is_connect, prepare, see_that_spark_knows
 from amqp_sansio.spark.sources import stream_bundles

@@ -29,7 +29,7 @@ def write(place: Place, *rows: int) -> list[Written]:
 
 
 def publish(place: Place, files: list[Written], kept: list[Written] | None = None) -> list[Written]:
-    manifest = manifest_of(place, [*files, *(kept or [])], [], OPTIONS)
+    manifest = manifest_of(place, [*files, *(kept or [])], [], OPTIONS, "local")
     return place.publish(files, manifest, kept or [])
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pytest
 from tests.captures import build
 from tests.captures.packets import gathered, packet_rows, tables_of
@@ -17,7 +16,7 @@ from amqp_sansio.captures.columns import runner as module
 from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, bundled
 from amqp_sansio.captures.columns.gathered import Records
 from amqp_sansio.captures.columns.read import read_file
-from amqp_sansio.captures.columns.runner import Runner, overlapping, records_of, run
+from amqp_sansio.captures.columns.runner import Runner, overlapping, records_of
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.verdicts import verdicts
@@ -171,20 +170,3 @@ def test_files_are_merged_by_the_latest_time_in_each(traffic: Path, tmp_path: Pa
     )
     bundles = made.sort_by([(each, "ascending") for each in ORDER]).to_batches()
     assert plain(gathered(replays(bundles, ALL))) == found
-
-
-def test_the_tables_of_all_recordings_in_a_folder(tmp_path: Path) -> None:
-    paths = sorted(str(path) for path in DATA.glob("*.pcap"))
-    damaged = tmp_path / "damaged.pcap"
-    damaged.write_bytes((DATA / "hello.pcap").read_bytes()[:-7])
-    foreign = tmp_path / "foreign.pcap"
-    foreign.write_text("nothing of the kind")
-    out = tmp_path / "out"
-    outcome = run([*paths, str(damaged), str(foreign), str(tmp_path / "none.pcap")], str(out), ReplayOptions(broker="north"))
-    assert Path(outcome.manifest).is_file()
-    found = ds.dataset(out / "violations", partitioning="hive").to_table().to_pylist()
-    said = " ".join(outcome.problems) + " ".join(row["text"] for row in found if row["level"] == "damage")
-    for name in ("damaged.pcap", "foreign.pcap", "none.pcap"):
-        assert name in said or any(name in str(row["capture"]) for row in found if row["level"] == "damage"), name
-    assert outcome.rows["messages"] == ds.dataset(out / "messages", partitioning="hive").count_rows() > 100
-    assert {row["broker"] for row in ds.dataset(out / "connections", partitioning="hive").to_table().to_pylist()} == {"north"}

@@ -8,7 +8,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from amqp_sansio.captures.columns.runner import run
+from amqp_sansio.captures.columns.local import run
 from amqp_sansio.captures.columns.views import frame
 from amqp_sansio.captures.replay.doubt import branches_in_doubt
 from amqp_sansio.captures.verdicts import verdicts

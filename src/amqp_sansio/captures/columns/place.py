@@ -23,6 +23,8 @@ from amqp_sansio.captures.tables import TABLES
 
 MANIFEST: Final = "_MANIFEST.json"
 """The file, directly in the folder, that names all others."""
+STREAM: Final = "_STREAM.json"
+"""The file that marks the tables of `watch`, and tells which stream they are of."""
 WORK: Final = ".work-"
 """How the name of the hidden folder begins."""
 _SUFFIX: Final = ".parquet"

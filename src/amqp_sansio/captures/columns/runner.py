@@ -1,4 +1,4 @@
-"""Captures in, all tables out, in one process and without Spark: the oracle for Spark, and useful by itself.
+"""Captures in, the rows of all tables out, in one process: what `local` writes.
 
 Memory is bounded whatever the size of the captures: packets wait within named limits, a connection that is over is kept as a
 few octets.  One exception: where a connection is in several files that overlap in time, all packets of that connection wait, to
@@ -8,7 +8,7 @@ be merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,10 @@ import pyarrow.compute as pc
 
 from amqp_sansio.captures.columns.bundles import latest
 from amqp_sansio.captures.columns.crowd import heard
-from amqp_sansio.captures.columns.cycles import rarely
 from amqp_sansio.captures.columns.gathered import Gathered, Records
 from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.columns.replay import ConnectionReplay
-from amqp_sansio.captures.columns.store import Store
 from amqp_sansio.captures.columns.strangers import spoken, strange
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.packets_schema import PACKETS, picked
@@ -35,14 +33,6 @@ MERGED_ROWS: Final = 8192
 """Packets that a connection is fed with at a time where files are merged."""
 
 _ORDER: Final = picked("connection,ts_ns")
-
-
-class Outcome(NamedTuple):
-    """What came of a run: rows of each table, files that could not be read (to their end), the manifest."""
-
-    rows: dict[str, int]
-    problems: tuple[str, ...]
-    manifest: str
 
 
 def overlapping(paths: Sequence[str]) -> frozenset[int]:
@@ -169,43 +159,17 @@ def _merged(packets: pa.Table) -> Ints:
 def records_of(
     paths: Sequence[str],
     options: ReplayOptions,
-    problem: Callable[[str], None] = lambda text: None,
     progress: Callable[[str, int], None] = lambda path, packets: None,
 ) -> Iterator[Records]:
-    """The rows of all tables of these captures.  `problem` hears of a file that cannot be read (any further), `progress` how
-    many packets of which file have been read."""
+    """The rows of all tables of these captures.  `progress` hears how many packets of which file have been read.
+
+    What cannot be read of a file is a row of `violations`; CaptureError when one is changed while it is read.
+    """
     runner = Runner(options, overlapping(paths))
     for number, path in enumerate(paths):
         packets = 0
-        try:
-            for batch in read_file(path, number, PACKETS):
-                yield from runner.feed(batch)
-                packets += batch.num_rows
-                progress(path, packets)
-        except CaptureError as error:
-            problem(str(error))
+        for batch in read_file(path, number, PACKETS):
+            yield from runner.feed(batch)
+            packets += batch.num_rows
+            progress(path, packets)
     yield from runner.finish()
-
-
-def run(
-    paths: Sequence[str],
-    folder: str,
-    options: ReplayOptions | None = None,
-    progress: Callable[[str, int], None] = lambda path, packets: None,
-) -> Outcome:
-    """Writes all tables of these captures into `folder`; the manifest comes last.  PlaceError when it cannot be written.
-
-    While it works, the collector of reference cycles runs seldom in this process (see `cycles.rarely`).
-    """
-    options = options or ReplayOptions()
-    store = Store(folder, options)
-    problems: list[str] = []
-    try:
-        with rarely():
-            for table, batch in records_of(paths, options, problems.append, progress):
-                store.add(table, batch)
-        manifest = store.publish(paths, problems)
-    except BaseException:
-        store.discard()
-        raise
-    return Outcome(store.rows, tuple(problems), manifest)

@@ -1,63 +1,75 @@
-"""All tables written by one process and published at once; `spark` has many processes write the same files."""
+"""What every run does with its files, whichever engine wrote them: completes the tables, and publishes them all at once."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeAlias
 
-import pyarrow as pa
-
-from amqp_sansio.captures.columns.place import MANIFEST, Place, Written
-from amqp_sansio.captures.columns.writer import Writer, write_empty
+from amqp_sansio.captures.columns.end_to_end import joined_of
+from amqp_sansio.captures.columns.failures import told
+from amqp_sansio.captures.columns.findings import Findings, findings_in
+from amqp_sansio.captures.columns.place import STREAM, Place, Written
+from amqp_sansio.captures.columns.writer import write_empty
+from amqp_sansio.captures.errors import PlaceError
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import SCHEMA_VERSION
 
+Engine: TypeAlias = Literal["local", "spark"]
+"""What has written the files: this process, or Spark."""
 
-class Store:
-    """Takes batches of rows; `publish` makes them visible at once.
 
-    PlaceError when `folder` cannot be written or another run is writing there, LocationError when nothing can open it.  What
-    was published there before is replaced; until then it stays as it is.
+def opened(out: str) -> Place:
+    """The folder for tables, for a run that will replace all of them; `discard` gives it back.
+
+    PlaceError when it cannot be written, another run is writing there, or it is that of a stream; LocationError when nothing
+    can open it.
     """
-
-    def __init__(self, folder: str, options: ReplayOptions) -> None:
-        self._options: Final = options
-        self._place: Final = Place(folder)
-        self._place.open()
-        self._writer: Final = Writer(self._place.work, "part")
-        self._files: list[Written] = []
-        self.rows: dict[str, int] = dict.fromkeys(options.tables, 0)
-        """Rows of each table so far."""
-
-    def add(self, table: str, batch: pa.RecordBatch) -> None:
-        """Rows of a table."""
-        with self._place.writing():
-            self._files += self._writer.add(table, batch)
-        self.rows[table] += batch.num_rows
-
-    def publish(self, captures: Sequence[str], problems: Iterable[str] = ()) -> str:
-        """Closes all files, publishes them and gives the folder back: the path or URI of the manifest."""
-        place = self._place
-        with place.writing():
-            self._files += self._writer.rest()
-            have = {file.table for file in self._files}
-            self._files += [write_empty(place.work, name) for name in self._options.tables if name not in have]
-        place.publish(self._files, manifest_of(place, self._files, captures, self._options, problems))
+    place = Place(out)
+    place.open()
+    if place.read(STREAM) is not None:
         place.discard()
-        return f"{place.name}/{MANIFEST}"
+        raise PlaceError(f"{out}: holds what `watch` writes; analyze into another folder")
+    return place
 
-    def discard(self) -> None:
-        """Removes what was not published and gives the folder back."""
-        self._place.discard()
+
+def publish(
+    place: Place,
+    files: Sequence[Written],
+    captures: Sequence[str],
+    plan: ReplayOptions,
+    engine: Engine,
+    join: Callable[[Sequence[Written]], list[Written]],
+) -> tuple[list[Written], Findings]:
+    """Publishes the files that a run has written, with an empty one for each table without any, and what `join` makes of
+    messages: gives the list of all files, and what is in `violations`.
+
+    PipelineError, and everything is as it was, when that fails.
+    """
+    have = {file.table for file in files}
+    with told("nothing was published"):
+        whole = [*files, *[write_empty(place.work, table) for table in plan.tables if table not in have]]
+    if joined_of(plan):
+        with told("the latencies cannot be joined, nothing was published"):
+            whole += join(whole)
+    with told("nothing was published"):
+        findings = findings_in(whole, place.work)
+        place.publish(whole, manifest_of(place, whole, captures, plan, engine, map(str, findings.damage)))
+    return whole, findings
 
 
 def manifest_of(
-    place: Place, files: Iterable[Written], captures: Sequence[str], options: ReplayOptions, problems: Iterable[str] = ()
+    place: Place,
+    files: Iterable[Written],
+    captures: Sequence[str],
+    options: ReplayOptions,
+    engine: Engine,
+    problems: Iterable[str] = (),
 ) -> bytes:
     """The manifest as JSON, the same for the same files: what was read and asked for, which files hold the tables.
 
-    Paths are relative to the folder of the tables; `file_id` counts the captures.
+    Paths are relative to the folder of the tables; `file_id` counts the captures; `problems` are places in them that cannot be
+    read.
     """
     by_table: dict[str, list[dict[str, object]]] = {name: [] for name in options.tables}
     for file in sorted(files, key=lambda file: place.relative(file.path)):
@@ -67,6 +79,7 @@ def manifest_of(
     said = {
         "kind": "amqp-sansio tables",
         "schema": SCHEMA_VERSION,
+        "engine": engine,
         "captures": [str(each) for each in captures],
         "problems": list(problems),
         "ports": list(options.ports),

@@ -27,6 +27,9 @@ class Damage:
     offset: int
     text: str
 
+    def __str__(self) -> str:
+        return f"{self.capture}: {f'octet {self.offset}: ' if self.offset else ''}{self.text}"
+
 
 @frozen
 class Findings:

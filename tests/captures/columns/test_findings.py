@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from amqp_sansio.captures.columns.findings import Damage, Findings, findings_in
 from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.columns.tables import table_batch
 from amqp_sansio.captures.columns.writer import write_empty
 from amqp_sansio.captures.tables import TABLES
-from amqp_sansio.spark.findings import Damage, Findings, findings_in
 from amqp_sansio.spark.writer import write_records
 
 
