@@ -13,12 +13,15 @@ from amqp_sansio.broker.operations import (
     BranchDecided,
     BranchEnded,
     BranchPrepared,
+    Closed,
     Dequeued,
     Enqueued,
     Entry,
     ExchangeDeclared,
     ExchangeDeleted,
+    Marks,
     MessageStored,
+    Opened,
     Operation,
     QueueDeclared,
     QueueDeleted,
@@ -154,6 +157,8 @@ def test_what_it_makes_of_an_empty_host_is_the_same() -> None:
         (BranchPrepared("h", XID, [(9, ("q",))]), "there is no 9"),
         (BranchDecided("h", XID, 4), "there is no"),
         (BranchEnded("h", XID), "there is no"),
+        (Marks("h", "q", [1]), "there is no 'message 1'"),
+        (Marks("h", "gone"), "there is no 'gone'"),
         (Operation("h"), "no operation that this version knows"),
     ],
 )
@@ -163,6 +168,17 @@ def test_what_cannot_follow_is_told(operation: Operation, words: str) -> None:
     with pytest.raises(RestoreError, match=words) as told:
         there.add([operation], "journal entry 3")
     assert told.value.what == "journal entry 3"
+
+
+def test_a_clean_end_says_all_marks_anew_and_counts_as_long_as_it_is_the_last() -> None:
+    there = Ledger()
+    there.enter(Entry(1, [Q, R, ONE, TWO, Enqueued("h", "q", 1, True), Enqueued("h", "q", 2), Enqueued("h", "r", 1, True)]))
+    said = [there.closed]
+    there.enter(Entry(2, [Marks("h", "q", [2]), Closed("")]))
+    assert there.hosts["h"].contents == {"q": {1: False, 2: True}, "r": {1: True}}
+    said.append(there.closed)
+    there.enter(Entry(3, [Opened("")]))
+    assert [*said, there.closed] == [False, True, False]
 
 
 def test_entries_follow_one_another() -> None:

@@ -12,11 +12,13 @@ from amqp_sansio.broker.operations import (
     BranchDecided,
     BranchEnded,
     BranchPrepared,
+    Closed,
     Dequeued,
     Enqueued,
     Entry,
     ExchangeDeclared,
     ExchangeDeleted,
+    Marks,
     MessageStored,
     Opened,
     Operation,
@@ -43,6 +45,8 @@ SAMPLES: tuple[Operation, ...] = (
     BranchEnded("h", XID),
     SessionLeft("h", "me", b"session"),
     Opened(""),
+    Marks("h", "q", [5, 7]),
+    Closed(""),
 )
 
 

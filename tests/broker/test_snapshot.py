@@ -16,9 +16,11 @@ from tests.broker.test_survey import told
 from amqp_sansio import RangeSet, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.encoding import decode_entry, encode_entry
 from amqp_sansio.broker.ledger import Ledger
-from amqp_sansio.broker.operations import Entry, Opened, QueueDeclared
-from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
+from amqp_sansio.broker.model.message import Envelope, Message
+from amqp_sansio.broker.operations import Closed, Entry, Marks, Opened, QueueDeclared
+from amqp_sansio.broker.snapshot import conclude, decode_snapshot, encode_snapshot
 from amqp_sansio.errors import RestoreError
 from amqp_sansio.events import ResultReceived, TransferReceived
 from amqp_sansio.spec import dtx, exchange, message, queue
@@ -116,9 +118,6 @@ def test_messages_count_as_redelivered_unless_nothing_can_have_happened_since(co
     snapshot = world.broker.snapshot()
     assert snapshot["clean"] is not connected
 
-    def marks(broker: Broker) -> list[bool]:
-        return [entry.redelivered for entry in broker.host().queues["q"].all()]
-
     assert marks(Broker.restore(snapshot, config=JOURNAL)) == [connected]
     world.connect()
     entries = world.broker.journal()
@@ -130,6 +129,67 @@ def test_messages_count_as_redelivered_unless_nothing_can_have_happened_since(co
     for once_more in (Broker.restore(snapshot, config=JOURNAL),):
         once_more.connect()
         assert len(once_more.journal()) == (0 if connected else 1)
+
+
+def marks(broker: Broker, name: str = "q") -> list[bool]:
+    return [entry.redelivered for entry in broker.host().queues[name].all()]
+
+
+def test_one_entry_says_as_much_of_a_clean_end_as_a_snapshot() -> None:
+    world = World(JOURNAL)
+    client, session = world.session()
+    entries: list[Entry] = []
+    session.send(queue.Declare("q", durable=True))
+    for body in (b"one", b"two", b"three"):
+        session.publish("", routing_key="q", body=body, delivery_mode=2)
+    session.publish("", routing_key="q", body=b"transient")
+    world.run()
+    entries += stored(world)
+    taker = client.session(b"taker")
+    session.send(queue.Query("q"))
+    taker.send(message.Subscribe("q", "d", 0, 0))
+    taker.send(message.Flow("d", 0, 1))
+    taker.send(message.Flow("d", 1, 0xFFFFFFFF))
+    world.run()
+    assert not conclude(world.broker), "somebody is connected"
+    client.cut()
+    assert world.broker.journal() == ()
+    assert conclude(world.broker)
+    (last,) = stored(world)
+    assert last.operations == (Marks("", "q", [1]), Closed(""))
+    assert world.broker._clean
+    by_entry = Broker.restore(None, [*entries, last], config=JOURNAL)
+    by_snapshot = Broker.restore(world.broker.snapshot(), config=JOURNAL)
+    assert marks(by_entry) == marks(by_snapshot) == [True, False, False]
+    opened: tuple[Entry, ...] = ()
+    for broker in (by_snapshot, by_entry):
+        broker.connect()
+        opened = broker.journal()
+        assert [each.operations for each in opened] == [(Opened(""),)]
+    assert marks(Broker.restore(None, [*entries, last, *opened], config=JOURNAL)) == [True, True, True]
+
+
+def test_only_a_snapshot_holds_sessions_that_are_kept_and_times_that_began_late() -> None:
+    world, client, _ = declared(timeout=60)
+    client.cut()
+    assert world.broker._sessions
+    assert not conclude(world.broker)
+    assert not conclude(Broker())
+    world, client, _ = declared()
+    world.broker.host().late = True
+    client.cut()
+    assert not conclude(world.broker)
+    assert world.broker.journal() == ()
+    world.broker.host().late = False
+    assert conclude(world.broker)
+
+
+def test_a_time_that_begins_late_is_not_in_the_journal() -> None:
+    host = Broker(JOURNAL).host()
+    envelope = Envelope(b"", persistent=True, ttl=1000)
+    assert not host.late
+    host.begin_ttl(Message(1, envelope, b""))
+    assert host.late
 
 
 def test_numbers_go_on() -> None:
@@ -343,6 +403,17 @@ class Brokered(History):
         return len(entries)
 
 
+def concluded(snapshot: dict[str, Any], there: list[Entry], broker: Broker) -> None:
+    """A broker that is ended by an entry and restored is the one that is ended by a snapshot and restored."""
+    assert conclude(broker) is not broker.host("h").late
+    if broker.host("h").late:
+        return
+    entries = [*there, *[decode_entry(encode_entry(entry)) for entry in broker.journal()]]
+    one, other = Broker.restore(snapshot, entries, config=JOURNAL), Broker.restore(broker.snapshot(), config=JOURNAL)
+    assert ledger(one, "h") == ledger(other, "h")
+    assert (one._clean, other._clean) == (True, True)
+
+
 @given(st.lists(steps(), max_size=40), st.lists(steps(), max_size=40), st.data())
 def test_a_broker_that_is_restored_is_the_one_that_never_stopped(
     before: list[Step], after: list[Step], data: st.DataObject
@@ -367,6 +438,7 @@ def test_a_broker_that_is_restored_is_the_one_that_never_stopped(
         expected.enter(entry)
     assert told(ledger(restored, "h")) == told(expected.hosts["h"])
     if crash == history.journal.last:
+        concluded(snapshot, there, Broker.restore(snapshot, there, config=JOURNAL))
         assert told(ledger(restored, "h")) == told(ledger(history.broker, "h"))
     # And it goes on as well as the first one did.
     another = Brokered(restored)

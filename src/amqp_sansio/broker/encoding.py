@@ -118,6 +118,7 @@ _READERS: Final[dict[str, _Reader]] = {
     "xid": _xid,
     "published": _published,
     "accepted": _accepted,
+    "numbers": lambda value: tuple([_number(each) for each in _items(value)]),
 }
 """How each field of an operation is read, whichever the operation."""
 

@@ -14,11 +14,13 @@ from amqp_sansio.broker.operations import (
     BranchDecided,
     BranchEnded,
     BranchPrepared,
+    Closed,
     Dequeued,
     Enqueued,
     Entry,
     ExchangeDeclared,
     ExchangeDeleted,
+    Marks,
     MessageStored,
     Opened,
     Operation,
@@ -97,10 +99,21 @@ class HostLedger:
                 self._places[operation.number] += 1
             case Dequeued():
                 self.leave(operation.queue, operation.number)
+            case Marks():
+                self._mark(operation)
             case BranchPrepared() | BranchDecided() | BranchEnded():
                 self._branch(operation)
             case _:
                 self._topology(operation)
+
+    def _mark(self, operation: Marks) -> None:
+        contents = self.contents[operation.queue]
+        for number in contents:
+            contents[number] = False
+        for number in operation.numbers:
+            if number not in contents:
+                raise KeyError(f"message {number}")
+            contents[number] = True
 
     def _topology(self, operation: Operation) -> None:
         match operation:
@@ -231,7 +244,7 @@ def _new(known: dict, key: object, value: object, what: str) -> None:  # type: i
 class Ledger:
     """The durable part of a broker.  `number` is that of the last journal entry that is in it."""
 
-    __slots__ = ("entered", "hosts", "last_message", "left", "number")
+    __slots__ = ("closed", "entered", "hosts", "last_message", "left", "number")
 
     def __init__(self, number: int = 0, last_message: int = 0) -> None:
         self.number = number
@@ -239,6 +252,8 @@ class Ledger:
         """The highest number that a message had."""
         self.entered = 0
         """How many entries came after what it began with."""
+        self.closed = False
+        """Whether the last of them says that the end was clean."""
         self.hosts: Final[dict[str, HostLedger]] = {}
         self.left: Final[set[tuple[str, str, bytes]]] = set()
         """Virtual host, identity and name of sessions that are not to be restored."""
@@ -253,7 +268,7 @@ class Ledger:
     def add(self, operations: Iterable[Operation], what: str) -> None:
         """Operations happened, in order.  RestoreError, which names `what`, when one cannot follow on what is there."""
         for operation in operations:
-            if isinstance(operation, Opened):
+            if isinstance(operation, Opened | Closed):
                 continue
             if isinstance(operation, SessionLeft):
                 self.left.add((operation.host, operation.identity, operation.session))
@@ -274,5 +289,6 @@ class Ledger:
             raise RestoreError(f"journal entry {entry.number}", f"entry {self.number + 1} comes first")
         self.add(entry.operations, f"journal entry {entry.number}")
         self.number = entry.number
+        self.closed = bool(entry.operations) and isinstance(entry.operations[-1], Closed)
         self.entered += 1
         return True

@@ -243,14 +243,33 @@ class SessionLeft(Operation):
 
 
 class Opened(Operation):
-    """Connections come again after a snapshot that was taken without any: what is in it may be delivered from now on."""
+    """Connections come again after a clean end, or after a snapshot that was taken without any: what is there may be delivered
+    from now on."""
+
+    __slots__ = ()
+
+
+class Marks(Operation):
+    """At a clean end: which of the messages on a durable queue may have been delivered before, and none but these."""
+
+    __slots__ = ("numbers", "queue")
+    FIELDS: ClassVar[tuple[str, ...]] = ("host", "queue", "numbers")
+
+    def __init__(self, host: str, queue: str, numbers: Iterable[int] = ()) -> None:
+        super().__init__(host)
+        self.queue: Final = queue
+        self.numbers: Final = tuple(numbers)
+
+
+class Closed(Operation):
+    """The clean end: nobody is connected and no session is kept, so nothing is delivered before the next `Opened`."""
 
     __slots__ = ()
 
 
 OPERATIONS: Final[tuple[type[Operation], ...]] = (
     QueueDeclared, QueueDeleted, ExchangeDeclared, ExchangeDeleted, Bound, Unbound, MessageStored, Enqueued, Dequeued,
-    BranchPrepared, BranchDecided, BranchEnded, SessionLeft, Opened,
+    BranchPrepared, BranchDecided, BranchEnded, SessionLeft, Opened, Marks, Closed,
 )  # fmt: skip
 """Every class of them.  New ones go to the end: their place is their code where entries are encoded."""
 

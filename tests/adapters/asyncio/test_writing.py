@@ -15,6 +15,8 @@ from amqp_sansio.adapters.asyncio.writing import Writer
 from amqp_sansio.adapters.store import FILE, Store, StoreError
 from amqp_sansio.broker import Broker, BrokerConfig
 from amqp_sansio.errors import EncodeError
+from amqp_sansio.spec.message import DeliveryProperties, Transfer
+from amqp_sansio.wire.headers import encode_headers
 
 
 class Slow(Store):
@@ -25,6 +27,7 @@ class Slow(Store):
         self.may = threading.Event()
         self.may.set()
         self.writes: list[int] = []
+        self.octets = 0
         self.snapshots: list[int] = []
         self.error: Exception | None = None
 
@@ -33,6 +36,7 @@ class Slow(Store):
         if self.error is not None:
             raise self.error
         self.writes.append(len(entries))
+        self.octets += sum([len(octets) for _, octets in entries])
         super().append(entries)
 
     def compact(self, number: int, snapshot: bytes) -> None:
@@ -51,6 +55,13 @@ class World:
 
     def wake(self) -> None:
         self.woken += 1
+
+    def publish(self, count: int) -> None:
+        host = self.broker.host()
+        for _ in range(count):
+            header = encode_headers([DeliveryProperties(routing_key="queue 1", delivery_mode=2)])
+            message = host.intake.read(Transfer("", 1, 0), header, b"x" * 100)
+            host.enqueue(message, [host.queues["queue 1"]])
 
     def declare(self, count: int = 1) -> None:
         for _ in range(count):
@@ -104,6 +115,50 @@ def test_the_end_writes_what_there_is_and_a_snapshot(tmp_path: Path) -> None:
     assert (snapshot is not None, [*entries]) == (True, [])
     store.close()
     assert restored(tmp_path) == 3
+
+
+@pytest.mark.parametrize("messages", [50, 100])
+def test_the_end_of_many_messages_writes_one_small_entry(
+    messages: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many messages there are, none is written once more."""
+    monkeypatch.setattr(writing, "MANY", 50)
+
+    async def main() -> None:
+        world = World(tmp_path)
+        world.declare()
+        world.publish(messages)
+        world.writer.gather()
+        await world.writer.idle()
+        writes, octets = len(world.store.writes), world.store.octets
+        world.declare()
+        await world.writer.finish()
+        assert (world.store.snapshots, world.store.writes[writes:]) == ([], [1, 1])
+        assert world.store.octets - octets < 500
+
+    run(main)
+    store = Store(tmp_path)
+    snapshot, entries = store.load()
+    broker = Broker.restore(snapshot, entries)
+    store.close()
+    assert broker._clean
+    assert [entry.redelivered for entry in broker.host().queues["queue 1"].all()] == [False] * messages
+
+
+def test_the_end_of_few_messages_or_of_a_long_journal_writes_a_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "MANY", 50)
+
+    async def main(directory: Path, messages: int, compact: int) -> None:
+        world = World(directory, compact)
+        world.declare()
+        world.publish(messages)
+        await world.writer.finish()
+        assert world.store.snapshots == [messages + 1]
+
+    asyncio.run(main(tmp_path / "few", 49, writing.COMPACT))
+    asyncio.run(main(tmp_path / "long", 50, 100))
 
 
 def test_snapshots_take_the_place_of_entries_also_under_load(tmp_path: Path) -> None:

@@ -10,12 +10,16 @@ from typing import Final
 
 from amqp_sansio.adapters.store import Store, StoreError
 from amqp_sansio.broker import Broker, encode_entry, encode_snapshot
+from amqp_sansio.broker.snapshot import conclude
 from amqp_sansio.errors import EncodeError
 
 BACKLOG: Final = 16 * 1024 * 1024
 """Octets of entries that wait for the disk, from which on clients wait too."""
 COMPACT: Final = 64 * 1024 * 1024
 """Octets of entries after which a snapshot takes their place, unless the last snapshot was larger than half of them."""
+MANY: Final = 10_000
+"""Messages on queues from which on the end writes no last snapshot, if the journal can say that it is the end: what the next
+start reads is never more than COMPACT allows."""
 
 
 class Writer:
@@ -66,17 +70,30 @@ class Writer:
             await asyncio.sleep(0)  # what follows from it goes first
 
     async def finish(self) -> None:
-        """The last snapshot, and the end; to be called when the broker has no connection any more.  StoreError."""
+        """The last snapshot, or an entry that says as much; to be called when the broker has no connection any more.
+
+        StoreError.
+        """
         try:
             self.gather()
             await self.idle()
-            if self.failure is None:
+            if self._concludes():
+                self._take()
+                batch, _ = self._batch()
+                await self._run(self._store.append, batch)
+            elif self.failure is None:
                 with suppress(EncodeError):  # too large for one: then there are the entries
                     await self._run(self._take_over, self._broker.snapshot())
                     await self._run(self._shrink_all)
         finally:
             await self._run(self._store.close)
             self._threads.shutdown()
+
+    def _concludes(self) -> bool:
+        """Whether the journal now says that this is the end, instead of a snapshot."""
+        if self.failure is not None or self._due <= 0:
+            return False
+        return sum([site.host.messages for site in self._broker._sites.values()]) >= MANY and conclude(self._broker)
 
     def _take(self) -> None:
         try:

@@ -61,6 +61,8 @@ class Traffic:
         self._expiry: Final = Expiry()
         self._undated: dict[Message, list[Entry]] = {}  # messages whose time begins with the next tick, and where they are
         self._most_undated = UNDATED
+        self.late = False
+        """Whether the time of a message ever began after it was written down: then the journal does not know when it ends."""
 
     # --- in ---------------------------------------------------------------------------------------------------------------
 
@@ -184,6 +186,7 @@ class Traffic:
 
         What is journalled before that says no moment: then its time begins once more when it is restored.
         """
+        self.late = True
         message.expires = None
         self._undated[message] = []
         if len(self._undated) > self._most_undated:  # nobody tells the time: what has gone is not kept until somebody does
