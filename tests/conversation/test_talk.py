@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -20,10 +21,14 @@ from amqp_sansio.conversation.errors import (
 )
 from amqp_sansio.conversation.headers import HEADERS
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
-from amqp_sansio.spec import queue
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import execution, queue
 from amqp_sansio.spec.queue import QueueQueryResult
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command
 
 
 def test_what_is_said_is_answered() -> None:
@@ -306,6 +311,86 @@ def test_a_session_over_which_everybody_gives_up_fails_everybody() -> None:
     assert [each for each in everybody if each.error is None] == []
     with pytest.raises(SessionLost, match="gone"):
         inbox.take()
+
+
+def refuse(stage: Stage, talk: Talk) -> None:
+    """The other side refuses something, nobody knows what, and does not detach the session."""
+    stage.run()
+    assert stage.peer is not None
+    session = stage.peer._connection.session_named(talk.name)
+    assert session is not None
+    session.sync()  # behind a command-point
+    stage.run()
+    assert session._channel is not None
+    said = LAYOUT.encode_command(execution.Exception_(542, description="no"), False)
+    stage.client.receive_data(b"".join(frame_command(session._channel.number, said)))
+    stage.client.tick(stage.now)
+
+
+def test_what_is_said_between_a_refusal_and_its_detach_fails_as_the_session_did() -> None:
+    """The engine says that it is too late; the user is told why."""
+    stage = staged(retry=NEVER)
+    talk = stage.open()
+    stage.get(talk.say(queue.Declare("q")))
+    refuse(stage, talk)
+    assert talk.attached.done
+    said: list[Callable[[], object]] = [
+        talk.open_again,
+        lambda: talk.say(queue.Declare("q")),
+        lambda: talk.ask(queue.Query("q")),
+        lambda: talk.publish("", "q", b""),
+        lambda: talk.subscribe("q"),
+        lambda: talk.room,
+    ]
+    for each in said:
+        with pytest.raises(SessionFailed, match="542"):
+            each()
+
+
+def test_what_was_asked_is_not_answered_by_nothing_when_the_session_was_refused() -> None:
+    stage = staged(retry=NEVER)
+    talk = stage.open()
+    refuse(stage, talk)
+    id = 1000
+    asked = talk._answers.result(id, "queue.query")  # asked before the refusal came
+    talk._completed(RangeSet.of(id))
+    assert not asked.done
+    stage.client.give_up(ConnectionLost("the octets ended"))
+    with pytest.raises(SessionFailed, match="542"):
+        asked.result()
+
+
+def test_an_error_that_is_raised_again_and_again_is_never_its_own_cause() -> None:
+    """Whoever walks from an error to what it comes from, by __cause__ and __context__, comes to an end."""
+    stage = staged(retry=NEVER)
+    talk = stage.open()
+    failed, shared = talk.say(queue.Delete("nowhere")), talk.sync()
+    stage.run()
+    caught: BaseException | None = None
+    try:
+        shared.result()
+    except SharedSessionFailed:
+        for ticket in (failed, talk.ended, shared, failed):
+            try:
+                ticket.result()
+            except SessionFailed as error:
+                caught = error
+    assert caught is not None
+    assert caught not in chain(caught)
+
+
+def chain(error: BaseException) -> list[BaseException]:
+    """All that an error comes from, the nearest first."""
+    found: list[BaseException] = []
+    waiting = [error]
+    while waiting:
+        each = waiting.pop(0)
+        for origin in (each.__cause__, each.__context__):
+            if origin is not None:
+                assert len(found) < 100, "it never ends"
+                found.append(origin)
+                waiting.append(origin)
+    return found
 
 
 def test_the_prefetch_is_one_at_least() -> None:

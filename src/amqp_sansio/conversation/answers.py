@@ -65,8 +65,11 @@ class Answers:
 
     # --- what comes ----------------------------------------------------------------------------------------------------------
 
-    def completed(self, ids: RangeSet) -> None:
-        """These commands are executed; of one that was asked for its result and is complete without, that is the answer."""
+    def completed(self, ids: RangeSet, refused: bool = False) -> None:
+        """These commands are executed; of one that was asked for its result and is complete without, that is the answer.
+
+        But not where the session was `refused`: then it will be lost, and there was none.
+        """
         tickets = self._tickets
         for id in pick(ids, tickets):
             ticket, _, octets = tickets.pop(id)
@@ -74,7 +77,7 @@ class Answers:
                 self.messages -= 1
                 self.octets -= octets
             ticket.settle(None)
-        if self._results:
+        if self._results and not refused:
             for id in pick(ids, self._results):
                 self._results.pop(id)[0].settle(None)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from amqp_sansio.conversation.errors import SessionFailed, SessionLost, SessionReopened, SharedSessionFailed
+from amqp_sansio.conversation.ticket import seen
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import SessionDetached
 from amqp_sansio.spec import queue
@@ -66,6 +67,12 @@ class Failure:
         self._exclusive.clear()
         self.error, self.of_one, self.again = None, False, None
         return gone
+
+    def must_live(self) -> None:
+        """Raises what ended it."""
+        error = self.for_others
+        if error is not None:
+            raise seen(error)
 
     def check(self, session: bytes) -> None:
         """Raises SessionReopened, once, when something of the session did not come back."""

@@ -123,14 +123,20 @@ class Talk:
         return self._session is not None and self._session._speaks
 
     def open_again(self) -> None:
-        """Opens the session again if it failed: so begins every call that waits for something."""
+        """Opens the session again if it failed: so begins every call that waits for something.
+
+        Raises why it failed when the other side has said so and has not detached it yet: nothing may be said any more.
+        """
         if self.failure.again is not None:
             self.failure.again()
             self.failure.again = None
+        elif self.attached.done and self.attached.error is None:
+            self.failure.must_live()
 
     def _check(self) -> None:
-        """Raises what does not let a call say something: its transaction or its queues are gone."""
+        """Raises what does not let a call say something: it failed, or its transaction or its queues are gone."""
         self.transactions.check()
+        self.failure.must_live()
         self.failure.check(self.name)
 
     def unheard(self) -> None:
@@ -351,7 +357,7 @@ class Talk:
 
     def _completed(self, ids: RangeSet) -> None:
         """The other side has executed these commands."""
-        self._answers.completed(ids)
+        self._answers.completed(ids, self.failure.error is not None)
         if self._room is not None:
             self._check_room()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Generic, TypeVar
 
 from amqp_sansio.errors import AmqpError
@@ -11,11 +12,20 @@ Value = TypeVar("Value")
 
 
 def seen(error: Exception) -> Exception:
-    """The error, noted as one that a caller has seen; so is the one that it comes from."""
+    """The error, to be raised to one caller, and noted as one that a caller has seen; so is the one that it comes from.
+
+    Each caller gets a copy: what is raised again and again, while other errors are handled, would at last be its own cause.
+    """
     for each in (error, error.__cause__):
         if isinstance(each, AmqpError):
             each.seen = True
-    return error
+    if not isinstance(error, AmqpError):
+        return error
+    raised = copy(error)
+    raised.seen = True
+    if error.__cause__ is not None:
+        raised.__cause__ = error.__cause__
+    return raised
 
 
 class Ticket(Generic[Value]):
