@@ -7,11 +7,14 @@ from hypothesis import strategies as st
 
 from amqp_sansio.captures.joins import END_TO_END, END_TO_END_SQL, end_to_end
 
-NAMES = ("message_id", "direction", "connection", "stream_offset", "ts_ns", "last_octet_ns", "queue", "redelivered")
+NAMES = (
+    "message_id", "direction", "connection", "stream_offset", "ts_ns", "last_octet_ns", "queue", "redelivered", "ts",
+    "last_octet_at",
+)  # fmt: skip
 MESSAGES = st.lists(
     st.tuples(
         st.sampled_from(["a", "b", None]), st.sampled_from("CS"), st.integers(1, 3), st.integers(0, 99), st.integers(0, 20),
-        st.integers(0, 30), st.sampled_from(["q", None]), st.sampled_from([0, 1]),
+        st.integers(0, 30), st.sampled_from(["q", None]), st.sampled_from([0, 1]), st.integers(0, 9), st.integers(0, 9),
     ),
     unique_by=lambda row: row[1:4], max_size=12,
 )  # fmt: skip
@@ -31,6 +34,11 @@ def test_the_function_and_the_sql_say_the_same(rows: list[tuple[object, ...]]) -
 
 
 def test_a_message_published_and_delivered() -> None:
-    rows = [("a", "C", 1, 0, 10, 11, None, 0), ("a", "S", 2, 5, 30, 31, "q", 0), ("b", "S", 2, 9, 40, 41, "q", 1)]
+    rows = [
+        ("a", "C", 1, 0, 10, 11, None, 0, "sent", "away"),
+        ("a", "S", 2, 5, 30, 31, "q", 0, "come", "there"),
+        ("b", "S", 2, 9, 40, 41, "q", 1, "-", "-"),
+    ]
     (row,) = end_to_end([dict(zip(NAMES, each, strict=True)) for each in rows])
     assert (row["published_on"], row["delivered_on"], row["latency_ns"]) == (1, 2, 21)
+    assert (row["published_at"], row["published_ns"], row["delivered_at"], row["delivered_ns"]) == ("sent", 10, "there", 31)

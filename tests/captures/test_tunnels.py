@@ -76,7 +76,7 @@ CARRIED: dict[str, Callable[[bytes], bytes]] = {
 
 def rows(path: str) -> dict[str, list[str]]:
     """The tables, but for the places of packets in the file."""
-    places = ("capture", "offset", "connection")
+    places = ("capture", "file_offset", "connection")
 
     def plain(row: Row) -> str:
         return repr({name: value for name, value in row.items() if name not in places})

@@ -58,13 +58,13 @@ def test_the_view_and_check_say_the_same_of_branches(said: list[BranchSaid]) -> 
 
 
 def test_what_may_be_lost_in_the_order_of_what_it_costs() -> None:
-    message: Row = {"broker": "b", "connection": 1, "outcome": "open", "transfer_id": 7, "destination": "d", "ts_ns": 1}
+    message: Row = {"broker": "b", "connection": 1, "outcome": "open", "transfer_id": 7, "destination": "d", "ts": 1}
     found = ask(
         "in_doubt",
-        transactions=[{"broker": "b", "outcome": "in-doubt", "ts_ns": 1}, {"broker": "b", "outcome": "committed"}],
+        transactions=[{"broker": "b", "outcome": "in-doubt", "ts": 1}, {"broker": "b", "outcome": "committed"}],
         dtx=[{"broker": "b", "xid": "x", "ts_ns": 1, "prepare_ns": 2, "outcome": "prepared", "in_doubt": True}],
         messages=[
-            message | {"direction": "S", "acquired_ns": 3, "queue": "q"},
+            message | {"direction": "S", "acquired_at": 3, "queue": "q"},
             message | {"direction": "S"},  # looked at, and never anybody's
             message | {"direction": "C"},
             message | {"direction": "C", "outcome": "completed"},

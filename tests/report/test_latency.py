@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.captures.finer import timed
 from tests.report.made import SECOND, START, write_story, write_table
 
 from amqp_sansio.captures.joins import end_to_end
@@ -28,7 +29,7 @@ def test_latencies_are_those_of_the_join(tmp_path: Path) -> None:
             for n in range(chance.randrange(40))
         ]  # fmt: skip
         write_table(tmp_path, "messages", rows, group=7)
-        expected = sorted(int(str(row["latency_ns"])) for row in end_to_end(rows))
+        expected = sorted(int(str(row["latency_ns"])) for row in end_to_end(map(timed, rows)))
         assert sorted(joined(Folder(str(tmp_path)), 1).tolist()) == expected
     assert rows
 

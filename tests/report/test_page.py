@@ -168,7 +168,8 @@ def test_big_tables_give_a_page_of_the_same_size(tmp_path: Path) -> None:
         "messages": {
             "direction": np.where(numbers % 2, "S", "C"), "destination": [f"d{n % 90000}" for n in range(rows)],
             "message_id": [f"m{n // 2}" for n in range(rows)], "ts_ns": START + numbers * 1000,
-            "last_octet_ns": START + numbers * 1000, "settled_ns": START + numbers * 1000 + 500, "settle_latency_ns": numbers,
+            "ts": START // 1000 + numbers, "last_octet_ns": START + numbers * 1000,
+            "last_octet_at": START // 1000 + numbers, "settled_at": START // 1000 + numbers, "settle_latency_ns": numbers,
             "outcome": ["accepted"] * rows, "connection": numbers % 5000,
         },
         "commands": {

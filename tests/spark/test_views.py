@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,9 @@ DATA = Path(__file__).parents[1] / "data" / "captures"
 
 
 def text(value: object) -> str:
-    """A value of either kind of frame: pandas has no integers beside nulls."""
+    """A value of either kind of frame: pandas has no integers beside nulls, Spark gives times in the zone of this machine."""
+    if isinstance(value, datetime) and value == value:
+        return value.astimezone(UTC).isoformat()
     return "" if value is None or value != value else str(value).removesuffix(".0")
 
 

@@ -7,6 +7,7 @@ import shutil
 import struct
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.dataset as ds
@@ -41,6 +42,8 @@ def _plain(row: Row) -> str:
             return list(each.values())
         if isinstance(each, list | tuple):
             return [value(one) for one in each]
+        if isinstance(each, datetime):  # Spark gives moments without their zone, which is that of this machine
+            return each.astimezone(UTC).isoformat()
         return each
 
     return json.dumps({name: value(each) for name, each in sorted(row.items())}, default=str)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from amqp_sansio.captures.former import FORMER_VERSION
 from amqp_sansio.captures.joins import END_TO_END, END_TO_END_SQL
 from amqp_sansio.captures.replay import half
 from amqp_sansio.captures.schema import Table
-from amqp_sansio.captures.tables import COMMON, PARTITIONS, TABLES
+from amqp_sansio.captures.tables import COMMON, PARTITIONS, SCHEMA_VERSION, TABLES
 from amqp_sansio.captures.views import VIEWS
 
 _HEAD: Final = f"""# Tables of captures
@@ -17,9 +18,12 @@ with `DIR/_MANIFEST.json` written last: what it does not list is not published. 
 process, `analyze --engine local` and `amqp_sansio.captures.columns.local.run(captures, folder)` do (extra `tables`): the rows
 are the same.
 
-Times are int64 nanoseconds since 1970 UTC, in columns that end in `_ns`; so are durations. A column that may be null is null
-where nobody can know: the capture began later, or octets are missing. What depends on them has the outcome `unknown`, and
-nobody is accused of it. Each loss is one row of `violations` with the rule `gap`.
+Times are timestamps (UTC, whole microseconds), in `ts` and in columns that end in `_at`. Where a reader compares times or
+subtracts them, the same time stands beside in nanoseconds since 1970 UTC, under a name that ends in `_ns`; durations are
+nanoseconds, too. This is schema version {SCHEMA_VERSION}; folders of version {FORMER_VERSION} are read, too.
+
+A column that may be null is null where nobody can know: the capture began later, or octets are missing. What depends on
+them has the outcome `unknown`, and nobody is accused of it. Each loss is one row of `violations` with the rule `gap`.
 
 A row is written when nothing that may still be said can change it. What is open waits within limits: {half.OPEN_MESSAGES}
 messages and {half.OPEN_COMMANDS} other commands of each side of a session, beyond which the oldest goes out as `unknown`;

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from amqp_sansio.captures.schema import Column, Table, Type
+from amqp_sansio.captures.schema import Column, Table, Type, exactly
 
 Row = Mapping[str, object]
 
@@ -22,19 +22,19 @@ END_TO_END: Final = Table(
         Column("delivered_on", Type.LONG, "Connection of the consumer.", nullable=False),
         Column("queue", Type.STRING, "Queue that it was delivered from; null unknown."),
         Column("redelivered", Type.BOOL, "Whether the broker says that somebody may have had it."),
-        Column("published_ns", Type.LONG, "First octet of the publication.", "ns since 1970 UTC", nullable=False),
-        Column("delivered_ns", Type.LONG, "Last octet of the delivery.", "ns since 1970 UTC", nullable=False),
+        *exactly("published_at", "First octet of the publication.", nullable=False),
+        *exactly("delivered_at", "Last octet of the delivery.", nullable=False),
         Column("latency_ns", Type.LONG, "`delivered_ns` - `published_ns`.", "ns", nullable=False),
     ),
 )
 """Of several publications under one id the latest counts that began before the delivery ended; without one there is no row."""
 
 END_TO_END_SQL: Final = """
-SELECT message_id, published_on, delivered_on, queue, redelivered, published_ns, delivered_ns,
+SELECT message_id, published_on, delivered_on, queue, redelivered, published_at, published_ns, delivered_at, delivered_ns,
        delivered_ns - published_ns AS latency_ns
 FROM (
   SELECT d.message_id, p.connection AS published_on, d.connection AS delivered_on, d.queue, d.redelivered,
-         p.ts_ns AS published_ns, d.last_octet_ns AS delivered_ns,
+         p.ts AS published_at, p.ts_ns AS published_ns, d.last_octet_at AS delivered_at, d.last_octet_ns AS delivered_ns,
          row_number() OVER (
            PARTITION BY d.connection, d.direction, d.stream_offset
            ORDER BY p.ts_ns DESC, p.connection DESC, p.stream_offset DESC
@@ -68,7 +68,9 @@ def end_to_end(messages: Iterable[Row]) -> Iterator[dict[str, object]]:
                 "delivered_on": row["connection"],
                 "queue": row["queue"],
                 "redelivered": row["redelivered"],
+                "published_at": start["ts"],
                 "published_ns": begun,
+                "delivered_at": row["last_octet_at"],
                 "delivered_ns": end,
                 "latency_ns": end - begun,
             }

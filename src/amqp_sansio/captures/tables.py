@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.captures.schema import Column, Table, Type
+from amqp_sansio.captures.schema import Column, Table, Type, at, exactly
 
-SCHEMA_VERSION: Final = 1
-"""Grows when a column changes its name, type or meaning; the manifest names it."""
+SCHEMA_VERSION: Final = 2
+"""Grows when a column changes its name, type or meaning; the manifest names it.  `captures.former` reads version 1."""
 
-_NS: Final = "ns since 1970 UTC"
-_LAST: Final = "ns"
 
 PARTITIONS: Final = ("capture_date", "broker")
 """The columns that become folders on disk, in this order."""
@@ -18,7 +16,7 @@ PARTITIONS: Final = ("capture_date", "broker")
 COMMON: Final = (
     Column("capture", Type.STRING, "The capture in which the connection was first heard.", nullable=False),
     Column("broker", Type.STRING, "Name given to the broker, otherwise its address and port.", nullable=False),
-    Column("capture_date", Type.DATE, "Day (UTC) of `ts_ns`.", nullable=False),
+    Column("capture_date", Type.DATE, "Day (UTC) of `ts`.", nullable=False),
     Column(
         "connection",
         Type.LONG,
@@ -29,15 +27,19 @@ COMMON: Final = (
 """The first columns of every table."""
 
 
-def _ts(text: str) -> Column:
-    return Column("ts_ns", Type.LONG, text, _NS, nullable=False)
+def _passed(name: str, text: str) -> Column:
+    return Column(name, Type.LONG, text, "ns")
+
+
+def _ts(text: str) -> tuple[Column, Column]:
+    return exactly("ts", text, nullable=False)
 
 
 _DIRECTION: Final = Column("direction", Type.STRING, "Who speaks: C the client, S the server.", nullable=False)
 _SESSION: Final = Column("session", Type.STRING, "Name of the session; hex digits behind 0x when it is no text; null unknown.")
 _CHANNEL: Final = Column("channel", Type.INT, "Channel.", nullable=False)
 _FILE: Final = Column("file_id", Type.INT, "File of the packet: its place in the manifest's list.")
-_OFFSET: Final = Column("offset", Type.LONG, "Where the packet's record starts in the file, uncompressed.", "octets")
+_OFFSET: Final = Column("file_offset", Type.LONG, "Where the packet's record starts in the file, uncompressed.", "octets")
 _STREAM: Final = Column("stream_offset", Type.LONG, "Where it starts in what the speaker said.", "octets", nullable=False)
 
 
@@ -51,16 +53,16 @@ CONNECTIONS: Final = Table(
     "Who talked to whom, what was agreed on, how it ended, how much was said.",
     (
         *COMMON,
-        _ts("First packet."),
+        *_ts("First packet."),
         Column("name", Type.STRING, "client>server#n, n counting connections on the same ports.", nullable=False),
         Column("client", Type.STRING, "Address and port of the client.", nullable=False),
         Column("server", Type.STRING, "Address and port of the server.", nullable=False),
         Column("protocol", Type.STRING, "Version of AMQP, from the protocol header; null unknown."),
         Column("from_start", Type.BOOL, "Whether it was heard from its first octet.", nullable=False),
-        Column("end_ns", Type.LONG, "Last packet.", _NS, nullable=False),
-        Column("opened_ns", Type.LONG, "When the server said open-ok.", _NS),
+        at("ended_at", "Last packet.", nullable=False),
+        at("opened_at", "When the server said open-ok."),
         Column(
-            "end",
+            "ending",
             Type.STRING,
             "How it ended: close (agreed), eof (TCP only), reset, open (it had not ended in the capture).",
             nullable=False,
@@ -101,14 +103,14 @@ SESSIONS: Final = Table(
     "From attach to detach or to the end of what was heard; with the messages whose fate is in doubt.",
     (
         *COMMON,
-        _ts("Attach; where none was heard, the first that was heard on the channel."),
+        *_ts("Attach; where none was heard, the first that was heard on the channel."),
         _SESSION,
         _CHANNEL,
-        Column("attached_ns", Type.LONG, "When it was confirmed (session.attached).", _NS),
-        Column("detach_ns", Type.LONG, "When either side first said session.detach.", _NS),
-        Column("end_ns", Type.LONG, "When it ended: detached, or the last packet of the connection.", _NS, nullable=False),
+        at("attached_at", "When it was confirmed (session.attached)."),
+        at("detach_at", "When either side first said session.detach."),
+        at("ended_at", "When it ended: detached, or the last packet of the connection.", nullable=False),
         Column(
-            "end",
+            "ending",
             Type.STRING,
             "detached; refused (the attach was); connection (it ended or broke with the session attached); open (it had not"
             " ended in the capture); unknown (octets are missing).",
@@ -144,7 +146,7 @@ COMMANDS: Final = Table(
     "What was asked for and when it was complete.",
     (
         *COMMON,
-        _ts("First octet."),
+        *_ts("First octet."),
         _DIRECTION,
         _SESSION,
         _CHANNEL,
@@ -154,10 +156,10 @@ COMMANDS: Final = Table(
         Column("whole", Type.BOOL, "Whether it came whole and could be read.", nullable=False),
         Column("arguments", Type.STRING, "Its fields as JSON; null for transfers, which `messages` describes."),
         Column("octets", Type.INT, "Size with header and body, without frame headers.", "octets", nullable=False),
-        Column("last_octet_ns", Type.LONG, "Last octet.", _NS, nullable=False),
-        Column("completed_ns", Type.LONG, "When the other side said that it is complete.", _NS),
-        Column("complete_latency_ns", Type.LONG, "`completed_ns` - `last_octet_ns`; null where time went back.", _LAST),
-        Column("result_ns", Type.LONG, "When its result came.", _NS),
+        at("last_octet_at", "Last octet.", nullable=False),
+        at("completed_at", "When the other side said that it is complete."),
+        _passed("complete_latency_ns", "`completed_at` - `last_octet_at`, counted in nanoseconds; null where time went back."),
+        at("result_at", "When its result came."),
         Column("result", Type.STRING, "Its result as JSON."),
         Column(
             "outcome",
@@ -180,7 +182,7 @@ MESSAGES: Final = Table(
     "C: published to the broker. S: delivered by it. What became of it and when.",
     (
         *COMMON,
-        _ts("First octet of the transfer: when it was sent."),
+        *_ts("First octet of the transfer: when it was sent."),
         _DIRECTION,
         _SESSION,
         _CHANNEL,
@@ -201,20 +203,15 @@ MESSAGES: Final = Table(
         Column("header_octets", Type.INT, "Size of its header segment.", "octets", nullable=False),
         Column("body_octets", Type.INT, "Size of its body.", "octets", nullable=False),
         Column("body_head", Type.BINARY, "First octets of its body, if they were asked for (--payload head:N)."),
-        Column("first_octet_ns", Type.LONG, "First octet of its header or body: the packet that ended the command.", _NS),
-        Column("last_octet_ns", Type.LONG, "Last octet.", _NS, nullable=False),
-        Column("acquired_ns", Type.LONG, "When its recipient held it: with the transfer, or by message.acquire.", _NS),
-        Column("accepted_ns", Type.LONG, "When it was accepted.", _NS),
-        Column("rejected_ns", Type.LONG, "When it was rejected.", _NS),
-        Column("released_ns", Type.LONG, "When it was released.", _NS),
-        Column("completed_ns", Type.LONG, "When its recipient said that the transfer is complete.", _NS),
-        Column(
-            "settled_ns",
-            Type.LONG,
-            "When its fate was sealed: accepted, rejected, released, or complete where no accept is asked for.",
-            _NS,
-        ),
-        Column("settle_latency_ns", Type.LONG, "`settled_ns` - `last_octet_ns`; null where time went back.", _LAST),
+        at("first_octet_at", "First octet of its header or body: the packet that ended the command."),
+        *exactly("last_octet_at", "Last octet.", nullable=False),
+        at("acquired_at", "When its recipient held it: with the transfer, or by message.acquire."),
+        at("accepted_at", "When it was accepted."),
+        at("rejected_at", "When it was rejected."),
+        at("released_at", "When it was released."),
+        at("completed_at", "When its recipient said that the transfer is complete."),
+        at("settled_at", "When its fate was sealed: accepted, rejected, released, or complete where no accept is asked for."),
+        _passed("settle_latency_ns", "`settled_at` - `last_octet_at`, counted in nanoseconds; null where time went back."),
         Column(
             "outcome",
             Type.STRING,
@@ -240,7 +237,7 @@ CREDIT: Final = Table(
     "Grants, stops, and the moments at which credit ran out and came back. Deliveries in between have no row.",
     (
         *COMMON,
-        _ts("When it was said; for exhausted: the delivery that used the last credit."),
+        *_ts("When it was said; for exhausted: the delivery that used the last credit."),
         Column("direction", Type.STRING, "The subscriber, to whom credit belongs: C or S.", nullable=False),
         _SESSION,
         _CHANNEL,
@@ -260,7 +257,7 @@ CREDIT: Final = Table(
         Column(
             "byte_credit", Type.LONG, "Octets that may be sent from here on; 4294967295 without limit; null unknown.", "octets"
         ),
-        Column("stalled_ns", Type.LONG, "How long credit had been at zero when this ended it.", _LAST),
+        _passed("stalled_ns", "How long credit had been at zero when this ended it."),
     ),
 )
 
@@ -270,13 +267,13 @@ TRANSACTIONS: Final = Table(
     "From tx.select or the end of the one before to commit or rollback; the last one of a session is usually open and empty.",
     (
         *COMMON,
-        _ts("First command in it; where there is none, its end."),
+        *_ts("First command in it; where there is none, its end."),
         _SESSION,
         _CHANNEL,
         Column("transaction", Type.LONG, "Number in its session, from 1.", nullable=False),
-        Column("end_ns", Type.LONG, "When commit or rollback was said.", _NS),
-        Column("completed_ns", Type.LONG, "When that was complete.", _NS),
-        Column("latency_ns", Type.LONG, "`completed_ns` - `end_ns`; null where time went back.", _LAST),
+        at("ended_at", "When commit or rollback was said."),
+        at("completed_at", "When that was complete."),
+        _passed("latency_ns", "`completed_at` - `ended_at`, counted in nanoseconds; null where time went back."),
         Column(
             "outcome",
             Type.STRING,
@@ -295,14 +292,14 @@ DTX: Final = Table(
     "What one connection asked of the branch and heard; the view `branches` puts connections together.",
     (
         *COMMON,
-        _ts("When it was first named."),
+        *_ts("When it was first named."),
         Column("xid", Type.STRING, "format:global-id:branch-id, the ids in hex digits.", nullable=False),
-        Column("start_ns", Type.LONG, "First dtx.start.", _NS),
-        Column("end_ns", Type.LONG, "Last dtx.end.", _NS),
-        Column("prepare_ns", Type.LONG, "dtx.prepare.", _NS),
-        Column("prepared_ns", Type.LONG, "Its result: ok.", _NS),
-        Column("decide_ns", Type.LONG, "dtx.commit or dtx.rollback.", _NS),
-        Column("decided_ns", Type.LONG, "Its result.", _NS),
+        at("start_at", "First dtx.start."),
+        at("end_at", "Last dtx.end."),
+        *exactly("prepare_at", "dtx.prepare."),
+        at("prepared_at", "Its result: ok."),
+        *exactly("decide_at", "dtx.commit or dtx.rollback."),
+        *exactly("decided_at", "Its result."),
         Column("one_phase", Type.BOOL, "Whether commit asked for one phase."),
         Column("timeout_s", Type.LONG, "The last dtx.set-timeout.", "s"),
         Column("status", Type.STRING, "XA status of the last result: ok, rbrollback, rbtimeout, heurhaz, ... ."),
@@ -327,7 +324,7 @@ VIOLATIONS: Final = Table(
     "Who broke which rule, what was said and what would have been legal; notes accuse nobody.",
     (
         *COMMON,
-        _ts("The packet."),
+        *_ts("The packet."),
         Column("direction", Type.STRING, "Who said it: C or S; null for damage of a file."),
         Column("level", Type.STRING, "violation (accuses the speaker), note (nobody), damage (a file).", nullable=False),
         Column("rule", Type.STRING, "Path of the specification's rule, or a short name.", nullable=False),
@@ -349,7 +346,7 @@ CONTROLS: Final = Table(
     " known-completed, confirmed, flush and heartbeat only the eight before and after a violation; `connections` counts all.",
     (
         *COMMON,
-        _ts("The packet that brought its last octet."),
+        *_ts("The packet that brought its last octet."),
         _DIRECTION,
         _CHANNEL,
         Column("verb", Type.STRING, 'Class and name, "session.attach"; numbers where it has no name.', nullable=False),
@@ -366,7 +363,7 @@ FRAMES: Final = Table(
     "Every frame as it was cut; much, so only on request.",
     (
         *COMMON,
-        _ts("The packet that brought its last octet."),
+        *_ts("The packet that brought its last octet."),
         _DIRECTION,
         _STREAM,
         _CHANNEL,
@@ -394,7 +391,8 @@ DEFAULT_TABLES: Final = tuple([table.name for table in TABLES.values() if table.
 """Those that are written when nobody asks for others."""
 
 CAPTURE_COLUMNS: Final = frozenset(
-    {"capture", "file_id", "offset", "packets", "repeated_octets", "capture_date"}
+    {"capture", "file_id", "file_offset", "packets", "repeated_octets", "capture_date"}
+    | {column.name for table in TABLES.values() for column in table.columns if column.type is Type.TIME}
     | {name for table in TABLES.values() for name in table.names if name.endswith("_ns")}
 )
 """Columns that tell how it was captured, not what was said: packets, places in files and times."""

@@ -168,15 +168,15 @@ def _where(row: dict[str, Any]) -> str:
         words.append(f"channel {row['channel']}")
     if row["stream_offset"] is not None:
         words.append(f"octet {count(row['stream_offset'])} of what it said")
-    if row["offset"] is not None:
-        words.append(f"packet at octet {count(row['offset'])} of {base(row['capture'])}")
+    if row["file_offset"] is not None:
+        words.append(f"packet at octet {count(row['file_offset'])} of {base(row['capture'])}")
     if row["code"]:
         words.append(f"error code {row['code']}")
     return ", ".join(words)
 
 
 def _finding(row: dict[str, Any]) -> tuple[Any, ...]:
-    packet = "" if row["offset"] is None else f"{base(row['capture'])} at {count(row['offset'])}"
+    packet = "" if row["file_offset"] is None else f"{base(row['capture'])} at {count(row['file_offset'])}"
     name = tag("span", row["rule"], class_="name")
     return (
         moment(row["ts_ns"]),
@@ -249,7 +249,7 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
             (
                 _name(names, row),
                 row["session"],
-                row["end"],
+                row["ending"],
                 ranges(row["in_doubt_by_client"]),
                 ranges(row["in_doubt_by_server"]),
                 count(row["in_doubt"]),
@@ -289,7 +289,7 @@ def in_doubt(folder: Folder, seen: Overview, commands: Commands | None, names: d
                 _name(names, row),
                 row["session"],
                 str(row["transaction"]),
-                moment(row["end_ns"]),
+                moment(row["ended_at"]),
                 count(row["transfers"] or 0),
                 count(row["accepts"] or 0),
             )

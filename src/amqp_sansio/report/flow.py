@@ -125,7 +125,7 @@ class Credit:
 
     def _deliveries(self, folder: Folder) -> None:
         connections = _set(sorted({of.connection for of in self.lines}))
-        columns = ("connection", "session", "channel", "destination", "direction", "last_octet_ns", "settled_ns", "outcome")
+        columns = ("connection", "session", "channel", "destination", "direction", "last_octet_at", "settled_at", "outcome")
         for batch in folder.batches("messages", columns):
             near = batch.filter(pc.is_in(batch["connection"], connections))
             if not len(near):
@@ -138,9 +138,9 @@ class Credit:
                 same = pc.and_(same, pc.equal(pc.fill_null(near["destination"], ""), of.destination))
                 same = pc.and_(same, pc.equal(pc.fill_null(near["session"], ""), of.session))
                 part = near.filter(pc.and_(same, pc.not_equal(near["outcome"], "unknown")))
-                settled = part.filter(pc.is_valid(part["settled_ns"]))
-                line.flying[:-1] += line.axis.count(part["last_octet_ns"].to_numpy())
-                line.flying[:-1] -= line.axis.count(settled["settled_ns"].to_numpy())
+                settled = part.filter(pc.is_valid(part["settled_at"]))
+                line.flying[:-1] += line.axis.count(part["last_octet_at"].to_numpy())
+                line.flying[:-1] -= line.axis.count(settled["settled_at"].to_numpy())
         for line in self.lines.values():
             line.flying = np.cumsum(line.flying[:-1])
 

@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from amqp_sansio.captures.columns.moments import TIME, nanoseconds
 from amqp_sansio.captures.columns.place import MANIFEST
-from amqp_sansio.captures.columns.published import BATCH_ROWS, partitions_of, shaped
+from amqp_sansio.captures.columns.published import BATCH_ROWS, needed, partitions_of, shaped
 from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.former import FORMER_VERSION
 from amqp_sansio.captures.locations import Located, located
 from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
 from amqp_sansio.errors import AmqpError
@@ -79,6 +81,8 @@ class Folder:
     def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         """The rows in batches, with exactly these columns: what a file lacks is null.  Nothing when the table is not here.
 
+        Times are whole nanoseconds since 1970 UTC, whatever their columns hold.
+
         Files with few rows share a batch: what is done with one costs the same for two rows as for thousands.
         """
         schema: Final = pa.schema([table_schema(TABLES[table]).field(name).with_nullable(True) for name in columns])
@@ -98,12 +102,11 @@ class Folder:
         for number, (path, told, _) in enumerate(self._files.get(table, ())):
             self._told(table, number)
             file = self._open(path)
-            names = set(file.schema_arrow.names)
-            there = [name for name in schema.names if name in names]
+            there = needed(schema, file.schema_arrow.names)
             try:
                 threads = file.metadata.num_rows >= FEW_ROWS
                 for batch in file.iter_batches(BATCH_ROWS, columns=there or None, use_threads=threads):
-                    yield shaped(batch, schema, told)
+                    yield _counted(shaped(batch, schema, told))
             except (OSError, pa.ArrowException, ValueError) as error:
                 raise ReportError(f"{path}: cannot be read: {_one_line(error)}") from error
 
@@ -149,8 +152,9 @@ def _manifest(root: Located) -> dict[str, Any] | None:
         raise ReportError(f"{path}: is no manifest: {_one_line(error)}") from error
     if not isinstance(said, dict) or not isinstance(said.get("tables"), dict):
         raise ReportError(f"{path}: is no manifest of tables")
-    if said.get("schema") != SCHEMA_VERSION:
-        raise ReportError(f"{path}: tables of schema {str(said.get('schema'))[:20]}, and this version knows {SCHEMA_VERSION}")
+    if said.get("schema") not in (FORMER_VERSION, SCHEMA_VERSION):
+        known = f"this version knows {FORMER_VERSION} and {SCHEMA_VERSION}"
+        raise ReportError(f"{path}: tables of schema {str(said.get('schema'))[:20]}, and {known}")
     return said
 
 
@@ -194,3 +198,12 @@ def _found(root: Located) -> dict[str, list[_File]]:
 def _one(parts: list[pa.Table]) -> pa.Table:
     """One table of several, in as few pieces as can be."""
     return parts[0] if len(parts) == 1 else pa.concat_tables(parts).combine_chunks()
+
+
+def _counted(rows: pa.Table) -> pa.Table:
+    """The rows with their times as numbers."""
+    for place, field in enumerate(rows.schema):
+        if field.type == TIME:
+            times = pa.chunked_array([nanoseconds(chunk) for chunk in rows.column(place).chunks], pa.int64())
+            rows = rows.set_column(place, pa.field(field.name, pa.int64(), field.nullable), times)
+    return rows

@@ -104,9 +104,9 @@ class Messages:
         self._unsettled: Final[dict[str, Tally[int]]] = {name: Tally() for name in "CS"}
         columns = (
             "direction",
-            "ts_ns",
-            "last_octet_ns",
-            "settled_ns",
+            "ts",
+            "last_octet_at",
+            "settled_at",
             "settle_latency_ns",
             "outcome",
             "body_octets",
@@ -130,12 +130,12 @@ class Messages:
                 self.octets[name] += pc.sum(part["body_octets"]).as_py() or 0
                 timed = part.filter(pc.is_valid(part["settle_latency_ns"]))
                 self.settle[name].add(_whole(timed, "settle_latency_ns"))
-                self.sent[name] += axis.count(_whole(part.filter(pc.is_valid(part["ts_ns"])), "ts_ns"))
-                known = part.filter(pc.and_(pc.is_valid(part["last_octet_ns"]), pc.not_equal(part["outcome"], "unknown")))
-                changes[name][:-1] += axis.count(_whole(known, "last_octet_ns"))
-                self._hanging(name, known.filter(pc.is_null(known["settled_ns"])))
-                settled = known.filter(pc.is_valid(known["settled_ns"]))
-                changes[name][:-1] -= axis.count(_whole(settled, "settled_ns"))
+                self.sent[name] += axis.count(_whole(part.filter(pc.is_valid(part["ts"])), "ts"))
+                known = part.filter(pc.and_(pc.is_valid(part["last_octet_at"]), pc.not_equal(part["outcome"], "unknown")))
+                changes[name][:-1] += axis.count(_whole(known, "last_octet_at"))
+                self._hanging(name, known.filter(pc.is_null(known["settled_at"])))
+                settled = known.filter(pc.is_valid(known["settled_at"]))
+                changes[name][:-1] -= axis.count(_whole(settled, "settled_at"))
                 keys = ["to", "routing_key"] if name == "C" else ["queue"]
                 for row in part.group_by(keys).aggregate(sums).to_pylist():
                     if name == "C":
@@ -160,14 +160,14 @@ class Messages:
 
     def _end(self, folder: Folder, axis: Axis, changes: dict[str, Any]) -> None:
         """With its connection a message that was not settled is no longer in flight."""
-        for batch in folder.batches("connections", ("connection", "end_ns")):
+        for batch in folder.batches("connections", ("connection", "ended_at")):
             for name, held in self._unsettled.items():
                 if not len(held):
                     continue
-                for row in batch.filter(pc.is_valid(batch["end_ns"])).to_pylist():
+                for row in batch.filter(pc.is_valid(batch["ended_at"])).to_pylist():
                     number = held[row["connection"]]
                     if number:
-                        at = int(axis.places(np.array([row["end_ns"]]))[0])
+                        at = int(axis.places(np.array([row["ended_at"]]))[0])
                         changes[name][at + 1] -= number
 
 

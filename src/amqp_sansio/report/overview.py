@@ -21,15 +21,15 @@ ORDER: Final = ("ts_ns", "connection", "direction", "stream_offset", "rule", "sa
 _CONNECTION: Final = (
     "connection",
     "broker",
+    "ts",
     "ts_ns",
-    "end_ns",
-    "opened_ns",
+    "ended_at",
     "name",
     "client",
     "server",
     "protocol",
     "from_start",
-    "end",
+    "ending",
     "close_by",
     "close_code",
     "close_text",
@@ -55,11 +55,12 @@ _CONNECTION: Final = (
 )
 _SESSION: Final = (
     "connection",
+    "ts",
     "ts_ns",
     "session",
     "channel",
-    "end",
-    "end_ns",
+    "ending",
+    "ended_at",
     "demarcation",
     "error_code",
     "error_text",
@@ -84,7 +85,7 @@ _FINDING: Final = (
     "channel",
     "stream_offset",
     "file_id",
-    "offset",
+    "file_offset",
     "capture",
 )
 
@@ -144,16 +145,16 @@ class Overview:
 
     def _connections(self, folder: Folder) -> Iterator[dict[str, Any]]:
         for row in folder.rows("connections", _CONNECTION):
-            ended = row["end_ns"] if row["end_ns"] is not None else row["ts_ns"]
-            if row["ts_ns"] is not None:
-                self.start = row["ts_ns"] if self.start is None else min(self.start, row["ts_ns"])
+            ended = row["ended_at"] if row["ended_at"] is not None else row["ts"]
+            if row["ts"] is not None:
+                self.start = row["ts"] if self.start is None else min(self.start, row["ts"])
                 self.end = ended if self.end is None else max(self.end, ended)
             for name, value in row.items():
-                if type(value) is int and name not in ("connection", "close_code") and not name.endswith("_ns"):
+                if type(value) is int and name not in ("connection", "close_code", "ts", "ts_ns", "ended_at"):
                     self.sums[name] = self.sums.get(name, 0) + value
             octets = (row["octets_by_client"] or 0) + (row["octets_by_server"] or 0)
             messages = (row["transfers_by_client"] or 0) + (row["transfers_by_server"] or 0)
-            self.ends.add(row["end"] or "unknown", 1)
+            self.ends.add(row["ending"] or "unknown", 1)
             self.protocols.add(row["protocol"] or "unknown", 1)
             self.clients.add(str(row["client"]).rpartition(":")[0] or str(row["client"]), octets, messages)
             self.captures.add(str(row["capture"]), 1, octets)
@@ -169,7 +170,7 @@ class Overview:
     def _sessions(self, folder: Folder) -> None:
         def rows() -> Iterator[dict[str, Any]]:
             for row in folder.rows("sessions", _SESSION):
-                self.session_ends.add(row["end"] or "unknown", 1)
+                self.session_ends.add(row["ending"] or "unknown", 1)
                 self.publishes_in_doubt += _ids(row["in_doubt_by_client"])
                 self.deliveries_in_doubt += _ids(row["in_doubt_by_server"])
                 row["weight"] = (row["commands_by_client"] or 0) + (row["commands_by_server"] or 0)
@@ -209,7 +210,7 @@ class Overview:
         return sorted(chosen, key=_place)
 
     def _hanging(self, folder: Folder) -> Iterator[dict[str, Any]]:
-        columns = ("connection", "ts_ns", "session", "channel", "transaction", "end_ns", "outcome", "transfers", "accepts")
+        columns = ("connection", "ts_ns", "session", "channel", "transaction", "ended_at", "outcome", "transfers", "accepts")
         for row in folder.rows("transactions", columns):
             self.transactions.add(row["outcome"], 1)
             if row["outcome"] == "in-doubt":

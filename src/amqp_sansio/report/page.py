@@ -84,8 +84,8 @@ def _axis(folder: Folder, seen: Overview) -> Axis:
     start, end = seen.start, seen.end
     if start is None:
         for name in ("messages", "credit"):
-            for batch in folder.batches(name, ("ts_ns",)):
-                times = pc.min_max(batch["ts_ns"]).as_py()
+            for batch in folder.batches(name, ("ts",)):
+                times = pc.min_max(batch["ts"]).as_py()
                 if times["min"] is not None:
                     start = times["min"] if start is None else min(start, times["min"])
                     end = times["max"] if end is None else max(end, times["max"])

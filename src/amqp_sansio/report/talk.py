@@ -174,20 +174,20 @@ def _everything(folder: Folder, connections: list[int]) -> Iterator[tuple[int, S
                     yield row["connection"], _said(row, "command", row["verb"], "")
         return
     # Without controls and frames nobody wrote them down one by one; sessions and connections tell some of them.
-    for row in rows("sessions", "channel", "session", "attached_ns", "detach_ns", "detach_by"):
+    for row in rows("sessions", "channel", "session", "attached_at", "detach_at", "detach_by"):
         for at, who, verb in (
             (row["ts_ns"], "C", "session.attach"),
-            (row["attached_ns"], "S", "session.attached"),
-            (row["detach_ns"], row["detach_by"], "session.detach"),
+            (row["attached_at"], "S", "session.attached"),
+            (row["detach_at"], row["detach_by"], "session.detach"),
         ):
             if at is not None and who:
                 yield (
                     row["connection"],
                     Said(at, who, -1 - row["channel"], "control", verb, row["session"] or "", row["channel"], None),
                 )
-    for row in rows("connections", "opened_ns"):
-        if row["opened_ns"] is not None:
-            yield row["connection"], Said(row["opened_ns"], "S", -1, "control", "connection.open-ok", "", 0, None)
+    for row in rows("connections", "opened_at"):
+        if row["opened_at"] is not None:
+            yield row["connection"], Said(row["opened_at"], "S", -1, "control", "connection.open-ok", "", 0, None)
 
 
 def _said(row: dict[str, Any], kind: str, verb: str, detail: str) -> Said:

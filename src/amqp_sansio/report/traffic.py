@@ -180,14 +180,14 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
         rows: list[tuple[Content, ...]] = []
         for row in seen.connections:
             lost = (row["lost_by_client"] or 0) + (row["lost_by_server"] or 0)
-            ended = str(row["end"])
+            ended = str(row["ending"])
             if row["close_code"]:
                 ended += f", {row['close_code']} {row['close_text'] or ''}"
             rows.append(
                 (
                     tag("span", row["name"], class_="name"),
                     moment(row["ts_ns"]),
-                    duration((row["end_ns"] or row["ts_ns"]) - row["ts_ns"]),
+                    duration((row["ended_at"] or row["ts"]) - row["ts"]),
                     row["protocol"] or "?",
                     ended,
                     octets(row["octets_by_client"] or 0),
@@ -217,7 +217,7 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
     if "sessions" in folder:
         rows = []
         for row in seen.sessions:
-            ended = str(row["end"])
+            ended = str(row["ending"])
             if row["error_code"]:
                 ended += f", {row['error_code']} {row['error_text'] or ''}"
             rows.append(
@@ -227,7 +227,7 @@ def connections(seen: Overview, names: dict[int, str], folder: Folder) -> Markup
                     f"{row['channel']}",
                     row["demarcation"] or "",
                     ended,
-                    duration((row["end_ns"] or row["ts_ns"]) - row["ts_ns"]),
+                    duration((row["ended_at"] or row["ts"]) - row["ts"]),
                     f"{count(row['commands_by_client'] or 0)} / {count(row['commands_by_server'] or 0)}",
                     f"{count(row['transfers_by_client'] or 0)} / {count(row['transfers_by_server'] or 0)}",
                     "?" if row["in_doubt"] is None else count(row["in_doubt"]) if row["in_doubt"] else "",
@@ -311,7 +311,7 @@ def captures(folder: Folder, seen: Overview) -> Markup:
         places: list[tuple[Content, ...]] = [
             (
                 tag("span", base(row["capture"]), class_="name"),
-                "" if row["offset"] is None else count(row["offset"]),
+                "" if row["file_offset"] is None else count(row["file_offset"]),
                 row["text"],
             )
             for row in damage

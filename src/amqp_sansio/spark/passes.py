@@ -14,11 +14,12 @@ from amqp_sansio.captures.columns.place import Place, Written
 from amqp_sansio.captures.columns.published import rows_in
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.former import FORMER_VERSION
 from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.schema import Table
-from amqp_sansio.captures.tables import TABLES
+from amqp_sansio.captures.tables import SCHEMA_VERSION, TABLES
 from amqp_sansio.spark.envelope import ENVELOPE, Sealer, as_batch, envelopes_in, unseal
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.sources import TASK
@@ -113,9 +114,14 @@ def _opened(records: DataFrame, table: str) -> DataFrame:
 def read_tables(spark: SparkSession, folder: str, tables: Iterable[str]) -> Mapping[str, DataFrame]:
     """Tables that were published in `folder`, with their columns as they are documented: the files that the manifest names.
 
-    Spark itself reads them on this machine, elsewhere its tasks do through pyarrow, as they were written.
+    Spark itself reads them on this machine, elsewhere its tasks do through pyarrow, as they were written; so they do where
+    the columns have the names of schema version 1.
     """
     place = Place(folder)
+    version = place.version
+    if version not in (None, FORMER_VERSION, SCHEMA_VERSION):
+        known = f"this version knows {FORMER_VERSION} and {SCHEMA_VERSION}"
+        raise PipelineError(f"{folder}: tables of schema {version}, and {known}")
     files: dict[str, list[str]] = {}
     for file in place.published():
         files.setdefault(file.table, []).append(file.path)
@@ -124,7 +130,7 @@ def read_tables(spark: SparkSession, folder: str, tables: Iterable[str]) -> Mapp
         if name not in files:
             raise PipelineError(f"{folder}: its manifest names no table {name}")
         table = TABLES.get(name, END_TO_END)
-        if place.is_local:
+        if place.is_local and version == SCHEMA_VERSION:
             reader = spark.read.schema(table.ddl).option("basePath", f"file://{place.root}/{name}")
             found[name] = reader.parquet(*[f"file://{path}" for path in files[name]]).select(*table.names)
         else:

@@ -17,7 +17,9 @@ from amqp_sansio.captures.columns.end_to_end import SOURCE
 from amqp_sansio.captures.columns.findings import findings_in
 from amqp_sansio.captures.columns.outcome import Outcome, outcome
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
+from amqp_sansio.captures.former import FORMER_VERSION
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.tables import SCHEMA_VERSION
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import reason_of, remedied, told
 from amqp_sansio.spark.following import followed, open_records
@@ -165,10 +167,18 @@ class Watch:
         out, checkpoint, memory = self._place.name, self._checkpoint, self._memory
         ours, theirs = self._place.read(STREAM), memory.read(MARKER)
         plan = attrs.asdict(self._plan)
+        for place, said in ((out, ours), (checkpoint, theirs)):
+            version = SCHEMA_VERSION if said is None else json.loads(said).get("schema", FORMER_VERSION)
+            if version != SCHEMA_VERSION:
+                raise PipelineError(
+                    f"{place}: the stream writes tables of schema {version}, and this version writes {SCHEMA_VERSION}:"
+                    " go on with the version that began it, or begin anew with another folder and another checkpoint"
+                )
         if theirs is None and ours is None:
             if self._place.read(MANIFEST) is not None or self._place.files():
                 raise PipelineError(f"{out}: holds tables that are not of a stream; watch into another folder")
-            said = json.dumps({"stream": uuid.uuid4().hex, "folder": self._folder, "plan": plan}).encode()
+            marked = {"stream": uuid.uuid4().hex, "folder": self._folder, "schema": SCHEMA_VERSION, "plan": plan}
+            said = json.dumps(marked).encode()
             self._place.write(STREAM, said)
             memory.make()
             memory.write(MARKER, said)

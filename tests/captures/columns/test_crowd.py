@@ -67,7 +67,7 @@ def test_a_connection_may_go_on_in_another_file(tmp_path: Path) -> None:
     names = [build.write(tmp_path / f"{number}.pcap", half) for number, half in enumerate(halves)]
     found, whole = crowd(names), crowd([path])
     for name, rows in whole.items():
-        places = ("capture", "file_id", "offset")
+        places = ("capture", "file_id", "file_offset")
         kept = [[repr({key: row[key] for key in row if key not in places}) for row in each] for each in (found[name], rows)]
         assert sorted(kept[0]) == sorted(kept[1]), name
     assert {row["capture"] for row in found["messages"]} == set(names) - {names[0]}

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.captures.finer import timed
 
 from amqp_sansio.captures import joins
 from amqp_sansio.captures.columns import joined as module
@@ -26,10 +27,10 @@ MESSAGES = st.lists(
             "stream_offset": st.integers(0, 99),
             "queue": st.sampled_from(["q", None]),
             "redelivered": st.booleans(),
-            "ts_ns": st.integers(0, 20),
-            "last_octet_ns": st.integers(0, 30),
+            "ts_ns": st.integers(0, 20).map((500).__mul__),
+            "last_octet_ns": st.integers(0, 30).map((500).__mul__),
         }
-    ),
+    ).map(lambda row: timed(row)),
     unique_by=lambda row: (row["direction"], row["connection"], row["stream_offset"]),
     max_size=14,
 )

@@ -9,10 +9,12 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from tests.captures.columns.test_metamorphic import DATA, connections, data, timed
+from tests.captures.finer import EPOCH
 from tests.captures.packets import Row, by_connection, gathered, packet_rows, replayed
 
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -58,7 +60,9 @@ def accused(found: Tables) -> Counter[tuple[object, ...]]:
 
 
 def latest(row: Row) -> int:
-    return max(int(str(row[key])) for key in row if key.endswith("_ns") and "latency" not in key and row[key])
+    """The latest time in a row, in ns, rounded up: what lies below a microsecond is not in every column."""
+    times = [value for value in row.values() if isinstance(value, datetime)]
+    return max((each - EPOCH) // timedelta(microseconds=1) * 1000 + 999 for each in times)
 
 
 def lost_ones(path: Path) -> Iterator[tuple[list[Row], Tables, int, Tables]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from tests.captures.finer import moment
 from tests.captures.packets import Row, by_connection, gathered, packet_rows, replayed
 
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -108,5 +109,5 @@ def test_ports_that_are_used_again_are_another_connection() -> None:
     assert len({row["connection"] for row in found["connections"]}) == 2
     assert len(found["messages"]) == 4
     cut = gathered(replayed([*rows[:-8], *later]))  # the first one never ended
-    assert [row["end"] for row in cut["connections"]] == ["open", "close"]
-    assert cut["connections"][0]["end_ns"] == rows[-9]["ts_ns"]
+    assert [row["ending"] for row in cut["connections"]] == ["open", "close"]
+    assert cut["connections"][0]["ended_at"] == moment(rows[-9]["ts_ns"])

@@ -58,4 +58,4 @@ def test_texts_that_repeat_have_dictionaries_and_nothing_else(tmp_path: Path) ->
     columns = [group.column(at) for at in range(group.num_columns)]
     found = {each.path_in_schema for each in columns if "RLE_DICTIONARY" in each.encodings}
     assert {"queue", "exchange", "session", "outcome"} <= found
-    assert not {"message_id", "transfer_id", "first_octet_ns", "body_octets"} & found
+    assert not {"message_id", "transfer_id", "first_octet_at", "body_octets"} & found

@@ -69,7 +69,7 @@ def test_violations_are_those_of_check(name: str) -> None:
         (each.speaker, each.level, each.rule, each.said, each.legal, each.text) for one in judged for each in one.findings
     )
     assert found == expected
-    assert all(row["offset"] in numbers for row in tables(name).get("violations", []))
+    assert all(row["file_offset"] in numbers for row in tables(name).get("violations", []))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -171,7 +171,7 @@ def test_damage_of_a_file_is_a_row() -> None:
     found = gathered(replayed([note]))
     assert list(found) == ["violations"]
     assert (found["violations"][0]["level"], found["violations"][0]["text"]) == ("damage", "cut off")
-    assert found["violations"][0]["offset"] == 99
+    assert found["violations"][0]["file_offset"] == 99
 
 
 JMS = json.loads((DATA / "jms" / "expected.json").read_text())

@@ -18,6 +18,7 @@ from amqp_sansio.captures.columns.gathered import Records
 from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.columns.runner import Runner, overlapping, records_of
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.schema import is_time
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.witnesses import observers
@@ -83,7 +84,7 @@ def test_files_that_overlap_give_the_rows_of_one(traffic: Path, tmp_path: Path) 
     names = parts(traffic, tmp_path, 3)
     assert overlapping(names)
     assert not overlapping([str(traffic)])
-    places = ("capture", "file_id", "offset")
+    places = ("capture", "file_id", "file_offset")
     whole = plain(gathered(records_of([str(traffic)], ALL)), places)
     assert plain(gathered(records_of(names, ALL)), places) == whole
 
@@ -114,7 +115,10 @@ def clocked(path: Path, out: Path, clock: Clock) -> str:
     return str(out)
 
 
-TIMES = tuple({name for table in TABLES.values() for name in table.names if name.endswith("_ns")} | {"capture", "capture_date"})
+TIMES = tuple(
+    {name for table in TABLES.values() for name in table.names if name.endswith("_ns") or is_time(name)}
+    | {"capture", "capture_date"}
+)
 
 
 @pytest.mark.parametrize("name", CLOCKS)
@@ -154,7 +158,7 @@ def test_a_latency_that_would_be_negative_is_null_and_counted(tmp_path: Path) ->
     assert [row["complete_latency_ns"] is None for row in found["commands"]] == [True, False]
     (note,) = [row for row in found["violations"] if row["rule"] == "capture.time"]
     assert note["text"] == "the time of packets goes back once, by up to 4.999000 s; 2 latencies are left out"
-    assert note["offset"] == [row["offset"] for row in packet_rows(path)][back]
+    assert note["file_offset"] == [row["offset"] for row in packet_rows(path)][back]
 
 
 def test_files_are_merged_by_the_latest_time_in_each(traffic: Path, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -11,6 +13,7 @@ import pytest
 from amqp_sansio.captures.columns.local import run
 from amqp_sansio.captures.columns.views import frame
 from amqp_sansio.captures.replay.doubt import branches_in_doubt
+from amqp_sansio.captures.schema import is_time
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.views import VIEWS
 from amqp_sansio.captures.views import duckdb as script
@@ -51,13 +54,33 @@ def test_every_view_has_rows_or_none_and_its_columns(folder: str, name: str) -> 
 @pytest.mark.parametrize("name", VIEWS)
 def test_duckdb_finds_what_pandas_finds(folder: str, name: str) -> None:
     base = duckdb.connect()
+    base.execute("SET TimeZone = 'UTC'")
     base.execute(script(folder))
     found = frame(folder, name)
     columns = [column for column in found.columns if column not in ("capture_date",)]
     quoted = ", ".join([f'"{column}"' for column in columns])
     theirs = base.sql(f"SELECT {quoted} FROM {name}").fetchall()
-    ours = [tuple([None if pd.isna(value) else value for value in row]) for row in found[columns].itertuples(index=False)]
-    assert sorted(map(str, theirs)) == sorted(map(str, ours))
+    assert plain(theirs) == plain(found[columns].itertuples(index=False))
+
+
+def plain(rows: Iterable[Iterable[object]]) -> list[str]:
+    """Rows that either of them gives, as texts: a moment is that moment, whatever holds it."""
+    return sorted([str([told(each) for each in row]) for row in rows])
+
+
+def told(value: object) -> object:
+    if pd.isna(value):
+        return None
+    return value.astimezone(UTC).isoformat(" ") if isinstance(value, datetime) else value
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_times_are_moments_of_whole_microseconds(folder: str, name: str) -> None:
+    found = frame(folder, name)
+    times = [column for column in found.columns if is_time(column)]
+    assert times
+    assert {str(found[column].dtype) for column in times} == {"datetime64[us, UTC]"}
+    assert name == "in_doubt" or not len(found) or str(found["ts"].dt.year.min()) in ("2024", "2025", "2026")
 
 
 def test_another_name_is_none(folder: str) -> None:

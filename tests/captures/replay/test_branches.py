@@ -54,7 +54,7 @@ BEGIN = [(Start(XID), 0), (End(XID), 0)]
 def test_outcomes(rest: list[tuple[Command, int | None]], outcome: str, in_doubt: bool) -> None:
     found = row(*BEGIN, *rest)
     assert (found["xid"], found["outcome"], found["in_doubt"]) == (NAME, outcome, in_doubt)
-    assert (found["ts_ns"], found["start_ns"], found["end_ns"]) == (10, 10, 20)
+    assert (found["ts"], found["start_at"], found["end_at"]) == (10, 10, 20)
 
 
 @pytest.mark.parametrize(

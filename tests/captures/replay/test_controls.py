@@ -21,8 +21,8 @@ def test_a_rare_control_has_a_row_with_its_fields() -> None:
     one.hear(6, "C", 0, "connection.start-ok", StartOk(None, "PLAIN", b"\0guest\0secret", "en_US"), PLACE)
     one.hear(7, "S", 0, "1.99", None, PLACE)
     first, second, third = named(rows, "controls")
-    assert (first["ts_ns"], first["direction"], first["channel"], first["verb"]) == (5, "C", 3, "session.attach")
-    assert (first["stream_offset"], first["file_id"], first["offset"]) == PLACE
+    assert (first["ts"], first["direction"], first["channel"], first["verb"]) == (5, "C", 3, "session.attach")
+    assert (first["stream_offset"], first["file_id"], first["file_offset"]) == PLACE
     assert first["arguments"] == '{"name":"s"}'
     assert "secret" not in str(second["arguments"])
     assert '"response":13' in str(second["arguments"])
@@ -43,7 +43,7 @@ def test_frequent_ones_are_told_within_reach_of_a_violation_once_each(story: lis
         else:
             one.hear(said, "S", 1, "session.completed", Completed(ids((0, said))), PLACE)
             said += 1
-    assert [row["ts_ns"] for row in named(rows, "controls")] == sorted(n for n in near if 0 <= n < said)
+    assert [row["ts"] for row in named(rows, "controls")] == sorted(n for n in near if 0 <= n < said)
 
 
 def test_what_they_tell_is_bounded() -> None:

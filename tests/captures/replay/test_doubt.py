@@ -13,7 +13,7 @@ from amqp_sansio.captures.tables import COMMON, DTX, SESSIONS, TRANSACTIONS
 
 
 def row(table: Table, **values: object) -> list[object]:
-    made: list[object] = [None] * (len(table.columns) - len(COMMON))
+    made: list[object] = [None] * (len(table.said) - len(COMMON))
     for name, value in values.items():
         made[place(table, name)] = value
     return made
@@ -24,7 +24,7 @@ def test_rows_are_counted_once() -> None:
     rows.sessions.append(row(SESSIONS, in_doubt_by_client=((1, 3),), in_doubt_by_server=((7, 7), (9, 10))))
     rows.sessions.append(row(SESSIONS))  # unknown
     rows.transactions.extend([row(TRANSACTIONS, outcome="in-doubt"), row(TRANSACTIONS, outcome="committed")])
-    rows.dtx.append(row(DTX, ts_ns=5, prepare_ns=8, xid="1:a:", outcome="prepared", in_doubt=True))
+    rows.dtx.append(row(DTX, ts=5, prepare_at=8, xid="1:a:", outcome="prepared", in_doubt=True))
     doubt = Doubt().grown(rows, "b")
     assert (doubt.publishes, doubt.deliveries, doubt.commits) == (3, 3, 1)
     assert doubt.branches == (BranchSaid("b", "1:a:", 8, False, True),)

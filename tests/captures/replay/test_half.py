@@ -15,7 +15,7 @@ from amqp_sansio.kernel.serials import TOP
 
 
 def command(id: int, awaits: bool = False) -> list[object]:
-    row: list[object] = [None] * (len(COMMANDS.columns) - len(COMMON))
+    row: list[object] = [None] * (len(COMMANDS.said) - len(COMMON))
     row[0], row[4], row[C_LAST], row[RESULT] = 100, id, 100, "" if awaits else None
     return row
 
@@ -36,7 +36,7 @@ def test_a_message_goes_out_when_it_is_complete_and_settled_in_either_order() ->
     accept(one, 1, 1)
     one.completed(ids((1, 2)), 150)
     accept(one, 2, 2)
-    assert [(row["transfer_id"], row["outcome"], row["completed_ns"]) for row in named(rows, "messages")] == [
+    assert [(row["transfer_id"], row["outcome"], row["completed_at"]) for row in named(rows, "messages")] == [
         (1, "accepted", 150),
         (2, "accepted", 150),
     ]
@@ -84,7 +84,7 @@ def test_what_was_accepted_in_a_transaction_waits_for_it() -> None:
     one.reopened(found[1:2])
     one.doubted(found[2:])
     one.flush("open")
-    assert [(row["transfer_id"], row["outcome"], row["accepted_ns"], row["settled_ns"]) for row in named(rows, "messages")] == [
+    assert [(row["transfer_id"], row["outcome"], row["accepted_at"], row["settled_at"]) for row in named(rows, "messages")] == [
         (1, "accepted", 200, 300), (2, "open", None, None), (3, "open", 200, None),
     ]  # fmt: skip
 

@@ -9,7 +9,7 @@ def test_completion_sends_the_row_of_the_command() -> None:
     rows, one = Rows(), message()
     one.complete(130, rows)
     (command,) = named(rows, "commands")
-    assert (command["verb"], command["completed_ns"], command["complete_latency_ns"]) == ("message.transfer", 130, 30)
+    assert (command["verb"], command["completed_at"], command["complete_latency_ns"]) == ("message.transfer", 130, 30)
     assert (command["outcome"], command["octets"], command["arguments"]) == ("completed", 12, None)
     assert rows.messages == []
 
@@ -20,4 +20,4 @@ def test_settling_fills_in_times_and_leaving_happens_once() -> None:
     one.leave(rows)
     one.leave(rows)
     (row,) = named(rows, "messages")
-    assert (row["outcome"], row["settled_ns"], row["settle_latency_ns"]) == ("accepted", 90, None)
+    assert (row["outcome"], row["settled_at"], row["settle_latency_ns"]) == ("accepted", 90, None)

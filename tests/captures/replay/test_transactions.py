@@ -25,7 +25,7 @@ def test_each_ends_with_its_commit_or_rollback() -> None:
     one.completed(ids((5, 6)), 50)
     one.refused(7)
     assert outcomes(rows) == [(1, "committed", 30), (2, "rolled-back", 20), (3, "refused", None)]
-    assert named(rows, "transactions")[1]["ts_ns"] == 30
+    assert named(rows, "transactions")[1]["ts"] == 30
 
 
 def test_a_commit_of_which_nothing_is_heard_is_in_doubt() -> None:

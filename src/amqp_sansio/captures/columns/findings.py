@@ -52,7 +52,7 @@ def findings_in(files: Sequence[Written], place: str, named: int = NAMED) -> Fin
         for counted in batch.column("level").value_counts().to_pylist():
             levels[counted["values"]] = levels.get(counted["values"], 0) + counted["counts"]
     if DAMAGE in levels:
-        for batch in found.to_batches(columns=["capture", "offset", "text"], filter=ds.field("level") == DAMAGE):
-            rows = zip(*(batch.column(name).to_pylist() for name in ("capture", "offset", "text")), strict=True)
+        for batch in found.to_batches(columns=["capture", "file_offset", "text"], filter=ds.field("level") == DAMAGE):
+            rows = zip(*(batch.column(name).to_pylist() for name in ("capture", "file_offset", "text")), strict=True)
             damage = sorted([*damage, *(Damage(capture, offset or 0, text) for capture, offset, text in rows)])[:named]
     return Findings(levels, tuple(damage))

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from amqp_sansio.captures.columns.moments import moments
 from amqp_sansio.captures.columns.parquet import file_schema
 from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.joins import END_TO_END
@@ -78,7 +79,9 @@ class Publications:
             "delivered_on": delivered["connection"],
             "queue": delivered["queue"],
             "redelivered": delivered["redelivered"],
+            "published_at": moments(begun),
             "published_ns": begun,
+            "delivered_at": moments(pa.array(ended[found])),
             "delivered_ns": delivered["last_octet_ns"],
             "latency_ns": pc.subtract(delivered["last_octet_ns"], begun),
         }

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from amqp_sansio.captures.columns.moments import TIME, moments
 from amqp_sansio.captures.columns.tables import Commons, common_arrays, table_schema
 from amqp_sansio.captures.replay.message import Message
 from amqp_sansio.captures.tables import COMMANDS, MESSAGES
@@ -74,6 +75,10 @@ def _numbers(values: Sequence[int | None]) -> pa.Array:
         return pa.array(values, pa.int64())
 
 
+def _times(values: Sequence[int | None]) -> pa.Array:
+    return moments(_numbers(values))
+
+
 def _latency(end: pa.Array, last: pa.Array) -> pa.Array:
     """From the last octet on; null where the clock went back meanwhile."""
     passed = pc.subtract(end, last)
@@ -87,7 +92,7 @@ def _places(transfers: Sequence[Message]) -> Columns:
     return {
         "stream_offset": _numbers([each.start for each in transfers]),
         "file_id": pa.array((low >> _PLACE_BITS | (high & _FILE_HIGH) << 16).astype(np.int32)),
-        "offset": pa.array((low & _PLACE).astype(np.int64)),
+        "file_offset": pa.array((low & _PLACE).astype(np.int64)),
     }
 
 
@@ -135,12 +140,13 @@ def message_batch(common: Commons, messages: Sequence[Message]) -> pa.RecordBatc
         "header_octets": pa.array([each.header for each in messages], pa.int32()),
         "body_octets": pa.array([each.body for each in messages], pa.int32()),
         "body_head": _heads(messages),
-        "first_octet_ns": _numbers([each.content for each in messages]),
+        "first_octet_at": _times([each.content for each in messages]),
+        "last_octet_at": moments(last),
         "last_octet_ns": last,
-        "acquired_ns": _numbers([each.acquired for each in messages]),
-        "accepted_ns": _numbers([each.accepted for each in messages]),
-        "completed_ns": _numbers([each.completed for each in messages]),
-        "settled_ns": settled,
+        "acquired_at": _times([each.acquired for each in messages]),
+        "accepted_at": _times([each.accepted for each in messages]),
+        "completed_at": _times([each.completed for each in messages]),
+        "settled_at": moments(settled),
         "settle_latency_ns": _latency(settled, last),
         "outcome": Shared([each.outcome for each in messages]).column(_itself, text),
         "transaction": within.column(lambda said: said[0], pa.int64()),
@@ -161,8 +167,8 @@ def _heads(messages: Sequence[Message]) -> pa.Array:
 
 
 _FATES: Final = {
-    "rejected_ns": "rejected",
-    "released_ns": "released",
+    "rejected_at": "rejected",
+    "released_at": "released",
     "reject_code": "code",
     "reject_text": "text",
     "settled_transaction": "transaction",
@@ -175,10 +181,11 @@ def _fates(messages: Sequence[Message], count: int) -> Columns:
     kinds = {name: _MESSAGES.field(name).type for name in _FATES}
     if fates.count(None) == count:
         return {name: pa.nulls(count, kind) for name, kind in kinds.items()}
-    return {
-        name: pa.array([None if fate is None else getattr(fate, field) for fate in fates], kinds[name])
-        for name, field in _FATES.items()
-    }
+    columns: Columns = {}
+    for name, field in _FATES.items():
+        values = [None if fate is None else getattr(fate, field) for fate in fates]
+        columns[name] = _times(values) if kinds[name] == TIME else pa.array(values, kinds[name])
+    return columns
 
 
 def transfer_batch(common: Commons, transfers: Sequence[Message]) -> pa.RecordBatch:
@@ -198,10 +205,10 @@ def transfer_batch(common: Commons, transfers: Sequence[Message]) -> pa.RecordBa
         "whole": kinds.column(attrgetter("whole"), pa.bool_()),
         "arguments": pa.nulls(count, text),
         "octets": pc.add(content, kinds.column(attrgetter("octets"), pa.int32())),
-        "last_octet_ns": last,
-        "completed_ns": completed,
+        "last_octet_at": moments(last),
+        "completed_at": moments(completed),
         "complete_latency_ns": _latency(completed, last),
-        "result_ns": pa.nulls(count, pa.int64()),
+        "result_at": pa.nulls(count, TIME),
         "result": pa.nulls(count, text),
         "outcome": done.column(lambda how: how[0], text),
         "error_code": done.column(lambda how: how[1], pa.int32()),

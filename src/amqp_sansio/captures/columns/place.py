@@ -188,6 +188,16 @@ class Place:
                     found.append(self.relative(each.path))
         return sorted(found)
 
+    @property
+    def version(self) -> int | None:
+        """The schema version of the tables, as the manifest names it; None without a manifest, 0 when it names none."""
+        manifest = self.read(MANIFEST)
+        if manifest is None:
+            return None
+        named_in(manifest, self.name)
+        said = json.loads(manifest).get("schema")
+        return said if type(said) is int else 0
+
     def published(self) -> list[Written]:
         """The files of all tables, as the manifest names them; none without a manifest."""
         return [

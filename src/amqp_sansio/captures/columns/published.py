@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from amqp_sansio.captures.columns.moments import TIME, moments
+from amqp_sansio.captures.former import former_name
 from amqp_sansio.captures.tables import PARTITIONS
 
 BATCH_ROWS = 65536
@@ -27,13 +29,20 @@ def partitions_of(path: str) -> dict[str, str | None]:
 
 
 def shaped(batch: pa.RecordBatch, schema: pa.Schema, said: dict[str, str | None]) -> pa.Table:
-    """The batch with exactly the columns of `schema`: one that it lacks is what the folders say, or null."""
+    """The batch with exactly the columns of `schema`: one that it lacks is what the folders say, or null.
+
+    A batch of schema version 1 has them under the names of then (see `captures.former`).
+    """
     arrays = []
     for field in schema:
         place = batch.schema.get_field_index(field.name)
+        before = batch.schema.get_field_index(former_name(field.name))
         if place >= 0:
             column = batch.column(place)
             arrays.append(column if column.type == field.type else column.cast(field.type))
+        elif before >= 0:
+            column = batch.column(before)
+            arrays.append(moments(column.cast(pa.int64())) if field.type == TIME else column.cast(field.type))
         elif field.name in said:
             arrays.append(pa.repeat(pa.scalar(said[field.name], pa.string()), batch.num_rows).cast(field.type))
         else:
@@ -41,9 +50,15 @@ def shaped(batch: pa.RecordBatch, schema: pa.Schema, said: dict[str, str | None]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
+def needed(schema: pa.Schema, there: Collection[str]) -> list[str]:
+    """Of the columns in a file, those that `shaped` makes the columns of `schema` of."""
+    named = [name if name in there else former_name(name) for name in schema.names]
+    return [name for name in dict.fromkeys(named) if name in there]
+
+
 def rows_in(system: fs.FileSystem, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of a published file in batches."""
     with system.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
-        names: Sequence[str] = [name for name in schema.names if name in file.schema_arrow.names]
+        names = needed(schema, file.schema_arrow.names)
         for batch in file.iter_batches(BATCH_ROWS, columns=names, use_threads=False):
             yield from shaped(batch, schema, partitions_of(path)).to_batches()

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from amqp_sansio.captures.schema import Table, Type
+from amqp_sansio.captures.columns.moments import TIME, moments
+from amqp_sansio.captures.schema import Table, Type, in_ns
 from amqp_sansio.captures.tables import COMMON, TABLES
 
 _TYPES: Final[dict[Type, pa.DataType]] = {
@@ -20,6 +21,7 @@ _TYPES: Final[dict[Type, pa.DataType]] = {
     Type.BOOL: pa.bool_(),
     Type.BINARY: pa.binary(),
     Type.DATE: pa.date32(),
+    Type.TIME: TIME,
     Type.STRINGS: pa.list_(pa.string()),
     Type.RANGES: pa.list_(pa.struct([pa.field("first", pa.int64()), pa.field("last", pa.int64())])),
     Type.COUNTS: pa.map_(pa.string(), pa.int64()),
@@ -44,26 +46,39 @@ def table_schema(table: Table) -> pa.Schema:
 def table_batch(table: Table, common: Commons, rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
     """Rows (without the common columns) as a batch.
 
-    Ranges of ids are pairs, maps lists of pairs.
+    Ranges of ids are pairs, maps lists of pairs, times ns since 1970 UTC.
     """
-    schema = table_schema(table)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * (len(table.columns) - len(COMMON))
+    schema, said = _form(table)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(said)
     arrays = common_arrays(common, pa.array(columns[0], pa.int64()))
-    for field, values in zip(list(schema)[len(arrays) :], columns[1:], strict=True):
-        if pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
+    for (kind, beside), values in zip(said[1:], columns[1:], strict=True):
+        if kind == TIME:
+            times = pa.array(values, pa.int64())
+            arrays += [moments(times), times] if beside else [moments(times)]
+            continue
+        if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
             values = tuple([None if each is None else [{"first": low, "last": high} for low, high in each] for each in values])
-        arrays.append(pa.array(values, field.type))
+        arrays.append(pa.array(values, kind))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+@cache
+def _form(table: Table) -> tuple[pa.Schema, tuple[tuple[pa.DataType, bool], ...]]:
+    """The schema, and of each value that a row holds its type, and whether the same time stands beside it in nanoseconds."""
+    schema = table_schema(table)
+    names = table.said[len(COMMON) :]
+    return schema, tuple([(schema.field(name).type, in_ns(name) in table.names) for name in names])
+
+
 def common_arrays(common: Commons, times: pa.Array) -> list[pa.Array]:
-    """The columns that every table begins with, the times included."""
+    """The columns that every table begins with, `ts` and `ts_ns` included, made of `times` in ns since 1970 UTC."""
     captures, brokers, connections = _common(common, len(times))
     return [
         captures,
         brokers,
         pc.cast(pc.divide(times, _DAY_NS), pa.int32()).view(pa.date32()),
         connections,
+        moments(times),
         times,
     ]
 

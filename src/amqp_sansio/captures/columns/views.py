@@ -5,7 +5,12 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
+from amqp_sansio.captures.columns.moments import TIME
+from amqp_sansio.captures.columns.published import rows_in
 from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.schema import is_time
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.views import VIEWS, create
 
@@ -13,12 +18,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LISTED: Final = ("list<", "map<", "date32")
+_NO_TIME: Final = -(1 << 63)
+"""What NumPy holds where there is no time."""
 
 
 def frame(folder: str, name: str) -> pd.DataFrame:
-    """The rows of a view on the tables in `folder`.  KeyError for another name than those of VIEWS.
+    """The rows of a view on the tables in `folder`; times are datetime64[us, UTC].
 
-    Its tables go through SQLite in memory: for folders whose tables of that view fit there.
+    Its tables go through SQLite in memory: for folders whose tables of that view fit there.  KeyError for another name than
+    those of VIEWS.
     """
     import pandas as pd
 
@@ -31,6 +39,9 @@ def frame(folder: str, name: str) -> pd.DataFrame:
     for column in ("in_doubt",):
         if column in found:
             found[column] = found[column].astype(bool)
+    for column in filter(is_time, found.columns):
+        whole = found[column].astype("Int64").to_numpy("int64", na_value=_NO_TIME)
+        found[column] = pd.Series(whole.view("datetime64[us]"), found.index).dt.tz_localize("UTC")
     return found
 
 
@@ -44,11 +55,14 @@ def _load(base: sqlite3.Connection, folder: str, name: str) -> None:
             continue
         schema = table_schema(TABLES[table])
         plain = [field.name for field in schema if not str(field.type).startswith(_LISTED)]
-        found = ds.dataset(f"{folder}/{table}", partitioning="hive", schema=schema)
+        chosen = pa.schema([schema.field(name) for name in plain])
+        found = ds.dataset(f"{folder}/{table}")
         base.execute(f"CREATE TABLE {table} ({', '.join([_quoted(each) for each in plain])})")
-        for batch in found.to_batches(columns=plain):
-            rows = zip(*[column.to_pylist() for column in batch.columns], strict=True)
-            base.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(plain))})", rows)
+        for path in found.files:
+            for batch in rows_in(found.filesystem, path, chosen):
+                columns = [each.view(pa.int64()) if each.type == TIME else each for each in batch.columns]
+                rows = zip(*[column.to_pylist() for column in columns], strict=True)
+                base.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(plain))})", rows)
     base.execute(create(name))
 
 

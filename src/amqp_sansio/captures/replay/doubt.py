@@ -22,7 +22,7 @@ _OUTCOME: Final = place(TRANSACTIONS, "outcome")
 _XID: Final = place(DTX, "xid")
 LAST: Final = ("decided_ns", "decide_ns", "prepare_ns", "ts_ns")
 """The columns that tell when a connection last said something of a branch: the first that is there."""
-_TIMES: Final = [place(DTX, name) for name in LAST]
+_TIMES: Final = [place(DTX, name) for name in ("decided_at", "decide_at", "prepare_at", "ts")]
 _BRANCH: Final = place(DTX, "outcome")
 _IN_DOUBT: Final = place(DTX, "in_doubt")
 

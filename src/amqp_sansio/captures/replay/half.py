@@ -21,10 +21,10 @@ GRACE_MESSAGES: Final = 256
 RANGES: Final = 8191
 """Ranges of ids of messages that have left so; beyond it nobody can say what is in doubt."""
 
-RESULT_NS: Final = place(COMMANDS, "result_ns")
+RESULT_AT: Final = place(COMMANDS, "result_at")
 RESULT: Final = place(COMMANDS, "result")
-C_LAST: Final = place(COMMANDS, "last_octet_ns")
-C_COMPLETED: Final = place(COMMANDS, "completed_ns")
+C_LAST: Final = place(COMMANDS, "last_octet_at")
+C_COMPLETED: Final = place(COMMANDS, "completed_at")
 C_LATENCY: Final = place(COMMANDS, "complete_latency_ns")
 C_OUTCOME: Final = place(COMMANDS, "outcome")
 C_CODE: Final = place(COMMANDS, "error_code")
@@ -91,7 +91,7 @@ class Half:
     def _leave(self, row: list[object], outcome: str) -> None:
         """The row of a command goes out."""
         row[C_OUTCOME] = outcome
-        if row[RESULT_NS] is None:
+        if row[RESULT_AT] is None:
             row[RESULT] = None  # that a result is awaited was noted there
         self.rows.commands.append(row)
 
@@ -146,7 +146,7 @@ class Half:
             passed = time - row[C_LAST]  # type: ignore[operator]
             row[C_LATENCY] = passed if passed >= 0 else None
             row[C_OUTCOME] = DONE
-            if row[RESULT_NS] is None and row[RESULT] is not None:
+            if row[RESULT_AT] is None and row[RESULT] is not None:
                 row[RESULT] = None
                 if len(self.awaited) >= OPEN_COMMANDS:
                     self.rows.commands.append(self.awaited.pop(next(iter(self.awaited))))
@@ -163,7 +163,7 @@ class Half:
             if row is not None:
                 self.rows.commands.append(row)
         if row is not None:
-            row[RESULT_NS] = time
+            row[RESULT_AT] = time
             row[RESULT] = text
 
     def refused(self, id: int, code: int | None, text: str | None) -> None:

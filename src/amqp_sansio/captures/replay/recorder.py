@@ -34,8 +34,8 @@ from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
 
 INFINITE: Final = 0xFFFFFFFF
 UNREAD: Final = NOTHING, None
-_T_COMPLETED: Final = place(TRANSACTIONS, "completed_ns")
-_T_END: Final = place(TRANSACTIONS, "end_ns")
+_T_COMPLETED: Final = place(TRANSACTIONS, "completed_at")
+_T_END: Final = place(TRANSACTIONS, "ended_at")
 _PLACE_BITS: Final = 48
 _FILE_BITS: Final = 32
 _PLACE: Final = (1 << _PLACE_BITS) - 1

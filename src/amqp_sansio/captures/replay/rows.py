@@ -1,4 +1,4 @@
-"""Rows that wait to be taken, by table: without the common columns, in the order of `captures.tables`."""
+"""Rows that wait to be taken, by table: what `Table.said` names, without the common columns; times are ns since 1970 UTC."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Row: TypeAlias = Sequence[object]
 
 
 def place(table: Table, name: str) -> int:
-    """The index of a column in a row."""
-    return table.names.index(name) - len(COMMON)
+    """The index of a column in a row (see `Table.said`)."""
+    return table.said.index(name) - len(COMMON)
 
 
 class Rows:
