@@ -1,16 +1,18 @@
-"""`python -m tools.witnesses`: are tables and grammars the same, and do generated conversations go through every row?"""
+"""`python -m tools.witnesses`: are tables and grammars the same, and do generated conversations go through every row, also
+when they are held with our client and our server?"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
+from tools.witnesses import roles
 from tools.witnesses.coverage import coverage, report
 from tools.witnesses.sections import SECTIONS, told
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when table and grammar are the same in every section and every row was gone through, else 1."""
+    """0 when table and grammar are the same in every section, and every row was gone through, else 1."""
     parser = argparse.ArgumentParser(prog="python -m tools.witnesses", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="of the random conversations")
     parser.add_argument("--lengths", type=int, nargs="*", default=[20, 60], help="of the random conversations, in words")
@@ -29,7 +31,12 @@ def main(arguments: list[str] | None = None) -> int:
     missing = sum([len(count.missing) for count in counts])
     total = sum([count.total for count in counts])
     print(f"{total - missing} of {total} rows of {len(counts)} tables, {missing} missing")
-    return 0 if same and not any(count.missing for count in counts) else 1
+    print("Rows that ClientConnection and ServerConnection reached in such conversations:")
+    for us in roles.ROLES:
+        found = roles.reached(us, chosen.lengths, chosen.seed)
+        print(roles.report(us, found))
+        same = same and not found.faults and not any(walk.gaps for walk in found.walks)
+    return 0 if same and not missing else 1
 
 
 if __name__ == "__main__":

@@ -62,6 +62,7 @@ class TransferVoice(Client):
         self._acquiring: list[int] = []
         self._planned: list[bool] = []
         self._rival: int | None = None
+        self._rivalled = False
 
     def prepare(self) -> list[Step]:
         name = self.setting.named("q")
@@ -88,7 +89,7 @@ class TransferVoice(Client):
             self._rival = None
         else:
             name = self.setting.named("q")
-            said = [message.Subscribe(name, RIVAL, 0, 0), message.SetFlowMode(RIVAL, 0)]
+            said = [] if self._rivalled else [message.Subscribe(name, RIVAL, 0, 0), message.SetFlowMode(RIVAL, 0)]
             said += [message.Flow(RIVAL, 0, 1), message.Flow(RIVAL, 1, 0xFFFFFFFF)]
         return [self.step("client", each) for each in said]
 
@@ -98,6 +99,8 @@ class TransferVoice(Client):
                 self._rival = self.count["server"]
             elif self.transfer is None:
                 self.transfer = self.count["server"]
+        if isinstance(step.said, message.Subscribe) and step.said.destination == RIVAL:
+            self._rivalled = True
         if isinstance(step.said, message.Acquire):
             self._acquiring.append(self.count["client"])
         super().told(step)
