@@ -200,7 +200,7 @@ def play(us: Speaker, part: Part, said: Conversation, timeout: int = 0) -> Playe
                 if begun and step.word and not counted:
                     words.append(step.word)
                 return True
-        return not begun
+        return not begun or isinstance(step.said, controls.CommandPoint)  # comes with the first command
 
     def steps(begun: bool, some: Iterable[Step]) -> bool:
         for step in some:
@@ -276,8 +276,8 @@ class Walk:
 
     @property
     def gaps(self) -> set[Move]:
-        """Rows of its peer that were not reached, though our side can stand in their states and hear something there; those with
-        a reason apart."""
+        """Rows of its peer that were not reached, though our side can stand in their states and hear something, and without a
+        reason."""
         excused = EXCUSED[self.us]
         missing = self.legal - self.taken - self.unsaid - self.unheard
         return {move for move in missing if (self.table.name, move) not in excused}
