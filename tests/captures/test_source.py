@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from amqp_sansio.captures import source as captures_source
 from amqp_sansio.captures.errors import CaptureError
 from amqp_sansio.captures.source import Source
 
@@ -23,6 +24,15 @@ def test_octets_are_taken_in_order_and_counted() -> None:
     assert (source.take(3), source.offset) == (b"cde", 5)
     assert (source.take(9), source.offset) == (b"f", 6)
     assert source.take(1) == b""
+
+
+def test_it_tells_how_far_it_is_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captures_source, "TELL_OCTETS", 4)
+    said: list[tuple[str, int]] = []
+    source = Source("a.pcap", io.BytesIO(bytes(14)), lambda name, octets: said.append((name, octets)))
+    for octets in (1, 2, 1, 3, 6):
+        source.take(octets)
+    assert said == [("a.pcap", 4), ("a.pcap", 13)]
 
 
 def test_an_error_names_the_place() -> None:

@@ -114,3 +114,14 @@ def test_a_section_has_a_limit_of_interfaces(count: int) -> None:
     found = run(octets, PcapngWalk("<", (Interface(1, 0, 1, 0),) * (count - 1)))
     assert (found.problem is None) == (count <= MAX_INTERFACES)
     assert (found.resume or found.next) == len(octets)
+
+
+def test_zeros_end_a_run_at_once_and_none_of_them_may_be_a_block() -> None:
+    """There is no need of a limit as for the empty records of a pcap: a block of 0 octets is none."""
+    octets = build.pcapng(MADE[:3])
+    zeros = octets + bytes(1_000_000)
+    run = PcapngWalk().run(zeros, 0, len(zeros), len(zeros), False)
+    while run.changed is not None:
+        run = run.changed.run(zeros, run.next, len(zeros), len(zeros), False)
+    assert (run.problem, run.next) == ("a block claims 0 octets: not a multiple of 4 from 12 on", len(octets))
+    assert PcapngWalk()._candidates().search(zeros, len(octets)) is None

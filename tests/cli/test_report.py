@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from tests.report.made import write_story
 
-from amqp_sansio.cli import report
+from amqp_sansio.cli import progress
 from amqp_sansio.cli.main import main
 
 
@@ -40,38 +38,13 @@ def test_a_missing_library_is_named_with_its_extra(
     assert "pip install 'amqp-sansio[report]'" in capsys.readouterr().err
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(
-    ("stream", "said"),
-    [
-        (Terminal(), "\r\033[Kamqp-sansio: reading dtx: 7 of 9 files, 1:01\r\033[K"),
-        (io.StringIO(), "amqp-sansio: reading dtx: 7 of 9 files, 1:01\n"),
-    ],
-)
-def test_how_far_the_reading_is_is_told_now_and_then(stream: io.StringIO, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 100.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    reading = report.Reading(stream)
-    reading("dtx", 0, 9)
-    assert stream.getvalue() == ""
-    now += 61.5
-    reading("dtx", 7, 9)
-    reading("dtx", 8, 9)  # too soon after the last word
-    reading.over()
-    assert stream.getvalue() == said
-
-
 def test_what_takes_no_time_says_nothing_about_progress(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["report", str(write_story(tmp_path))]) == 0
     assert capsys.readouterr().err == ""
 
 
 def test_it_tells_while_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(report, "ELSEWHERE", 0.0)
+    monkeypatch.setattr(progress, "ELSEWHERE", 0.0)
     assert main(["report", str(write_story(tmp_path))]) == 0
     said = capsys.readouterr().err
     for table in ("connections", "messages", "violations"):

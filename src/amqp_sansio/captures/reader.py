@@ -12,7 +12,7 @@ from amqp_sansio.captures.files import is_remote, resolved
 from amqp_sansio.captures.packet import Packet, Warn
 from amqp_sansio.captures.pcap import MAGICS, read_pcap
 from amqp_sansio.captures.pcapng import MAGIC, read_pcapng
-from amqp_sansio.captures.source import Source
+from amqp_sansio.captures.source import Source, Told
 
 _NOT_OURS: Final = (
     (b"\xfd7zX", "it is compressed with xz: decompress it first (unxz)"),
@@ -54,14 +54,14 @@ def no_capture(magic: bytes) -> str:
     return f"neither a pcap nor a pcapng file: it starts with {magic.hex()}"
 
 
-def read_packets(path: str, warn: Warn) -> Iterator[Packet]:
+def read_packets(path: str, warn: Warn, told: Told | None = None) -> Iterator[Packet]:
     """The packets of the pcap or pcapng file at `path`, compressed or not, in file order, in constant memory.
 
     CaptureError when it cannot be opened or read, is empty, is no capture, or is damaged; what was good before comes first.
-    `warn` hears what does not stop the reading: a last record cut short.
+    `warn` hears what does not stop the reading: a last record cut short; `told` how far it is.
     """
     with open_capture(path) as stream:
-        source = Source(path, stream)
+        source = Source(path, stream, told)
         magic = source.take(4)
         if magic in MAGICS:
             yield from read_pcap(source, magic, warn)

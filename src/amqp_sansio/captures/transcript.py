@@ -12,6 +12,7 @@ from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.packet import Warn
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.rows import Row, row_of
+from amqp_sansio.captures.source import Told
 from amqp_sansio.events.observed import CommandSeen
 
 HELD_ROWS: Final = 8192
@@ -23,12 +24,12 @@ _Entry: TypeAlias = tuple[int, int, int, Talk, Row]
 
 
 def transcript(
-    path: str, make: MakeWitness, ports: Iterable[int], warn: Warn, secrets: bool = False
+    path: str, make: MakeWitness, ports: Iterable[int], warn: Warn, secrets: bool = False, told: Told | None = None
 ) -> Iterator[tuple[Talk, Row]]:
     """A row for everything heard in the file at `path`, as its packets are read: nothing is kept beyond named limits.
 
-    `make` makes the observer of a conversation, `ports` are server ports that count in any case.  When the file cannot be read
-    (any further), what was good comes first and then CaptureError.
+    `make` makes the observer of a conversation, `ports` are server ports that count in any case; `told` hears how far the
+    reading is.  When the file cannot be read (any further), what was good comes first and then CaptureError.
     """
     waiting: list[_Entry] = []
     count = octets = 0
@@ -45,7 +46,7 @@ def transcript(
     listener = Listener(make, tell, lambda talk: None, ports, warn)
     problem: CaptureError | None = None
     try:
-        for packet in read_packets(path, warn):
+        for packet in read_packets(path, warn, told):
             listener.hear(packet)
             if waiting:
                 floor = listener.floor()

@@ -17,6 +17,7 @@ from amqp_sansio.captures.replay.message import Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.source import Told
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.quick import Answered, Transfers
 from amqp_sansio.events.observed import CommandSeen, ControlSeen
@@ -165,12 +166,18 @@ class _Case:
 
 
 def verdicts(
-    path: str, make: MakeWitness, ports: Iterable[int], warn: Warn, options: ReplayOptions = ReplayOptions()
+    path: str,
+    make: MakeWitness,
+    ports: Iterable[int],
+    warn: Warn,
+    options: ReplayOptions = ReplayOptions(),
+    told: Told | None = None,
 ) -> Iterator[Verdict]:
     """One verdict for each connection in the file at `path`, as soon as it is over, in the order of their ends.
 
     `make` makes the observer of a conversation, `ports` are server ports that count in any case; `options` says what brokers
-    are called.  When the file cannot be read (any further), verdicts on what was good come first and then CaptureError.
+    are called; `told` hears how far the reading is.  When the file cannot be read (any further), verdicts on what was good come
+    first and then CaptureError.
     """
     cases: dict[Talk, _Case] = {}
     done: list[Verdict] = []
@@ -206,7 +213,7 @@ def verdicts(
     listener.many = many
     problem: CaptureError | None = None
     try:
-        for packet in read_packets(path, warn):
+        for packet in read_packets(path, warn, told):
             listener.hear(packet)
             if done:
                 yield from done

@@ -14,6 +14,7 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.verdicts import CLEAN, NOT_JUDGED, VIOLATIONS, Verdict, verdict_row, verdicts
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, painted, short
 from amqp_sansio.cli.pipeline import named_brokers
+from amqp_sansio.cli.progress import Progress
 
 _WHO: Final = {"C": "client", "S": "server"}
 _COLOURS: Final = {CLEAN: "green", VIOLATIONS: "red", NOT_JUDGED: "magenta"}
@@ -126,23 +127,31 @@ def check(
     unread = warned = False
     sums = _Sums()
     options = ReplayOptions(**named_brokers(brokers))
-    write = sys.stdout.write
+    progress = Progress()
+
+    def write(text: str) -> None:
+        progress.clear()
+        sys.stdout.write(text)
+
     for file in files:
 
         def warn(text: str, file: str = file) -> None:
             nonlocal warned
             warned = True
+            progress.clear()
             complain(f"{file}: warning: {text}")
 
         if not as_json:
             write(f"{short(file)}\n")
         try:
-            for verdict in verdicts(file, make, ports, warn, options):
+            for verdict in verdicts(file, make, ports, warn, options, progress.octets):
                 sums.add(verdict)
                 write((json_line(verdict_row(file, verdict)) if as_json else _verdict(verdict)) + "\n")
         except CaptureError as error:
+            progress.clear()
             complain(str(error))
             unread = True
+    progress.clear()
     if not as_json:
         write(sums.lines(len(files)))
     if not (sums.connections or unread or warned):

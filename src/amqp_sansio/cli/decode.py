@@ -13,6 +13,7 @@ from amqp_sansio.captures.plain import Json
 from amqp_sansio.captures.rows import Row
 from amqp_sansio.captures.transcript import transcript
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line, pairs, short
+from amqp_sansio.cli.progress import Progress
 
 _VERB: Final = 24
 
@@ -99,6 +100,7 @@ def decode(files: Sequence[str], *, as_json: bool, ports: Sequence[int], secrets
 
         make = observers()
     status, told = 0, False
+    progress = Progress()
     write = sys.stdout.write
     for file in files:
         page = _Page(file)
@@ -106,15 +108,19 @@ def decode(files: Sequence[str], *, as_json: bool, ports: Sequence[int], secrets
         def warn(text: str, file: str = file) -> None:
             nonlocal told
             told = True
+            progress.clear()
             complain(f"{file}: warning: {text}")
 
         try:
-            for talk, row in transcript(file, make, ports, warn, secrets):
+            for talk, row in transcript(file, make, ports, warn, secrets, progress.octets):
+                progress.clear()
                 write((json_line(row) if as_json else page.line(talk, row)) + "\n")
                 told = True
         except CaptureError as error:
+            progress.clear()
             complain(str(error))
             status = 2
+    progress.clear()
     if not (told or status):
         complain(NO_CONNECTION)
     return status
