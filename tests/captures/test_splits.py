@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from itertools import pairwise
+from dataclasses import replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
 from tests.captures import build
 
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.splits import LEAST_SPLIT_OCTETS, Split, SplitError, over_split, reindexed, splits
+from amqp_sansio.captures.splits import LEAST_SPLIT_OCTETS, NO_TIME, Split, SplitError, over_split, reindexed, splits
 
 MADE = build.records(build.conversation([b"x" * 300] * 400).segments)
 
@@ -27,12 +28,30 @@ def test_every_packet_is_in_one_split_and_both_ways_find_the_same(write: object,
     assert len(whole) == len(MADE)
     for octets in (1, LEAST_SPLIT_OCTETS - 1, LEAST_SPLIT_OCTETS + 1, 30_000, 10**9):
         exact, found = splits(path, 7, octets), splits(path, 7, octets, resync=True)
-        assert exact == found
+        assert [each._replace(latest=0) for each in exact] == [each._replace(latest=0) for each in found]
         assert offsets(exact) == whole
         assert {part.file_id for part in exact} == {7}
         assert all(here.stop == there.start for here, there in pairwise(exact))
         assert pickle.loads(pickle.dumps(exact)) == exact
     assert len(splits(path, 7, 1)) == len(splits(path, 7, LEAST_SPLIT_OCTETS)) > 20
+
+
+@pytest.mark.parametrize("write", [build.pcap, build.pcapng])
+def test_a_split_knows_the_latest_time_before_it(write: object, tmp_path: Path) -> None:
+    """The index has seen every packet before it; without one it is that of the first packets of the splits before it."""
+    assert callable(write)
+    packets = [replace(each, time=each.time - 10**10 * (n >= 700)) for n, each in enumerate(MADE)]
+    path = build.write(tmp_path / "x", write(packets))
+    times = [each.time // 1000 * 1000 for each in packets]
+    for resync in (False, True):
+        parts = splits(path, 0, 30_000, resync)
+        assert parts[0].latest == NO_TIME
+        counts = list(accumulate(len(offsets([part])) for part in parts))
+        starts = [0, *counts[:-1]]
+        for number, part in enumerate(parts[1:], 1):
+            seen = [times[at] for at in starts[:number]] if resync else times[: starts[number]]
+            assert part.latest == max(seen)
+        assert parts[-1].latest > times[-1]
 
 
 def test_a_split_that_does_not_land_says_where_it_ended(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 Two ways lead to them.  The index goes over every header of the file, which is exact and takes a second for some two
 gigabytes.  Resynchronisation looks at each place where a split should begin for the next record, which takes milliseconds for
 any file; that it was right shows when the split before has been read, and must end there.
+
+A split knows the latest time before it, so that a clock that steps back keeps the order of the file across the borders.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ SPLIT_OCTETS: Final = 32 * 1024 * 1024
 """Octets of a split, unless told otherwise."""
 LEAST_SPLIT_OCTETS: Final = 4096
 """No split is asked to be smaller."""
-
+NO_TIME: Final = -(2**62)
+"""Earlier than any packet, in ns since 1970 UTC."""
 
 INDEX: Final = "read it with an exact index (resync off)"
 """What helps against a SplitError, and how its text ends."""
@@ -46,7 +49,9 @@ class Split(NamedTuple):
     """Part of a file: the records that start from `start` on and before `stop`.
 
     `walk` is how to go over them (None: the file tells, from its start); `stop` and `following` are where and how the next
-    split goes on, None for the last one.  `before` is the time of the packet before it, where the first record may be damaged.
+    split goes on, None for the last one.  `before` is the time of the packet before it, where the first record may be damaged;
+    `latest` the latest time of all packets before it, as far as it is known: by the index all of them, else the first of each
+    split.
     Plain values: it travels to whoever reads it.
     """
 
@@ -57,6 +62,7 @@ class Split(NamedTuple):
     stop: int | None = None
     following: Walk | None = None
     before: int = 0
+    latest: int = NO_TIME
 
     def landed(self, at: int, walk: Walk) -> None:
         """Told where reading has ended, and with what walk.  SplitError when the next split does not start so."""
@@ -129,8 +135,10 @@ def _found(path: str, file_id: int, octets: int, resync: bool, first: Split, beg
     at, walk = begin
     found = [first._replace(stop=None, following=None)]
     octets = max(octets, LEAST_SPLIT_OCTETS)
+    peak = first.latest
     if resync:
-        walk = _settled(mapping, at, walk)
+        walk, packets = _settled(mapping, at, walk)
+        peak = _later(peak, mapping, walk, packets)
     border = (at // octets + 1) * octets
     while border < end:
         if resync:
@@ -140,23 +148,34 @@ def _found(path: str, file_id: int, octets: int, resync: bool, first: Split, beg
             at = place
         else:
             for stretch in over_map(mapping, walk, at, border):
+                peak = _later(peak, mapping, stretch.walk, stretch.positions)
                 at, walk = stretch.next, stretch.after
             # A damaged record belongs to the split before it: every split but the first begins with a good one.
             while at < end and (probe := walk.run(mapping, at, at + 1, end, True)).problem is not None:
                 for stretch in over_map(mapping, walk, at, probe.next + 1):
+                    peak = _later(peak, mapping, stretch.walk, stretch.positions)
                     at, walk = stretch.next, stretch.after
             if at >= end:
                 break
         found[-1] = found[-1]._replace(stop=at, following=walk)
-        found.append(Split(path, file_id, at, walk))
+        found.append(Split(path, file_id, at, walk, latest=peak))
+        if resync:
+            peak = _later(peak, mapping, walk, walk.run(mapping, at, at + 1, end, True).positions)
         border = (at // octets + 1) * octets
     return found
 
 
-def _settled(mapping: mmap, at: int, walk: Walk) -> Walk:
-    """The walk for what comes after the first packet of a file."""
+def _later(peak: int, mapping: mmap, walk: Walk, positions: list[int]) -> int:
+    """The latest time up to and with these packets."""
+    from amqp_sansio.captures.columns.heads import records
+
+    return max(peak, int(records(mapping, walk, positions).time.max())) if positions else peak
+
+
+def _settled(mapping: mmap, at: int, walk: Walk) -> tuple[Walk, list[int]]:
+    """The walk for what comes after the first packet of a file, and where that one is."""
     for stretch in over_map(mapping, walk, at, len(mapping)):
         if stretch.positions:
-            return stretch.walk
+            return stretch.walk, stretch.positions[:1]
         walk = stretch.after
-    return walk
+    return walk, []

@@ -81,7 +81,7 @@ class Plan(NamedTuple):
                 yield from read_split(split, self.columns, filters)
                 continue
             stamp = stamp_of(split.path) if partition.in_file else CARRIED
-            yield from bundled(read_split(split, PACKETS if stamp == CARRIED else PLACED), stamp)
+            yield from bundled(read_split(split, PACKETS if stamp == CARRIED else PLACED), stamp, split.latest)
 
     def partitions(self, files: Iterable[tuple[int, str]]) -> list[CapturePartition]:
         """The partitions of files with their numbers: splits of large ones, and small ones together."""

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from random import Random
 
 import pyarrow as pa
 import pytest
 from tests.captures import build
+from tests.captures.clocks import CLOCKS, clocked
 from tests.captures.packets import gathered, packet_rows, tables_of
 
 from amqp_sansio.captures.columns import runner as module
 from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, bundled
 from amqp_sansio.captures.columns.gathered import Records
-from amqp_sansio.captures.columns.read import read_file
+from amqp_sansio.captures.columns.read import read_file, read_split
 from amqp_sansio.captures.columns.runner import Runner, overlapping, records_of
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.schema import is_time
+from amqp_sansio.captures.splits import SPLIT_OCTETS, splits
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.witnesses import observers
@@ -89,32 +91,6 @@ def test_files_that_overlap_give_the_rows_of_one(traffic: Path, tmp_path: Path) 
     assert plain(gathered(records_of(names, ALL)), places) == whole
 
 
-Clock = Callable[[int, int], int]
-"""From the number of a packet and its time to the time that is recorded."""
-
-CLOCKS: dict[str, Clock] = {
-    "a step of 5 s back": lambda number, time: time - 5_000_000_000 * (number > 400),
-    "a step forward and back": lambda number, time: time + 7_000_000_000 * (100 < number < 300),
-    "jitter of 0.3 ms": lambda number, time: time + Random(number).randrange(-300_000, 300_000),
-    "no clock": lambda number, time: 0,
-}
-
-
-def clocked(path: Path, out: Path, clock: Clock) -> str:
-    """The same packets with other times."""
-    octets = bytearray(path.read_bytes())
-    at, number = 24, 0
-    while at < len(octets):
-        seconds, fraction, size = struct.unpack_from("<III", octets, at)
-        unit = 1 if octets[:4] == b"\x4d\x3c\xb2\xa1" else 1000
-        struct.pack_into("<II", octets, at, *divmod(clock(number, seconds * 10**9 + fraction * unit), 10**9))
-        number += 1
-        at += 16 + size
-    octets[:4] = b"\x4d\x3c\xb2\xa1"
-    out.write_bytes(octets)
-    return str(out)
-
-
 TIMES = tuple(
     {name for table in TABLES.values() for name in table.names if name.endswith("_ns") or is_time(name)}
     | {"capture", "capture_date"}
@@ -134,17 +110,19 @@ def test_whatever_the_clock_does_the_rows_are_the_same_but_for_times(name: str, 
         rows["violations"] = [row for row in rows["violations"] if row["rule"] not in silence]
         rows["connections"] = [{**row, "notes": 0, "connection": 0} for row in rows["connections"]]
     assert plain(found, (*TIMES, "connection")) == plain(whole, (*TIMES, "connection"))
-    bundles = gathered(replays(sorted_bundles(path), ALL))
-    assert plain(bundles) == plain(gathered(records_of([path], ALL)))
+    for octets in (20_000, SPLIT_OCTETS):
+        made = gathered(replays(sorted_bundles(path, octets), ALL))
+        assert plain(made) == plain(gathered(records_of([path], ALL))), octets
     judged = [each for one in verdicts(path, observers(), (), print) for each in one.findings]
     assert sorted((each.rule, each.text) for each in judged) == sorted(
-        (str(row["rule"]), str(row["text"])) for row in bundles["violations"]
+        (str(row["rule"]), str(row["text"])) for row in gathered(records_of([path], ALL))["violations"]
     )
 
 
-def sorted_bundles(path: str) -> list[pa.RecordBatch]:
-    """The bundles of a file as Spark sorts them."""
-    made = pa.Table.from_batches(list(bundled(read_file(path))), BUNDLES_ARROW)
+def sorted_bundles(path: str, octets: int) -> list[pa.RecordBatch]:
+    """The bundles of a file in splits of so many octets, as Spark sorts them."""
+    parts = [bundled(read_split(each), before=each.latest) for each in splits(path, 0, octets)]
+    made = pa.Table.from_batches(list(chain(*parts)), BUNDLES_ARROW)
     batches: list[pa.RecordBatch] = made.sort_by([(each, "ascending") for each in ORDER]).to_batches()
     return batches
 

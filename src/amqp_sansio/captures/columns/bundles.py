@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, Payloads, Stamp
 from amqp_sansio.captures.columns.schema import PACKETS_ARROW, arrow_schema
+from amqp_sansio.captures.splits import NO_TIME
 
 BUNDLES: Final = (
     "connection bigint NOT NULL, ts_ns bigint NOT NULL, file_id int NOT NULL, offset bigint NOT NULL, capture string NOT NULL,"
@@ -66,10 +67,11 @@ def latest(times: Ints, before: int) -> Ints:
     return found
 
 
-def bundled(batches: Iterable[pa.RecordBatch], stamp: Stamp = CARRIED) -> Iterator[pa.RecordBatch]:
+def bundled(batches: Iterable[pa.RecordBatch], stamp: Stamp = CARRIED, before: int = NO_TIME) -> Iterator[pa.RecordBatch]:
     """The packets of one file, in its order, as bundles: every connection by itself.
 
-    With the stamp of the file, which is older than the reading, the packets have the columns `payloads.PLACED`.
+    `before` is the latest time in the file before them.  With the stamp of the file, which is older than the reading, the
+    packets have the columns `payloads.PLACED`.
     """
     waiting: list[pa.RecordBatch] = []
     octets = 0
@@ -79,14 +81,14 @@ def bundled(batches: Iterable[pa.RecordBatch], stamp: Stamp = CARRIED) -> Iterat
             waiting.append(batch)
             octets += batch.nbytes
             if octets >= GATHERED_OCTETS:
-                yield _bundles(waiting, stamp, peaks)
+                yield _bundles(waiting, stamp, peaks, before)
                 waiting, octets = [], 0
     if waiting:
-        yield _bundles(waiting, stamp, peaks)
+        yield _bundles(waiting, stamp, peaks, before)
 
 
-def _bundles(batches: list[pa.RecordBatch], stamp: Stamp, peaks: dict[int, int]) -> pa.RecordBatch:
-    """`peaks` are the latest times of connections so far."""
+def _bundles(batches: list[pa.RecordBatch], stamp: Stamp, peaks: dict[int, int], before: int) -> pa.RecordBatch:
+    """`peaks` are the latest times of connections so far; of others it is `before`."""
     whole = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
     keys = whole.column("connection").to_numpy()
     order = np.argsort(keys, kind="stable")  # packets of a connection stay in the order of the file
@@ -101,12 +103,12 @@ def _bundles(batches: list[pa.RecordBatch], stamp: Stamp, peaks: dict[int, int])
     lengths = pc.binary_length(whole.column("payload")) if stamp == CARRIED else whole.column("length")
     sums = np.cumsum(lengths.to_numpy(), dtype=np.int64)
     for key, start, stop in zip(keys[starts].tolist(), starts.tolist(), stops, strict=True):
-        times[start:stop] = latest(times[start:stop], peaks.get(key, int(times[start])))
+        times[start:stop] = latest(times[start:stop], peaks.get(key, before))
         peaks[key] = int(times[stop - 1])
         at = start
         while at < stop:
-            before = int(sums[at - 1]) if at else 0
-            full = int(np.searchsorted(sums, before + BUNDLE_OCTETS, "right"))
+            passed = int(sums[at - 1]) if at else 0
+            full = int(np.searchsorted(sums, passed + BUNDLE_OCTETS, "right"))
             end = min(max(full, at + 1), at + BUNDLE_PACKETS, stop)
             firsts.append(at)
             packed.append(inside.slice(at, end - at).serialize().to_pybytes())
