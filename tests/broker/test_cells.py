@@ -249,6 +249,7 @@ REFUSALS: Final[dict[str, Command | Callable[[Client, Session], tuple[int | None
         "shared", "amq.topic", "k", {"x-filter-jms-selector": "a ="}
     ),
     "exchange.bind: headers without x-match": exchange.Bind("shared", "amq.match", "k", {"n": None}),
+    "exchange.bind: value of an argument": exchange.Bind("shared", "amq.fanout", "k", {"x-qpid-no-local": 1}),
     "exchange.bind: unknown argument": exchange.Bind("shared", "amq.fanout", "k", {"odd": 1}),
     "exchange.unbind: no such queue": exchange.Unbind("nowhere", "x", "k"),
     "exchange.unbind: no such exchange": exchange.Unbind("shared", "nowhere", "k"),

@@ -98,6 +98,9 @@ ROWS: Final[dict[str, Row]] = {
         531, 531, lambda host: host.bind("shared", "amq.topic", "k", {"x-filter-jms-selector": "a ="})
     ),
     "exchange.bind: headers without x-match": Row(541, 541, lambda host: host.bind("shared", "amq.match", "k", {"a": 1})),
+    "exchange.bind: value of an argument": Row(
+        540, 542, lambda host: host.bind("shared", "x", "new", {"x-qpid-no-local": "perhaps"})
+    ),
     "exchange.bind: unknown argument": Row(540, None, lambda host: host.bind("shared", "x", "new", {"a": 1})),
     "exchange.unbind: no such queue": Row(404, 404, lambda host: host.unbind("nowhere", "x", "k")),
     "exchange.unbind: no such exchange": Row(404, 404, lambda host: host.unbind("shared", "nowhere", "k")),

@@ -98,12 +98,12 @@ PUBLIC = {
         restore snapshot stored strict unfinished unread
     """,
     "Broker": """
-        config connect coordinator due events exists host journal journalled limits may_keep next_event now peers ready
+        config connect coordinator due events exists host journal journalled limits next_event now peers ready
         restore snapshot tick
     """,
     "Peer": """
-        bytes_to_send close data_to_send decided ended finished full held_up identity is_open receive_data receive_eof
-        take_deferred waits wants_data
+        bytes_to_send close data_to_send decided ended finished full held_up identity is_open number receive_data
+        receive_eof take_deferred waits wants_data
     """,
     "sync.Connection": """
         address close session

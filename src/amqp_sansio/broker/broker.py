@@ -16,6 +16,7 @@ from amqp_sansio.broker.operations import Entry, Opened, SessionLeft
 from amqp_sansio.broker.peer.agenda import Agenda
 from amqp_sansio.broker.peer.holder import Holder, Key
 from amqp_sansio.broker.peer.keeping import keepable
+from amqp_sansio.broker.peer.kept import Kept
 from amqp_sansio.broker.peer.peer import Peer
 from amqp_sansio.broker.peer.site import Site
 from amqp_sansio.broker.peer.throttle import Throttle
@@ -72,11 +73,12 @@ class Broker:
         self._leaving: Final[dict[Key, int]] = {}  # what `_touched` wrote and is not known to be journalled
         self._throttle: Final = Throttle(config.limits.throttle_messages)
         self._peers: Final[dict[Peer, None]] = {}
+        self._connected = 0  # connections so far
         self._turns: Final[deque[Peer]] = deque()
         self._blocked: Final[dict[Peer, None]] = {}  # not read before their octets are taken
         self._ready: dict[Peer, None] = {}
         self._untold: Final[dict[Peer | Holder, None]] = {}  # who must hear what time it is: octets came, or a time is to begin
-        self._kept: Final[dict[tuple[str, str], int]] = {}
+        self._kept: Final = Kept(config.limits.kept_sessions)
         self._asked: Final[dict[str, None]] = {}  # virtual hosts that the program may hold in its hands
         if config.virtual_hosts is not None:
             for name in config.virtual_hosts:
@@ -97,7 +99,8 @@ class Broker:
         # and a command is complete when the broker has done it, whatever the profile says.
         profile = attrs.evolve(config.profile, completion="default")
         properties = Map({**ANNOUNCED, **config.properties})
-        peer = Peer(self, attrs.evolve(config, headers="lazy", profile=profile, properties=properties))
+        self._connected += 1
+        peer = Peer(self, self._connected, attrs.evolve(config, headers="lazy", profile=profile, properties=properties))
         self._peers[peer] = None
         self._untold[peer] = None
         if self._clean:
@@ -254,20 +257,6 @@ class Broker:
             self._untold[peer] = None
         else:
             self._untold.pop(peer, None)
-
-    def may_keep(self, key: Key) -> bool:
-        """Whether one more session of that identity may outlive its connection."""
-        return self._kept.get(key[:2], 0) < self.limits.kept_sessions
-
-    def _count_kept(self, holder: Holder, by: int) -> None:
-        """A session that outlives its connection begins or ends."""
-        if holder.kept:
-            whose = holder.key[:2]
-            count = self._kept.get(whose, 0) + by
-            if count:
-                self._kept[whose] = count
-            else:
-                self._kept.pop(whose, None)
 
     def _keep(self, holder: Holder) -> None:
         """The session is detached and lives on: its time begins."""

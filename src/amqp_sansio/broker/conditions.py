@@ -161,6 +161,7 @@ BIND_NO_EXCHANGE_NAME: Final = _row(
 BIND_OWNED: Final = _row(exchange.Bind, "queue", "queue of another session", "", 405)
 BIND_NO_X_MATCH: Final = _row(exchange.Bind, "arguments", "headers without x-match", "", 541)
 BIND_SELECTOR: Final = _row(exchange.Bind, "arguments", "a selector that cannot be read", "", 531)
+BIND_VALUE: Final = _row(exchange.Bind, "arguments", "value of an argument", "arguments.unknown-argument", 540, 542)
 BIND_ARGUMENT: Final = _row(exchange.Bind, "arguments", "unknown argument", "arguments.unknown-argument", 540, None)
 UNBIND_NO_QUEUE: Final = _row(exchange.Unbind, "queue", "no such queue", "queue.non-existent-queue", 404)
 UNBIND_NO_EXCHANGE: Final = _row(exchange.Unbind, "exchange", "no such exchange", "exchange.non-existent-exchange", 404)

@@ -8,9 +8,11 @@ from tests.broker.model.things import refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.arguments import (
+    BindingArguments,
     QueueArguments,
     SubscriptionArguments,
     octets_of,
+    read_binding_arguments,
     read_queue_arguments,
     read_subscription_arguments,
 )
@@ -129,6 +131,21 @@ def test_the_priority_of_a_subscription(value: Value, expected: int) -> None:
 def test_no_priority(value: Value) -> None:
     refused = refusal(read_subscription_arguments, Map({"x-priority": value}), LIMITS)
     assert (refused.condition, "x-priority" in refused.text) == (conditions.SUBSCRIBE_VALUE, True)
+
+
+@pytest.mark.parametrize(("value", "expected"), [(True, True), (False, False), ("true", True), (b"False", False)])
+def test_no_local_of_subscriptions_and_bindings(value: Value, expected: bool) -> None:
+    given = Map({"x-qpid-no-local": value})
+    assert read_subscription_arguments(given, LIMITS) == SubscriptionArguments(no_local=expected)
+    asked = read_binding_arguments(given, LIMITS)
+    assert (asked, asked.filters) == (BindingArguments(no_local=expected), expected)
+
+
+@pytest.mark.parametrize("value", [1, 0, "", "yes", None])
+def test_neither_local_nor_not(value: Value) -> None:
+    given = Map({"x-qpid-no-local": value})
+    assert refusal(read_subscription_arguments, given, LIMITS).condition is conditions.SUBSCRIBE_VALUE
+    assert refusal(read_binding_arguments, given, LIMITS).condition is conditions.BIND_VALUE
 
 
 def test_octets() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.broker.harness import Client, World, blurt, bodies, done
+from tests.broker.restarts import again, declared, publish, resumed
 
 from amqp_sansio import ServerConfig, Session
 from amqp_sansio.broker.config import BrokerConfig
@@ -15,6 +16,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import BrokerLimits, Limits
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.message import Acquire, DeliveryProperties, Transfer
+from amqp_sansio.spec.values import Value
 
 
 def scene(world: World, count: int) -> tuple[Client, Session]:
@@ -255,6 +257,44 @@ def test_a_selector_is_text(world: World) -> None:
     world.run()
     (refused,) = client.take(ExceptionReceived)
     assert "must be text" in refused.description
+
+
+NOT_LOCAL: dict[str, Value] = {"x-qpid-no-local": True}
+
+
+@pytest.mark.parametrize("acquire_mode", [0, 1])
+def test_a_subscription_that_is_not_local_gets_nothing_of_its_own_connection(world: World, acquire_mode: int) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    more = NOT_LOCAL | {"x-apache-selector": "JMSPriority < 9"}
+    session.subscribe("q", "d", acquire_mode=acquire_mode, arguments=NOT_LOCAL).grant(10)
+    session.subscribe("q", "e", acquire_mode=1, arguments=more).grant(10)
+    other, theirs = world.session(b"other")
+    for who, body in ((session, b"own"), (theirs, b"foreign"), (client.session(b"sibling"), b"sibling"), (theirs, b"last")):
+        who.publish(routing_key="q", body=body)
+        world.run()
+    got = {(event.transfer.destination, event.body) for event in client.take(TransferReceived)}
+    assert got == {(name, body) for name in "de" for body in (b"foreign", b"last")}
+    theirs.subscribe("q", "d", arguments=NOT_LOCAL).grant(10)
+    world.run()
+    assert bodies(other) == [b"own", b"sibling"]
+    session.subscribe("q", "local", arguments={"x-qpid-no-local": False}).grant(10)
+    session.publish(routing_key="q", body=b"mine")
+    world.run()
+    assert b"mine" in [event.body for event in (*client.take(TransferReceived), *other.take(TransferReceived))]
+
+
+def test_what_came_before_a_restart_is_nobodys_own() -> None:
+    world, client, session = declared(timeout=300)
+    publish(client, session, b"before")
+    session.subscribe("q", "d", arguments=NOT_LOCAL).grant(10)
+    world.run()
+    assert bodies(client) == []
+    client.cut()
+    then = again(world)
+    client, session = resumed(then, session)
+    publish(client, session, b"own")
+    assert bodies(client) == [b"before"]
 
 
 def test_a_released_message_comes_again_to_a_subscription_that_selects_it(world: World) -> None:

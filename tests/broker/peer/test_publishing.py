@@ -262,6 +262,28 @@ def test_the_exclusive_subscriber_of_a_queue_that_is_not_local_gets_nothing_of_i
     assert on(world) == [b"0", b"2"]
 
 
+@pytest.mark.parametrize("how", ["reject", "delete", "reject, alternate of the alternate"])
+def test_a_queue_that_is_not_local_gets_no_dead_letters_of_its_owners_connection(world: World, how: str) -> None:
+    """Whatever way they take, and whoever makes them take it."""
+    client, owner = world.session()
+    other, foreign = world.session(b"foreign")
+    done(client, owner, queue.Declare("q", exclusive=True, arguments={"no-local": True}))
+    done(client, owner, exchange.Bind("q", "amq.fanout", ""))
+    if how.endswith("alternate"):
+        done(client, owner, exchange.Declare("via", "direct", "amq.fanout"))
+    done(client, owner, queue.Declare("first", "via" if how.endswith("alternate") else "amq.fanout"))
+    for who, session, body in ((client, owner, b"own"), (other, foreign, b"foreign"), (client, client.session(b"s2"), b"own")):
+        put(who, session, body, key="first")
+    if how == "delete":
+        done(other, foreign, queue.Delete("first"))
+    else:
+        foreign.subscribe("first", "d").grant(10)
+        world.run()
+        foreign.reject([event.id for event in other.take(TransferReceived)])
+        world.run()
+    assert on(world) == [b"foreign"]
+
+
 def test_a_publish_that_says_not_acquired_is_accepted(world: World) -> None:
     """Acquire-mode means nothing on the way to a queue: the message is on it, and the publisher hears so."""
     client, session = world.session()

@@ -15,6 +15,9 @@ from amqp_sansio.broker.routing.direct import Direct
 from amqp_sansio.broker.routing.filters import STEP, Filter
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.broker.selectors.properties import Selectable
+from amqp_sansio.spec.message import Transfer
+from amqp_sansio.spec.values import Map
+from amqp_sansio.wire.layouts.properties import write_properties
 
 JMS = "x-filter-jms-selector"
 KINDS = ["direct", "fanout", "topic", "headers"]
@@ -70,6 +73,35 @@ def test_a_selector_is_no_header_that_a_message_must_have() -> None:
     host.bind("q", "x", "k", {"x-match": "any", "color": "red", JMS: "n = 1"})
     assert [found(host, color="red", n=1), found(host, color="red"), found(host, n=1)] == [["q"], [], []]
     assert host.binding_words == 1
+
+
+class Connection:
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_binding_that_is_not_local_lets_pass_nothing_that_the_connection_of_the_queue_published(kind: str) -> None:
+    host = VirtualHost()
+    host.declare_exchange("x", kind)
+    host.declare_queue("q", exclusive=True, owner=Connection(5))
+    host.bind("q", "x", "k", {"x-qpid-no-local": True, **arguments(kind, "n > 1")}, owner=host.queues["q"].owner)
+
+    def queues(publisher: int, n: int) -> list[str]:
+        header = write_properties(routing_key="k", application_headers=Map({"n": n}))
+        sent = host.intake.read(Transfer("x", 0, 0), header, b"", publisher=publisher)
+        return [queue.name for queue in host.route(host.destination("x"), sent).queues]
+
+    assert [queues(publisher, 2) for publisher in (5, 6, 0)] == [[], ["q"], ["q"]]
+    assert queues(6, 1) == []
+
+
+def test_a_binding_that_may_be_local_has_no_filter() -> None:
+    host = scene("direct")
+    host.bind("q", "x", "k", {"x-qpid-no-local": False})
+    (binding,) = host.exchanges["x"]
+    assert binding.filter is None
+    assert host.bound("x", "q", "k", {"x-qpid-no-local": True}).args_not_matched
 
 
 def test_a_selector_that_cannot_be_read_is_refused_with_the_place() -> None:

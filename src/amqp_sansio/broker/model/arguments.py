@@ -9,6 +9,7 @@ import attrs
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.model.queue import MOST_LEVELS
+from amqp_sansio.broker.routing.filters import NO_LOCAL as NO_LOCAL_FILTER
 from amqp_sansio.broker.routing.filters import SELECTORS
 from amqp_sansio.broker.selectors.errors import SelectorError
 from amqp_sansio.broker.selectors.parser import Selector
@@ -89,6 +90,8 @@ class SubscriptionArguments:
 
     selector: Selector | None = None
     priority: int = 0
+    no_local: bool = False
+    """It gets nothing that its own connection published."""
 
 
 NOTHING_ASKED: Final = SubscriptionArguments()
@@ -100,7 +103,30 @@ def read_subscription_arguments(arguments: Map, limits: BrokerLimits) -> Subscri
     priority = 0
     if PRIORITY in arguments:
         priority = _number(PRIORITY, arguments[PRIORITY], -(2**31), 2**31 - 1, conditions.SUBSCRIBE_VALUE)
-    return SubscriptionArguments(selector, priority)
+    return SubscriptionArguments(selector, priority, _no_local(arguments, conditions.SUBSCRIBE_VALUE))
+
+
+@attrs.frozen
+class BindingArguments:
+    """What the arguments of exchange.bind ask for besides what the type of the exchange looks at."""
+
+    selector: Selector | None = None
+    no_local: bool = False
+    """The queue gets nothing through it that the connection of its user published."""
+
+    @property
+    def filters(self) -> bool:
+        """Whether not every message passes that the exchange matches."""
+        return self.no_local or self.selector is not None
+
+
+UNFILTERED: Final = BindingArguments()
+
+
+def read_binding_arguments(arguments: Map, limits: BrokerLimits) -> BindingArguments:
+    """Refused for a value that an argument cannot have."""
+    selector = read_selector(arguments, limits, conditions.BIND_SELECTOR)
+    return BindingArguments(selector, _no_local(arguments, conditions.BIND_VALUE))
 
 
 def refuse_unknown(arguments: Map, condition: Condition) -> None:
@@ -163,10 +189,14 @@ def _word(name: str, value: Value, words: tuple[str, ...]) -> str:
     return said
 
 
-def _boolean(name: str, value: Value) -> bool:
+def _no_local(arguments: Map, condition: Condition) -> bool:
+    return NO_LOCAL_FILTER in arguments and _boolean(NO_LOCAL_FILTER, arguments[NO_LOCAL_FILTER], condition)
+
+
+def _boolean(name: str, value: Value, condition: Condition = conditions.QUEUE_DECLARE_VALUE) -> bool:
     said = _text(value)
     if isinstance(said, str):
         said = _BOOLEANS.get(said.lower())
     if not isinstance(said, bool):
-        raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{name} is true or false, not {value!r}")
+        raise Refused(condition, f"{name} is true or false, not {value!r}")
     return said

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
-from amqp_sansio.broker.model.arguments import octets_of, read_queue_arguments, read_selector, refuse_unknown
+from amqp_sansio.broker.model.arguments import (
+    UNFILTERED,
+    octets_of,
+    read_binding_arguments,
+    read_queue_arguments,
+    refuse_unknown,
+)
+from amqp_sansio.broker.model.owner import connection_of
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.ring import browses
 from amqp_sansio.broker.model.topology import TYPES, Topology
@@ -143,7 +150,8 @@ class VirtualHost(Topology):
     ) -> int:
         """exchange.bind: nothing happens when it is bound with that key already, whatever the arguments.
 
-        A selector in the arguments lets the queue have only the messages for which it is true.
+        A selector in the arguments lets the queue have only the messages for which it is true; `x-qpid-no-local`, none that
+        the connection of its user published.
         """
         if not exchange:
             raise Refused(
@@ -164,13 +172,14 @@ class VirtualHost(Topology):
             text = f"{unknown[0]!r}; an exchange of type {to.TYPE} knows {', '.join(FILTERS)}"
             raise Refused(conditions.BIND_ARGUMENT, text)
         to.check(key, given)
-        selector = read_selector(given, self.limits, conditions.BIND_SELECTOR) if given else None
+        asked = read_binding_arguments(given, self.limits) if given else UNFILTERED
         octets = octets_of(given)
         words = to.words(key, given)
         self._room("bindings", self.limits.bindings, self.bindings + 1)
         self._room("binding_words", self.limits.binding_words, self.binding_words + words)
         self._room("argument_octets", self.limits.argument_octets, self.argument_octets + octets)
-        to.bind(bound, key, given, None if selector is None else Filter(selector, self.selectable))
+        filter = Filter(asked.selector, self.selectable, bound if asked.no_local else None) if asked.filters else None
+        to.bind(bound, key, given, filter)
         self.bindings += 1
         self.binding_words += words
         self.argument_octets += octets
@@ -418,11 +427,6 @@ class VirtualHost(Topology):
     def _room(self, limit: str, value: int, asked: int) -> None:
         if asked > value:
             raise Refused(conditions.LIMIT, f"limit {limit} is {value}; there would be {asked}")
-
-
-def connection_of(owner: object) -> object:
-    """The connection of a session; None of one that has none now."""
-    return getattr(owner, "peer", None)
 
 
 def _free(queue: Queue, owner: object) -> bool:

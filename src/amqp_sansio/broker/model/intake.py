@@ -50,9 +50,10 @@ class Intake:
         structs: Sequence[Struct] | None = None,
         reading: Reading = DEFAULT_READING,
         empty_body: bool = False,
+        publisher: int = 0,
     ) -> Message:
         """The message of a transfer.  `structs` are those of the header when they have been read already; `empty_body`: there
-        is a body segment of 0 octets.
+        is a body segment of 0 octets; `publisher` is the number of the connection, 0 when it has none.
 
         Refused: 403 when message-properties name a user who is not `identity` (None: nobody looks; of a name with a realm the
         part before "@" is enough); 503 for a header that cannot be read; 540 for a fragment.
@@ -69,12 +70,12 @@ class Intake:
                 )
         ttl = envelope.ttl
         self.last += 1
-        return Message(self.last, envelope, body, None if ttl is None else now + ttl / 1000)
+        return Message(self.last, envelope, body, None if ttl is None else now + ttl / 1000, publisher)
 
     def copy(self, message: Message) -> Message:
         """The same message with a number of its own."""
         self.last += 1
-        return Message(self.last, message.envelope, message.body, message.expires)
+        return Message(self.last, message.envelope, message.body, message.expires, message.publisher)
 
     def restored(
         self,

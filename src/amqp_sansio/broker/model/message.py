@@ -99,9 +99,9 @@ class Message:
     `number` is its name in the journal: a serial of the broker, 1 and up.  `expires` is on the broker's clock.
     """
 
-    __slots__ = ("body", "envelope", "expires", "number", "size", "stored")
+    __slots__ = ("body", "envelope", "expires", "number", "publisher", "size", "stored")
 
-    def __init__(self, number: int, envelope: Envelope, body: bytes, expires: float | None = None) -> None:
+    def __init__(self, number: int, envelope: Envelope, body: bytes, expires: float | None = None, publisher: int = 0) -> None:
         self.number: Final = number
         self.envelope: Final = envelope
         self.body: Final = body
@@ -109,6 +109,8 @@ class Message:
         """Octets of header and body."""
         self.expires = expires
         """When it is of no more use; None: never, or its time has not begun (`Traffic.begin_ttl`)."""
+        self.publisher: Final = publisher
+        """The number of the connection on which it was published; 0 when nobody knows that, as after a restart."""
         self.stored = 0
         """In how many places the journal knows it: durable queues and prepared branches.  At 0 it must be stored first."""
 

@@ -10,6 +10,7 @@ from amqp_sansio.broker.model.cursor import Cursor
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
 from amqp_sansio.broker.model.line import Line
 from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.model.owner import published_by
 from amqp_sansio.broker.model.ring import Consumer, Ring
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Map
@@ -306,6 +307,10 @@ class Queue:
             if first is not None and first.exclusive:
                 return first.owner
         return self.owner
+
+    def local(self, message: Message) -> bool:
+        """Whether the connection of its `user` published the message."""
+        return message.publisher != 0 and published_by(message, self.user)
 
     def subscribe(self, consumer: Consumer) -> None:
         """A consumer joins; it is offered what there is by the next `dispatch`."""

@@ -298,7 +298,7 @@ class Traffic:
 
     def _alternates(self, entry: Entry) -> Sequence[Queue]:
         """Where a message goes that leaves its queue unwanted: through the alternate exchange of the queue or, what that one
-        cannot route, through the alternate of that exchange; never back.
+        cannot route, through the alternate of that exchange; never back, nor to a queue with no-local whose user published it.
 
         Nowhere when such an exchange refuses to route it: nobody is there to hear of that.
         """
@@ -306,7 +306,11 @@ class Traffic:
         try:
             for exchange in () if alternate is None else (alternate, alternate.alternate):
                 if exchange is not None and (queues := exchange.route(entry.message, self.limits.routing_steps)):
-                    return [queue for queue in queues if queue is not entry.queue]
+                    return [
+                        queue
+                        for queue in queues
+                        if queue is not entry.queue and not (queue.no_local and queue.local(entry.message))
+                    ]
         except Refused:
             pass
         return ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
+from amqp_sansio.broker.model.owner import published_by
 from amqp_sansio.broker.peer.holder import Unsettled
 from amqp_sansio.engine.transmit import transfer
 from amqp_sansio.errors import AmqpError, LimitError, NoCredit
@@ -32,6 +33,7 @@ class Consumer:
         "exclusive",
         "explicit",
         "holder",
+        "no_local",
         "octets_left",
         "owner",
         "priority",
@@ -57,7 +59,8 @@ class Consumer:
         self.exclusive: Final = exclusive
         self.priority: Final = asked.priority
         self.selector: Final = asked.selector
-        self.selective: Final = asked.selector is not None
+        self.no_local: Final = asked.no_local
+        self.selective: Final = asked.selector is not None or asked.no_local
         self.explicit: Final = subscriber.accept_mode == 0
         self.acquires: Final = subscriber.acquire_mode == 0
         self._accept_mode: Final = subscriber.accept_mode
@@ -128,12 +131,15 @@ class Consumer:
         return len(entry.message.body) + (len(entry.header) if self.holder.session.counts_headers else 0)
 
     def selects(self, entry: Entry) -> bool:
-        """Whether its selector is true for the message."""
+        """Whether its selector is true for the message, and it is not from its own connection when that is not wanted."""
         return self._selects(entry.message, entry.redelivered)
 
     def _selects(self, message: Message, redelivered: bool) -> bool:
-        properties = self.holder.site.host.selectable.properties(message, redelivered)
-        return self.selector is None or self.selector.selects(properties.get)
+        if self.no_local and published_by(message, self.owner):
+            return False
+        if self.selector is None:
+            return True
+        return self.selector.selects(self.holder.site.host.selectable.properties(message, redelivered).get)
 
     def able(self, message: Message) -> bool:
         """Whether it could have the message at once."""

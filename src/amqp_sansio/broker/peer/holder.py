@@ -106,7 +106,8 @@ class Holder:
         self.accepts: Final = MutableRangeSet()  # publishes that are to be accepted
         self.rejects: Final[dict[int, MutableRangeSet]] = {}  # and to be rejected, by code
         broker._sessions[key] = self
-        broker._count_kept(self, 1)
+        if self.kept:
+            broker._kept.begins(key)
 
     @property
     def work(self) -> Work | None:
@@ -339,7 +340,8 @@ class Holder:
         broker = self.broker
         if broker._sessions.get(self.key) is self:
             del broker._sessions[self.key]
-        broker._count_kept(self, -1)
+        if self.kept:
+            broker._kept.ends(self.key)
         broker._touched(self.key)
         broker._agenda.forget(self)
         broker._settling.pop(self, None)

@@ -62,7 +62,10 @@ def take(holder: Holder) -> dict[str, object]:
         "profile": attrs.asdict(session.profile),
         "limits": attrs.asdict(session.limits),
         "consumers": tuple([
-            (each.destination, each.queue.name, each.exclusive, each.selector and each.selector.text, each.priority)
+            (
+                each.destination, each.queue.name, each.exclusive, each.selector and each.selector.text, each.priority,
+                each.no_local,
+            )
             for each in holder.consumers.values() if not each.queue.deleted
         ]),
         "owned": tuple([queue.name for queue in holder.site.host.owned(holder)]),
@@ -132,9 +135,9 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
     return holder
 
 
-def _asked(limits: BrokerLimits, selector: str | None = None, priority: int = 0) -> SubscriptionArguments:
+def _asked(limits: BrokerLimits, selector: str | None = None, *more: Any) -> SubscriptionArguments:
     """What the arguments of a subscription asked for; before 0.2 none of it was kept."""
-    return SubscriptionArguments(None if selector is None else Selector(selector, limits), priority)
+    return SubscriptionArguments(None if selector is None else Selector(selector, limits), *more)
 
 
 def _unsettled(records: Any, rebuilding: Rebuilding) -> dict[int, Unsettled]:  # Any: it is what `_records` made, or raises

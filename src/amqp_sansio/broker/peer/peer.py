@@ -56,9 +56,12 @@ class Peer:
         "_session_flow",
         "_site",
         "_stalled",
+        "number",
     )
 
-    def __init__(self, broker: Broker, config: ServerConfig) -> None:
+    def __init__(self, broker: Broker, number: int, config: ServerConfig) -> None:
+        self.number: Final = number
+        """Among the connections of this broker, 1 and up: by it a message knows where it came from."""
         self._broker: Final = broker
         self._config: Final = config
         self._most: Final = broker.limits.outbox_octets
@@ -257,7 +260,7 @@ class Peer:
                 self._holders[name] = known
                 return
         timeout = self._config.session_timeout
-        if timeout != 0 and not self._broker.may_keep(key):
+        if timeout != 0 and not self._broker._kept.has_room(key):
             timeout = 0
         session = self._connection.accept(name, timeout=timeout)
         session._timeout = 0  # it is kept when its client asks for that: others begin anew, and must not find theirs held

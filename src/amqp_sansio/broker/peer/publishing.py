@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.model.host import connection_of
 from amqp_sansio.broker.model.topology import DROPPED
 from amqp_sansio.events import TransferReceived
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.peer.holder import Holder
 
 AHEAD: Final = 256
@@ -35,6 +33,7 @@ def publish(holder: Holder, event: TransferReceived) -> None:
             None,
             holder.reading,
             event.empty_body,
+            0 if holder.peer is None else holder.peer.number,
         )
         if host.stirred and message.envelope.immediate:
             site.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
@@ -43,7 +42,7 @@ def publish(holder: Holder, event: TransferReceived) -> None:
         routed = host.route(exchange, message, explicit)
         queues = routed.queues
         if host.no_local:
-            queues = [queue for queue in queues if not (queue.no_local and _own(holder, queue))]
+            queues = [queue for queue in queues if not (queue.no_local and queue.local(message))]
         number = 0
         if queues:
             work = holder.work
@@ -67,9 +66,3 @@ def publish(holder: Holder, event: TransferReceived) -> None:
         broker._journals.after(number, lambda: holder.accept(id))
     else:
         holder.accept(id)
-
-
-def _own(holder: Holder, queue: Queue) -> bool:
-    """Whether a session of the connection that publishes has the queue for itself, or the only subscription to it."""
-    user = queue.user
-    return user is not None and holder.peer in (user, connection_of(user))
