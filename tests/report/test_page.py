@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.captures import build, scram
+from tests.captures.finer import TABLES_1, finer_captures
 from tests.report.made import START, story, write_story, write_table
 
 from amqp_sansio.captures.columns.local import run
@@ -158,6 +160,14 @@ def test_captures_become_a_page(tmp_path: Path) -> None:
     assert made.count('class="sequence"') == 2  # two of the violations are one control
     assert "connection.tune-ok with channel-max 65535" in made
     assert "guest" not in made  # the password
+
+
+def test_tables_of_schema_version_1_give_the_page_of_today(tmp_path: Path) -> None:
+    """The same captures give the same page, but for where they lay and what the manifest of today says besides."""
+    captures = finer_captures(tmp_path)
+    run(captures, str(tmp_path / "tables"), ReplayOptions(broker="north", tables=tuple(TABLES), body_head=8))
+    now = page(str(tmp_path / "tables")).replace(str(tmp_path), "/tmp/v1")
+    assert page(str(TABLES_1)) == re.sub(r"<h3>Could not be read, or not to the end: 1</h3><ul>.*?</ul>", "", now)
 
 
 # Memory and the page are bounded, whatever the tables hold.

@@ -17,12 +17,12 @@ from tests.captures import build
 from tests.spark.truth import OPTIONS, differing, generated, published, rotated, truth
 from tests.waiting import awaited
 
-from amqp_sansio.captures.columns.place import MANIFEST
+from amqp_sansio.captures.columns.place import MANIFEST, STREAM
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark import watch as watch_module
 from amqp_sansio.spark.errors import PipelineError
-from amqp_sansio.spark.watch import Watch
+from amqp_sansio.spark.watch import MARKER, Watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,6 +109,20 @@ def test_where_resynchronisation_is_misled_the_stream_goes_on_with_the_index(spa
     options = {"closed": "all", "split": "10000", "resync": "true"}
     Watch(spark, str(folder), str(out), str(tmp_path / "checkpoint"), OPTIONS, options=options).run(once=True)
     assert differing(truth([Path(path)]), published(out)) == {}
+
+
+def test_a_stream_of_schema_version_1_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Its marks name no version, or another one than ours; nothing is written."""
+    out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
+    for place, name in ((out, STREAM), (checkpoint, MARKER)):
+        place.mkdir()
+        (place / name).write_text('{"stream": "x", "folder": "y", "plan": {}}')
+        with pytest.raises(
+            PipelineError, match=f"{place}: the stream writes tables of schema 1, and this version writes 2: go on"
+        ):
+            Watch(spark, str(tmp_path / "in"), str(out), str(checkpoint)).run(once=True)
+        (place / name).unlink()
+    assert sorted(path.name for path in out.iterdir()) == []
 
 
 def test_a_stream_with_other_options_or_folders_is_refused(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:

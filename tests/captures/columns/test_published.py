@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyarrow import fs
+from tests.captures.finer import TABLES_1, moment
 
-from amqp_sansio.captures.columns.published import partitions_of, rows_in, shaped
+from amqp_sansio.captures.columns.published import needed, partitions_of, rows_in, shaped
+from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.schema import in_ns, is_time
+from amqp_sansio.captures.tables import TABLES
 
 SCHEMA = pa.schema([("capture_date", pa.string()), ("count", pa.int64()), ("name", pa.string())])
 
@@ -32,3 +37,26 @@ def test_rows_of_a_file_come_with_what_its_folders_say(tmp_path: Path) -> None:
     pq.write_table(pa.table({"count": [7], "more": ["x"]}), folder / "part-0.parquet")
     batches = list(rows_in(fs.LocalFileSystem(), str(folder / "part-0.parquet"), SCHEMA))
     assert [row for batch in batches for row in batch.to_pylist()] == [{"capture_date": "2026-11-22", "count": 7, "name": None}]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_of_schema_version_1_come_with_the_columns_of_today(name: str) -> None:
+    """Times are made of nanoseconds, those beside them stay, and nothing is null that was not."""
+    (path,) = (TABLES_1 / name).rglob("*.parquet")
+    was = pq.ParquetFile(path).read().to_pylist()
+    schema = table_schema(TABLES[name])
+    found = [row for batch in rows_in(fs.LocalFileSystem(), str(path), schema) for row in batch.to_pylist()]
+    assert [*found[0]] == schema.names
+    special = {"ending": "end", "file_offset": "offset", "ended_at": "end_ns"}
+    for old, row in zip(was, found, strict=True):
+        assert (row["broker"], str(row["capture_date"])) == ("north", "2026-11-21")
+        for column, value in row.items():
+            if column not in ("broker", "capture_date"):
+                before = old[special.get(column, in_ns(column) if is_time(column) else column)]
+                assert value == (moment(before) if is_time(column) and before is not None else before), column
+
+
+def test_only_columns_that_are_needed_are_read() -> None:
+    schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("ts_ns", pa.int64()), ("ending", pa.string()), ("x", pa.int64())])
+    assert needed(schema, ["ts_ns", "end", "y"]) == ["ts_ns", "end"]
+    assert needed(schema, ["ending", "ts", "ts_ns", "x"]) == ["ts", "ts_ns", "ending", "x"]

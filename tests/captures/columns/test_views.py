@@ -9,11 +9,16 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import pytest
+from tests.captures.finer import TABLES_1, finer_captures
 
 from amqp_sansio.captures.columns.local import run
+from amqp_sansio.captures.columns.local import run as analyze
 from amqp_sansio.captures.columns.views import frame
+from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.replay.doubt import branches_in_doubt
+from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.schema import is_time
+from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.views import VIEWS
 from amqp_sansio.captures.views import duckdb as script
@@ -63,6 +68,22 @@ def test_duckdb_finds_what_pandas_finds(folder: str, name: str) -> None:
     assert plain(theirs) == plain(found[columns].itertuples(index=False))
 
 
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_on_a_folder_of_schema_version_1_are_those_of_today(name: str, tmp_path: Path) -> None:
+    """pandas and DuckDB find in the tables of then what they find in the tables of now, of the same captures."""
+    analyze(finer_captures(tmp_path), str(tmp_path / "tables"), ReplayOptions(broker="north"))
+    now, then = frame(str(tmp_path / "tables"), name), frame(str(TABLES_1), name)
+    assert [*then.columns] == [*now.columns]
+    assert (then.dtypes == now.dtypes).all()
+    rows = plain(now.itertuples(index=False))
+    assert plain(then.itertuples(index=False)) == rows
+    base = duckdb.connect()
+    base.execute("SET TimeZone = 'UTC'")
+    base.execute(script(str(TABLES_1), 1))
+    found = base.sql(f"SELECT {', '.join(now.columns)} FROM {name}").fetchall()
+    assert plain(found) == rows
+
+
 def plain(rows: Iterable[Iterable[object]]) -> list[str]:
     """Rows that either of them gives, as texts: a moment is that moment, whatever holds it."""
     return sorted([str([told(each) for each in row]) for row in rows])
@@ -81,6 +102,22 @@ def test_times_are_moments_of_whole_microseconds(folder: str, name: str) -> None
     assert times
     assert {str(found[column].dtype) for column in times} == {"datetime64[us, UTC]"}
     assert name == "in_doubt" or not len(found) or str(found["ts"].dt.year.min()) in ("2024", "2025", "2026")
+
+
+def test_no_column_is_called_by_a_reserved_word_of_duckdb(folder: str) -> None:
+    """Whoever asks need not quote: tables, what is joined, views, and what is inside a column."""
+    base = duckdb.connect()
+    rows = base.sql(
+        "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category IN ('reserved', 'type_function')"
+    ).fetchall()
+    reserved = {str(word).lower() for (word,) in rows}
+    assert {"end", "offset", "left"} <= reserved
+    assert not column_names(folder) & reserved
+
+
+def column_names(folder: str) -> set[str]:
+    tables = {name for table in (*TABLES.values(), END_TO_END) for name in (table.name, *table.names)}
+    return tables | {str(name) for view in VIEWS for name in (view, *frame(folder, view).columns)} | {"first", "last"}
 
 
 def test_another_name_is_none(folder: str) -> None:
