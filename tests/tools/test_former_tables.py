@@ -12,7 +12,7 @@ from tests.captures.finer import TABLES_1, finer_captures
 from amqp_sansio.captures.columns.local import run
 from amqp_sansio.captures.columns.published import rows_in
 from amqp_sansio.captures.columns.tables import table_schema
-from amqp_sansio.captures.former import former_names
+from amqp_sansio.captures.former import former_name, former_names
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import PARTITIONS, TABLES
 from tools.former_tables import EVERY, cut, differences, former
@@ -30,6 +30,8 @@ DIFFERENCES = {
 """Every column of version 1 whose values come back otherwise: without what is below a microsecond."""
 NOT_SEEN = {"rejected_ns", "released_ns"}
 """Those that the captures of these tables have no values of."""
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "schema-versions.md"
 
 Named = dict[str, object]
 
@@ -83,6 +85,23 @@ def test_rows_come_back_but_for_what_is_below_a_microsecond(name: str, today: Pa
                 changed.add(column)
     assert changed | (NOT_SEEN & DIFFERENCES.get(name, set())) == DIFFERENCES.get(name, set())
     assert set(cut(EVERY[name])) == DIFFERENCES.get(name, set())
+
+
+def test_the_page_says_what_became_of_each_column() -> None:
+    """For each table a line for every column that is not the same in both versions, and no other line."""
+    found: dict[str, list[str]] = {}
+    for part in PAGE.read_text(encoding="utf-8").partition("## Back to version 1")[2].split("### ")[1:]:
+        name, *lines = part.strip().splitlines()
+        found[name] = lines[3:]
+    expected: dict[str, list[str]] = {}
+    for name, table in EVERY.items():
+        for before in former_names(table):
+            now = [each for each in table.names if before in (each, former_name(each))]
+            lost = "what is below 1 µs" if before in cut(table) else "nothing"
+            if now != [before]:
+                line = f"| `{before}` | {', '.join([f'`{each}`' for each in now])} | {lost} |"
+                expected.setdefault(name, []).append(line)
+    assert found == expected
 
 
 def test_the_differences_are_printed_by_table() -> None:

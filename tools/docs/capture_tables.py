@@ -20,7 +20,8 @@ are the same.
 
 Times are timestamps (UTC, whole microseconds), in `ts` and in columns that end in `_at`. Where a reader compares times or
 subtracts them, the same time stands beside in nanoseconds since 1970 UTC, under a name that ends in `_ns`; durations are
-nanoseconds, too. This is schema version {SCHEMA_VERSION}; folders of version {FORMER_VERSION} are read, too.
+nanoseconds, too. This is schema version {SCHEMA_VERSION}; folders of version {FORMER_VERSION} are read, too
+([what became of each column](schema-versions.md)).
 
 A column that may be null is null where nobody can know: the capture began later, or octets are missing. What depends on
 them has the outcome `unknown`, and nobody is accused of it. Each loss is one row of `violations` with the rule `gap`.
