@@ -94,3 +94,15 @@ def test_no_batch_begins_after_the_end(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="being stopped"):
         stream(frame(3), 0)
     assert rows(stream.place) == []
+
+
+def test_the_manifest_stays_short_however_many_batches_there_are(tmp_path: Path) -> None:
+    """Small files are merged as it goes; what a batch that is done again takes away is never among them."""
+    place = place_in(tmp_path)
+    stream = output_of(place)
+    for batch in range(40):
+        stream(frame(1), batch)
+    assert sum(rows(place)) == 40
+    assert len(rows(place)) < 16
+    output_of(place)(frame(5), 39)
+    assert sum(rows(place)) == 39 + 5

@@ -26,7 +26,7 @@ def analyze(given: argparse.Namespace) -> int:
         spark = open_session(given.master, settings=dict(given.conf))
         try:
             with Progress(spark, f"amqp-sansio: {len(files)} capture{'' if len(files) == 1 else 's'}"):
-                outcome = run(spark, files, given.out, plan)
+                outcome = run(spark, files, given.out, plan, file_octets=given.file_size)
         finally:
             spark.stop()
     return report(outcome, given.json)

@@ -40,6 +40,7 @@ and, with the extra [spark], of any size, as tables:
 
   amqp-sansio analyze *.pcap --out DIR  what happened: connections, sessions, commands, messages, credit, violations, ...
   amqp-sansio watch DIR --out DIR --checkpoint DIR   the same of files as they are written
+  amqp-sansio compact DIR               small files of the tables become larger ones
   amqp-sansio report DIR                one page made of the tables, to be looked at (extra [report])
   amqp-sansio doctor                    whether that can run here
 """
@@ -124,6 +125,10 @@ Make one HTML page of the tables in DIR, to be looked at without a network: what
 latencies, credit, what is in doubt, who says most. Needs the extra [report], and no Spark. Exit status: 0, or 2 when the page
 cannot be made."""
 
+_COMPACT: Final = """\
+Make larger files of the small ones of the tables in DIR: the same rows. What reads them meanwhile reads the old ones
+until the new manifest is there. Refused while analyze or watch writes there. Exit status: 0, or 2 when nothing was changed."""
+
 _DOCTOR: Final = (
     "Look at all that analyze and watch need: libraries, Java, a Spark session, Python workers. 0 when all is well, else 1."
 )
@@ -186,6 +191,7 @@ def _add_ports(verb: argparse.ArgumentParser) -> None:
 
 
 def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    from amqp_sansio.cli.compact import add_file_size
     from amqp_sansio.cli.pipeline import MASTERS, add_arguments, setting
 
     for name, short, long in (
@@ -211,6 +217,12 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
             )
         _add_ports(verb)
         add_arguments(verb)
+        if name == "analyze":
+            add_file_size(verb)
+    small = verbs.add_parser("compact", help="small files of tables become larger ones", description=_COMPACT)
+    small.add_argument("folder", metavar="DIR", help="where analyze or watch wrote the tables")
+    add_file_size(small)
+    small.add_argument("--json", action="store_true", help="one JSON object instead of a line")
     page = verbs.add_parser("report", help="one HTML page made of the tables", description=_REPORT)
     page.add_argument("folder", metavar="DIR", help="where analyze or watch wrote the tables")
     page.add_argument("--out", metavar="FILE", help="where the page goes (DIR/report.html)")
@@ -301,6 +313,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         from amqp_sansio.cli.report import report
 
         return report(given.folder, given.out)
+    if given.verb == "compact":
+        from amqp_sansio.cli.compact import compact
+
+        return compact(given)
     if given.verb == "doctor":
         from amqp_sansio.cli.doctor import doctor
 

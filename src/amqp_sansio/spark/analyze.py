@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.captures.columns.compact import FILE_OCTETS
 from amqp_sansio.captures.columns.end_to_end import SOURCE, joined_of
 from amqp_sansio.captures.columns.outcome import Outcome, outcome
 from amqp_sansio.captures.columns.place import Place, Written
@@ -16,6 +17,7 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import remedied, told
 from amqp_sansio.spark.joined import end_to_end, write_end_to_end
+from amqp_sansio.spark.merging import merged_in_tasks
 from amqp_sansio.spark.passes import read_tables, replayed, split, write_replayed
 from amqp_sansio.spark.session import cores_of, prepare
 from amqp_sansio.spark.sources import read_bundles, read_packets
@@ -73,10 +75,12 @@ def run(
     *,
     tasks: int | None = None,
     options: Mapping[str, str] | None = None,
+    file_octets: int = FILE_OCTETS,
 ) -> Outcome:
     """Analyzes captures and publishes the tables in the folder `out`, in the place of those of an earlier run.
 
-    PipelineError, and `out` as it was before, when a capture cannot be read, the folder not be written, or the work fails.
+    `file_octets` is what a file of a table has at most after small ones were merged.  PipelineError, and `out` as it was
+    before, when a capture cannot be read, the folder not be written, or the work fails.
     """
     began = time.monotonic()
     with told("the captures cannot be read"):
@@ -92,6 +96,9 @@ def run(
             if options is None:
                 raise
             files = _written(spark, sources, place, plan, tasks, options)
+
+        with told("the files cannot be merged, nothing was published"):
+            files = merged_in_tasks(spark, files, place.work, file_octets)
 
         def join(files: Sequence[Written]) -> list[Written]:
             with told("the latencies cannot be joined, nothing was published"):

@@ -5,11 +5,11 @@ The files of a batch carry its number, so a batch that is done again takes the p
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.captures.columns.compact import batch_of, groups_of, merged, without
 from amqp_sansio.captures.columns.place import Place, Written
 from amqp_sansio.captures.columns.store import manifest_of
 from amqp_sansio.captures.columns.writer import write_empty
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 OPEN: Final = "open"
 """How the names of files begin that hold what open connections have said so far; the next batch takes them away."""
-_OF_A_BATCH: Final = re.compile(r"b(\d+)-[^/]*\.parquet")
+MERGED_FILES: Final = 16
+"""So many small files of one table, day and broker become one: the manifest, which each batch writes, stays short."""
 
 
 class Output:
@@ -46,8 +47,7 @@ class Output:
     @staticmethod
     def number(path: str) -> int:
         """The number of the batch, the latest one, that a file is of; -1 for other files."""
-        found = _OF_A_BATCH.fullmatch(path.rpartition("/")[2])
-        return int(found.group(1)) if found else -1
+        return batch_of(path)
 
     def close(self) -> None:
         """Waits for the batch that is being written, and lets no other begin."""
@@ -72,6 +72,9 @@ class Output:
         kept = [file for file in self.files if stays(file)]
         have = {file.table for file in [*files, *kept]}
         with told("the batch cannot be published"):
+            groups = groups_of([file for file in kept if self.number(file.path) >= 0], few=MERGED_FILES, alike=True)
+            files += [merged(group, self.place.work) for group in groups]
+            kept = without(kept, groups)
             files += [write_empty(self.place.work, table) for table in self._plan.tables if table not in have]
             manifest = manifest_of(self.place, [*files, *kept], [self._folder], self._plan, "spark")
             self.files = self.place.publish(files, manifest, kept)

@@ -71,11 +71,6 @@ def manifest_of(
     Paths are relative to the folder of the tables; `file_id` counts the captures; `problems` are places in them that cannot be
     read.
     """
-    by_table: dict[str, list[dict[str, object]]] = {name: [] for name in options.tables}
-    for file in sorted(files, key=lambda file: place.relative(file.path)):
-        about: dict[str, object] = {"path": place.relative(file.path), "rows": file.rows, "octets": file.octets}
-        by_table.setdefault(file.table, []).append(about)
-    tables = {name: {"rows": sum([int(str(each["rows"])) for each in of]), "files": of} for name, of in by_table.items()}
     said = {
         "kind": "amqp-sansio tables",
         "schema": SCHEMA_VERSION,
@@ -87,6 +82,20 @@ def manifest_of(
         "broker": options.broker,
         "brokers": dict(options.brokers),
         "strict": options.strict,
-        "tables": tables,
+        "tables": listed(place, files, options.tables),
     }
     return json.dumps(said, indent=1).encode() + b"\n"
+
+
+def listed(place: Place, files: Iterable[Written], tables: Iterable[str]) -> dict[str, object]:
+    """What a manifest says of each table: how many rows it has, and in which files."""
+    by_table: dict[str, list[Written]] = {name: [] for name in tables}
+    for file in sorted(files, key=lambda file: place.relative(file.path)):
+        by_table.setdefault(file.table, []).append(file)
+    return {
+        name: {
+            "rows": sum([each.rows for each in of]),
+            "files": [{"path": place.relative(each.path), "rows": each.rows, "octets": each.octets} for each in of],
+        }
+        for name, of in by_table.items()
+    }

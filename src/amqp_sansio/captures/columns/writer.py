@@ -70,7 +70,7 @@ class Writer:
 
     def _open(self, table: str, folder: str) -> _File:
         self._count += 1
-        return _opened(self._place, table, folder, f"{self._name}-{self._count}")
+        return opened_file(self._place, table, folder, f"{self._name}-{self._count}")
 
     def _close(self, key: tuple[str, str]) -> Written:
         file = self._files.pop(key)
@@ -80,7 +80,7 @@ class Writer:
 
 def write_empty(place: str, table: str) -> Written:
     """A file without rows, for a table without any: it holds the columns.  It is of no day and no broker."""
-    return _opened(located(place), table, "", unique("part")).written()
+    return opened_file(located(place), table, "", unique("part")).written()
 
 
 def write_whole(
@@ -91,10 +91,10 @@ def write_whole(
     file: _File | None = None
     for batch in batches:
         if batch.num_rows:
-            file = file or _opened(where, table, "", name, schema)
+            file = file or opened_file(where, table, "", name, schema)
             file.add(batch.cast(schema))
     if file is None and empty:
-        file = _opened(where, table, "", name, schema)
+        file = opened_file(where, table, "", name, schema)
     return [] if file is None else [file.written()]
 
 
@@ -103,7 +103,8 @@ def unique(prefix: str) -> str:
     return f"{prefix}-{uuid.uuid4().hex[:12]}"
 
 
-def _opened(place: Located, table: str, folder: str, name: str, schema: pa.Schema | None = None) -> _File:
+def opened_file(place: Located, table: str, folder: str, name: str, schema: pa.Schema | None = None) -> _File:
+    """A file below the folder of a table, which grows; of a day and a broker when `folder` says so."""
     path = f"{place.path}/{table}/{folder}".rstrip("/")
     if not place.base.startswith("s3:"):  # S3 has no folders
         place.system.create_dir(path, recursive=True)
