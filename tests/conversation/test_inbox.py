@@ -200,3 +200,30 @@ def test_on_a_session_made_again_one_is_subscribed_again_and_old_messages_are_go
     with pytest.raises(SessionDetachedError):
         old.accept()
     assert [(message.body, message.redelivered) for message in inbox.messages] == [(b"0", True), (b"1", True), (b"2", True)]
+
+
+# Invariant: an honest flow neither starves nor overruns: whatever the sizes of messages that fit into the octets of credit at
+# all, all of them come, in order, and those that wait to be taken never have more octets than the credit.
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=30), st.integers(1, 12), st.integers(450, 900), st.booleans())
+def test_credit_in_octets_neither_starves_nor_overruns(sizes: list[int], prefetch: int, octets: int, accept: bool) -> None:
+    stage = staged()
+    talk = stage.open()
+    stage.get(talk.say(queue.Declare("q")))
+    for size in sizes:
+        talk.publish("", "q", b"x" * size)
+    stage.run()
+    inbox = talk.subscribe("q", prefetch=prefetch, octets=octets, accept=accept)
+    found: list[int] = []
+    while True:
+        stage.run()
+        assert sum([len(each.body) + len(each.received.header) for each in inbox.messages]) <= octets
+        if not inbox.messages:
+            break
+        for _ in range(2):
+            message = inbox.take()
+            if message is not None:
+                found.append(len(message.body))
+                if accept:
+                    message.accept()
+    assert found == sizes

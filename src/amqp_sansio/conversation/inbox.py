@@ -168,8 +168,9 @@ class Inbox:
 
     def _give_back(self, message: Message) -> None:
         self._taken += 1
-        self._taken_octets += len(message.body) + len(message.received.header)
-        if self._taken * 2 < self.prefetch or self._subscription is None or self.closed:
+        self._taken_octets += len(message.body) + (len(message.received.header) if message.session.counts_headers else 0)
+        bounded = self.octets != INFINITE and not self.messages  # then what is left may be too little for the next one
+        if (self._taken * 2 < self.prefetch and not bounded) or self._subscription is None or self.closed:
             return
         if not self.talk.speakable:
             return
