@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.config import STRICT_PROFILE
+from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, Profile
 from amqp_sansio.engine.inbound import EXPECTED_RANGES
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, SessionDetached
@@ -133,14 +133,10 @@ NEVER_SENT: dict[str, Control] = {
 }
 
 
+@pytest.mark.parametrize("profile", [DEFAULT_PROFILE, STRICT_PROFILE], ids=["default", "strict"])
 @pytest.mark.parametrize("name", NEVER_SENT)
-def test_ids_that_were_never_sent_are_left_out_by_default_and_a_violation_by_the_letter(name: str) -> None:
-    carrier, session = attached_session("client")
-    session.sync()
-    carrier.take()
-    carrier.hear(NEVER_SENT[name])
-    assert session.state == "attached"
-    carrier, session = attached_session("client", profile=STRICT_PROFILE)
+def test_ids_that_were_never_sent_are_a_violation_as_an_observer_says(name: str, profile: Profile) -> None:
+    carrier, session = attached_session("client", profile=profile)
     session.sync()
     carrier.take()
     carrier.hear(NEVER_SENT[name])
@@ -150,6 +146,17 @@ def test_ids_that_were_never_sent_are_left_out_by_default_and_a_violation_by_the
     (event,) = carrier.happened()
     assert isinstance(event, SessionDetached)
     assert event.origin == Origin.VIOLATION
+    assert event.violation is not None
+    assert event.violation.rule == f"session.{name}.commands"
+
+
+@pytest.mark.parametrize("last", [0, 1, 2])
+def test_a_confirmed_set_may_end_one_behind_the_last_unless_the_letter_counts(last: int) -> None:
+    for profile, ends in ((DEFAULT_PROFILE, last > 1), (STRICT_PROFILE, last > 0)):
+        carrier, session = attached_session("client", profile=profile)
+        session.sync()
+        carrier.hear(c.Confirmed(RangeSet([(0, last)])))
+        assert (session.state == "ended") is ends
 
 
 def test_expected_that_nobody_asked_for() -> None:

@@ -73,7 +73,7 @@ def test_an_answer_with_a_status(status: XaStatus) -> None:
     assert [type(event).__name__ for event in carrier.happened()] == ["CommandsCompleted"]
 
 
-@pytest.mark.parametrize("value", [None, dtx.XaResult(None), dtx.XaResult(99), dtx.GetTimeoutResult(1)])
+@pytest.mark.parametrize("value", [None, dtx.XaResult(None), dtx.XaResult(99)])
 def test_an_answer_that_tells_nothing(value: dtx.XaResult | None) -> None:
     carrier, session = attached_session("client")
     id = session.dtx.commit(X)

@@ -6,7 +6,7 @@ import attrs
 import pytest
 from tests.subscribing import subscribed
 
-from amqp_sansio.config import STRICT_PROFILE, CompletionPolicy, Profile
+from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, CompletionPolicy, Profile
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.credit import INFINITE
@@ -178,6 +178,39 @@ def test_results_are_paired_and_strays_counted() -> None:
     carrier, session = attached_session("client", profile=STRICT_PROFILE)
     carrier.hear(execution.Result(99))
     assert session.state == "ended"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_result_of_another_type_than_its_command_has_is_handed_to_nobody(strict: bool) -> None:
+    carrier, session = attached_session("client", profile=STRICT_PROFILE if strict else DEFAULT_PROFILE)
+    id = session.send(queue.Query("q"))
+    carrier.take()
+    carrier.hear(execution.Result(id, message.Acquired(RangeSet.of(1))))
+    (event,) = carrier.happened()
+    assert isinstance(event, SessionDetached)
+    assert event.violation is not None
+    assert (event.violation.rule, event.violation.code) == ("execution.result.value", 542)
+    assert event.violation.legal == (f"execution.result queue.queue-query-result for {id}",)
+
+
+@pytest.mark.parametrize("verb", [message.Accept, message.Reject, message.Release, message.Acquire])
+def test_transfers_that_were_never_sent_are_left_out_by_default_and_a_violation_by_the_letter(
+    verb: type[message.Accept | message.Reject | message.Release | message.Acquire],
+) -> None:
+    """What the observer says: a note by default, a violation when strict."""
+    for profile, ends in ((DEFAULT_PROFILE, False), (STRICT_PROFILE, True)):
+        carrier, session = attached_session("server", profile=profile)
+        session.sync()
+        carrier.hear(verb(RangeSet.of(0)))
+        assert session.cause == ""  # that one was sent
+        carrier.happened()
+        carrier.hear(verb(RangeSet.of(1)))
+        event = carrier.happened()[-1]
+        assert (session.state == "ended") is ends
+        if ends:
+            assert isinstance(event, SessionDetached)
+            assert event.violation is not None
+            assert event.violation.rule == f"{verb.VERB}.transfers"
 
 
 def test_exceptions_that_name_no_command() -> None:

@@ -11,7 +11,8 @@ from amqp_sansio.events import Violation
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.execution import Sync
-from amqp_sansio.spec.queue import Query
+from amqp_sansio.spec.message import Acquired
+from amqp_sansio.spec.queue import Query, QueueQueryResult
 from amqp_sansio.spec.session import CommandPoint, Confirmed, Expected, Gap, KnownCompleted
 from amqp_sansio.tables.session import FLUSH_EXPECTED
 
@@ -75,7 +76,7 @@ def test_a_late_stream_knows_no_ids_and_accuses_nobody() -> None:
     stream.completed(ids((0, 1000)))
     stream.confirmed(Confirmed(ids((0, 1000))))
     stream.known_completed(KnownCompleted(ids((0, 1000))))
-    stream.result(5)
+    stream.result(5, None)
     assert rules(findings) == []
     stream.command_point(CommandPoint(7, 0))
     assert stream.command(Sync(), "execution.sync") == 7
@@ -148,12 +149,12 @@ def test_results_once_and_only_where_one_is_due() -> None:
     stream, findings = sent(2)
     assert stream.command(Query("q"), "queue.query") == 2
     assert stream.command(Query("q"), "queue.query") == 3
-    stream.result(3)
-    stream.result(2)
+    stream.result(3, None)
+    stream.result(2, None)
     assert rules(findings) == []
-    stream.result(2)
-    stream.result(1)
-    stream.result(4)
+    stream.result(2, None)
+    stream.result(1, None)
+    stream.result(4, None)
     assert rules(findings) == ["execution.result!", "execution.result!", "execution.result.command-id!"]
 
 
@@ -194,7 +195,7 @@ def test_after_lost_octets_ids_are_unknown_until_a_command_point() -> None:
     stream.lost()
     assert stream.command(Sync(), "execution.sync") is None
     stream.completed(ids((0, 99)))
-    stream.result(77)
+    stream.result(77, None)
     assert rules(findings) == []
     stream.command_point(CommandPoint(50, 0))
     assert stream.command(Sync(), "execution.sync") == 50
@@ -218,7 +219,7 @@ def test_limit_replay_commands_bounds_the_results_awaited(commands: int, kept: b
         stream.command(Query("q"), "queue.query")
     assert len(stream._results) == (commands if kept else 1)
     for id in range(commands):
-        stream.result(id)
+        stream.result(id, None)
     assert rules(findings) == []
 
 
@@ -228,3 +229,12 @@ def test_an_enormous_range_costs_nothing() -> None:
     stream.known_completed(KnownCompleted(ids((0x80000000, 2))))
     stream.settled("message.accept", ids((0x80000000, 2)), True)
     assert "session.completed.commands!" not in rules(findings)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_result_is_of_the_type_that_its_command_has(strict: bool) -> None:
+    stream, findings = sent(0, strict)
+    for value in (QueueQueryResult("q"), None, Acquired(ids((0, 0)))):
+        id = stream.command(Query("q"), "queue.query")
+        stream.result(id, value)
+    assert rules(findings) == ["execution.result.value!"]

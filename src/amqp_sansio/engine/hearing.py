@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _NOT_ACQUIRED: Final = rows.NOT_ACQUIRED
 _ACQUIRED: Final = rows.ACQUIRED
+RESULT_RULE: Final = "execution.result.value"
+"""A result is of the type that its command has."""
 _new: Final = tuple.__new__  # what a NamedTuple does, for a third of the time
 
 
@@ -286,8 +288,13 @@ def _hear_result(session: Session, command: execution.Result, offset: int) -> No
             legal = tuple([f"execution.result for {waiting}" for waiting in list(session._results.asked)[:8]])
             violate(session, command.VERB, f"execution.result for {id}", legal, ErrorCode.INVALID_ARGUMENT, offset, text)
         return
+    value = command.value
+    if value is not None and value.NAME != asked.RESULT:
+        said, text = f"execution.result {value.NAME} for {id}", f"the result of {asked.VERB} is another"
+        legal = (f"execution.result {asked.RESULT} for {id}",)
+        violate(session, RESULT_RULE, said, legal, ErrorCode.INVALID_ARGUMENT, offset, text)
+        return
     if isinstance(asked, message.Acquire):
-        value = command.value
         acquired = value.transfers if isinstance(value, message.Acquired) else None
         session._transfers.acquired(asked.transfers or EMPTY, acquired or EMPTY)
     session._emit_command(ResultReceived(session.name, id, command.value))
@@ -412,6 +419,19 @@ def _note_set_flow_mode(session: Session, id: int, command: Command) -> _Wrong:
     return None
 
 
+def _note_settled(session: Session, id: int, command: Command) -> _Wrong:
+    """Transfers that we never sent are left out, as real-traffic.md says; the letter names only those that were."""
+    if not session.profile.strict:
+        return None
+    assert isinstance(command, (message.Accept, message.Reject, message.Release, message.Acquire))
+    ids = command.transfers or EMPTY
+    beyond = session._outbound.beyond(ids)
+    if not beyond:
+        return None
+    said, legal = f"{command.VERB} {ids}", (f"{command.VERB} without {beyond}",)
+    return _Breach(f"{command.VERB}.transfers", said, legal, ErrorCode.INVALID_ARGUMENT, f"{beyond} were never sent")
+
+
 _NOTES: Final[dict[str, Callable[[Session, int, Command], _Wrong]]] = {
     "message.subscribe": _note_subscribe,
     "message.cancel": _note_cancel,
@@ -419,6 +439,7 @@ _NOTES: Final[dict[str, Callable[[Session, int, Command], _Wrong]]] = {
     "message.stop": _note_stop,
     "message.flow": _note_flow,
     "message.set-flow-mode": _note_set_flow_mode,
+    **dict.fromkeys(("message.accept", "message.reject", "message.release", "message.acquire"), _note_settled),
     **dict.fromkeys(("tx.select", "tx.commit", "tx.rollback", "dtx.select", "dtx.start", "dtx.end"), demarcation.hear),
     **dict.fromkeys(COORDINATION, demarcation.hear),
 }

@@ -274,7 +274,7 @@ class ChannelWitness:
             final = isinstance(command, Accept | Reject)
             self._stream(other).settled(command.VERB, command.transfers, final)
         elif isinstance(command, Result):
-            self._stream(other).result(command.command_id)
+            self._stream(other).result(command.command_id, command.value)
             if speaker == SERVER and self._transactions is not None:
                 self._transactions.answered(command.command_id, command.value)
         elif isinstance(command, Exception_):

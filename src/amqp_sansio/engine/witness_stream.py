@@ -17,7 +17,7 @@ from amqp_sansio.kernel.serials import (
     serial_le,
     serial_lt,
 )
-from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.session import CommandPoint, Confirmed, Expected, Gap, KnownCompleted
 from amqp_sansio.tables.session import (
     COMMAND,
@@ -53,7 +53,7 @@ class StreamWitness:
         self._reported: MutableRangeSet | None = None if late else MutableRangeSet()
         self._known: MutableRangeSet | None = None if late else MutableRangeSet()
         self._settled: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
-        self._results: dict[int, str] = {}
+        self._results: dict[int, str] = {}  # the type of each that is awaited
 
     # The sender's words.
 
@@ -70,7 +70,7 @@ class StreamWitness:
             if len(self._results) >= self._findings.limits.replay_commands:
                 self._results.clear()
                 self._floor = id
-            self._results[id] = verb
+            self._results[id] = command.RESULT
         return id
 
     @property
@@ -179,12 +179,16 @@ class StreamWitness:
         if control.commands:
             self._beyond(control.commands, "session.expected", 1)
 
-    def result(self, id: int | None) -> None:
+    def result(self, id: int | None, value: Struct | None) -> None:
         """The receiver answers a command with execution.result."""
         said = f"execution.result of command {id}"
         if id is None:
             self._findings.letter("execution.result.command-id", "execution.result", "a result of no command", ("command-id",))
-        elif self._results.pop(id, None) is not None or self.next is None or self._late:
+        elif (wanted := self._results.pop(id, None)) is not None:
+            if value is not None and wanted != value.NAME:
+                text, legal = f"the result is of type {value.NAME}", (f"execution.result {wanted} of command {id}",)
+                self._findings.breach("execution.result.value", said, text, legal)
+        elif self.next is None or self._late:
             return
         elif not serial_lt(id, self.next):
             text = f"command {id} has not been sent; the next one is {self.next}"
