@@ -1,6 +1,7 @@
 """What the product makes of fixed inputs, as digests: the proof that a change of its insides changed nothing outside.
 
-Inputs: every recording in tests/data, damaged copies of the small ones (each from a seed), and simulated seeds.  Values:
+Inputs: every recording in tests/data, damaged copies of the small ones (each from a seed), generated traffic whose times have
+nanoseconds, and simulated seeds.  Values:
 frames, events and findings as `decode` and `check` see them, rows of all tables of `analyze` (read back through the map to
 schema version 1, so that digests of then hold), all octets of a simulation.
 
@@ -39,6 +40,7 @@ from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, Note
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.testing.simulation import simulate
+from bench.traffic import make
 from tools.former_tables import former
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -53,6 +55,8 @@ SMALL: Final = 60_000
 COPIES: Final = 3
 """Damaged copies of each kind of each small recording."""
 SEEDS: Final = 200
+TRAFFIC: Final = 600_000
+"""Octets of generated traffic."""
 GLOBAL: Final = 24
 """Octets in front of the first record of a pcap file."""
 RECORD: Final = 16
@@ -191,6 +195,14 @@ def of_capture(octets: bytes) -> Values:
     return values
 
 
+def of_traffic() -> Values:
+    """All values of generated traffic: connections with faults, local and distributed transactions."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / NAME
+        make(path, TRAFFIC, connections=8, faults=0.05, repeats=0.02, seed=17)
+        return of_capture(path.read_bytes())
+
+
 def of_seed(seed: int) -> Values:
     """All values of a simulation."""
     outcome = simulate(seed)
@@ -212,6 +224,7 @@ def every() -> Iterator[tuple[str, Callable[[], Values]]]:
         yield name, partial(of_capture, path.read_bytes())
     for name, octets in damaged().items():
         yield name, partial(of_capture, octets)
+    yield "generated traffic", of_traffic
     for seed in range(SEEDS):
         yield f"seed {seed}", partial(of_seed, seed)
 
