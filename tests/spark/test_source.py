@@ -105,6 +105,8 @@ def test_small_files_share_partitions(folder: Path) -> None:
         ({"path": "x", "resync": "perhaps"}, "resync is false or true"),
         ({"path": "x", "closed": "maybe"}, "closed is newest or done or all"),
         ({"path": "x", "octets": "disk"}, "octets is row or file or cached"),
+        ({"path": "x", "ports": "5672,x"}, "ports are numbers below 65536, between commas, not '5672,x'"),
+        ({"path": "x", "ports": "65536"}, "ports are numbers below 65536"),
     ],
 )
 def test_wrong_options_are_told(options: dict[str, str], words: str) -> None:

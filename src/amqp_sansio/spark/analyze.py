@@ -119,7 +119,7 @@ def _written(
     options: Mapping[str, str] | None,
 ) -> list[Written]:
     with told("the analysis failed, nothing was published"):
-        return write_replayed(read_bundles(spark, captures, tasks, options), plan, tasks, place.work, "part")
+        return write_replayed(read_bundles(spark, captures, tasks, options, plan.ports), plan, tasks, place.work, "part")
 
 
 def tasks_for(spark: SparkSession, captures: Sequence[str]) -> int:

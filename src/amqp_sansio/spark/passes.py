@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from amqp_sansio.captures.columns.bundles import opened, together
 from amqp_sansio.captures.columns.cycles import seldom
-from amqp_sansio.captures.columns.gathered import Records
+from amqp_sansio.captures.columns.gathered import Gathered, Records
 from amqp_sansio.captures.columns.place import Place, Written
 from amqp_sansio.captures.columns.published import rows_in
 from amqp_sansio.captures.columns.replay import ConnectionReplay
@@ -83,16 +83,18 @@ def write_replayed(bundles: DataFrame, options: ReplayOptions, partitions: int, 
 
 def replays(bundles: Iterable[pa.RecordBatch], options: ReplayOptions) -> Iterator[Records]:
     """Everything that was said in bundles that come in their order, connection by connection."""
+    gathered = Gathered(options)
     machine: ConnectionReplay | None = None
     key: int | None = None
     for connection, packets in together(opened(bundles)):
         if machine is None or connection != key:
             if machine is not None:
                 yield from machine.finish()
-            machine, key = ConnectionReplay(options), connection
+            machine, key = ConnectionReplay(options, gathered), connection
         yield from machine.feed(packets)
     if machine is not None:
         yield from machine.finish()
+    yield from gathered.rest()
 
 
 def split(records: DataFrame, tables: Iterable[str]) -> dict[str, DataFrame]:

@@ -7,7 +7,8 @@
 Options (all are optional): `columns`, names between commas; `split`, octets of a partition inside a large file (33554432);
 `resync`, "true" to find the splits without reading the files; `pushdown`, "true" to let Spark hand its filters down (the
 session must allow it: spark.sql.python.filterPushdown.enabled); `form`, "bundles" for a row of some packets of one connection
-instead of one for each packet; `octets`, where bundles have the payloads of their packets (see OCTETS).  For streams also
+instead of one for each packet; `octets`, where bundles have the payloads of their packets (see OCTETS); `ports`, between commas
+or empty: bundles leave out most of what cannot be AMQP and has none of these ports.  For streams also
 `closed` (see `captures.files.CLOSED`) and `maxFilesPerTrigger` (16).
 """
 
@@ -72,6 +73,7 @@ class Plan(NamedTuple):
     files: int = FILES_PER_TRIGGER
     bundles: bool = False
     octets: str = OCTETS[0]
+    ports: tuple[int, ...] | None = None
 
     def read(self, partition: InputPartition, filters: Sequence[Filter] = ()) -> Iterator[pa.RecordBatch]:
         """The rows of a partition.  SplitError when resynchronisation was misled."""
@@ -81,7 +83,8 @@ class Plan(NamedTuple):
                 yield from read_split(split, self.columns, filters)
                 continue
             stamp = stamp_of(split.path) if partition.in_file else CARRIED
-            yield from bundled(read_split(split, PACKETS if stamp == CARRIED else PLACED), stamp, split.latest)
+            columns = PACKETS if stamp == CARRIED else PLACED
+            yield from bundled(read_split(split, columns, ports=self.ports), stamp, split.latest)
 
     def partitions(self, files: Iterable[tuple[int, str]]) -> list[CapturePartition]:
         """The partitions of files with their numbers: splits of large ones, and small ones together."""
@@ -133,6 +136,7 @@ def plan_of(options: Mapping[str, str], schema: StructType | None = None) -> Pla
         _number(options, "maxFilesPerTrigger", FILES_PER_TRIGGER),
         bundles,
         _word(options, "octets", OCTETS),
+        _ports(options),
     )
 
 
@@ -141,6 +145,15 @@ def _number(options: Mapping[str, str], name: str, otherwise: int) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"{name} is a number from 1 on, not {text!r}")
     return int(text)
+
+
+def _ports(options: Mapping[str, str]) -> tuple[int, ...] | None:
+    if "ports" not in options:
+        return None
+    words = [word.strip() for word in options["ports"].split(",") if word.strip()]
+    if not all(word.isdecimal() and int(word) < 65536 for word in words):
+        raise ValueError(f"ports are numbers below 65536, between commas, not {options['ports']!r}")
+    return tuple(map(int, words))
 
 
 def _flag(options: Mapping[str, str], name: str) -> bool:

@@ -14,10 +14,13 @@ from tests.captures import build
 from tests.captures.build import ACK, FIN, RST, SYN, Segment
 from tests.captures.packets import gathered
 
+from amqp_sansio.captures.columns import batch as batch_module
 from amqp_sansio.captures.columns import runner as module
+from amqp_sansio.captures.columns.payloads import PLACED
 from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.columns.runner import records_of
 from amqp_sansio.captures.columns.strangers import Spoken, may_begin, spoken, strange
+from amqp_sansio.captures.packets_schema import PACKETS, picked
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 
@@ -138,12 +141,30 @@ def test_rows_are_the_same_with_strangers_and_without(
         found = gathered(records_of([path], options))
         dropped += int(strange(spoken(*sorted_(path)), ports).sum())
         with monkeypatch.context() as patch:
-            patch.setattr(module, "strange", lambda said, ports: np.zeros(len(said.keys), np.bool_))
+            for each in (module, batch_module):
+                patch.setattr(each, "strange", lambda said, ports: np.zeros(len(said.keys), np.bool_))
             whole = gathered(records_of([path], options))
         assert {name: sorted(map(repr, rows)) for name, rows in found.items()} == {
             name: sorted(map(repr, rows)) for name, rows in whole.items()
         }, seed
     assert dropped > SEEDS
+
+
+@pytest.mark.parametrize("rows", [3, 7, 10_000])
+def test_the_reader_leaves_out_what_it_sees_from_beginning_to_end(rows: int, tmp_path: Path) -> None:
+    """Whatever the columns; notes and all other connections stay."""
+    talks = [foreign(base=replace(Segment(True, 0), client_port=number)) for number in range(1, 9)]
+    segments = [each for talk in [*talks, build.conversation([b"one"])] for each in talk.segments]
+    path = build.write(tmp_path / "x", build.pcap(build.records(segments))[:-3])
+    for columns in (PACKETS, picked("connection,offset,note"), PLACED):
+        whole, found = [
+            [row for batch in read_file(path, 0, columns, rows=rows, ports=ports) for row in batch.to_pylist()]
+            for ports in (None, ())
+        ]
+        assert [row for row in whole if row in found] == found
+        strangers = {row["connection"] for row in whole} - {row["connection"] for row in found}
+        assert len(strangers) == {3: 0, 7: 0, 10_000: 8}[rows]
+        assert found[-1]["note"] is not None
 
 
 def sorted_(path: str) -> tuple[pa.RecordBatch, np.ndarray[tuple[int], np.dtype[np.int64]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,9 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.addresses import connections, texts
-from amqp_sansio.captures.columns.heads import Ints, Records
+from amqp_sansio.captures.columns.heads import Ints, Records, gathered, words
 from amqp_sansio.captures.columns.schema import arrow_schema
 from amqp_sansio.captures.columns.segments import Group, Ports, groups, ports
+from amqp_sansio.captures.columns.strangers import HEAD_OCTETS, Spoken, strange
 from amqp_sansio.captures.packets_schema import Column
 from amqp_sansio.captures.walk import Octets
 
@@ -75,6 +76,24 @@ class Parsed:
         assert self._chosen is None
         self._chosen = chosen
         self._row = self._row[chosen]
+
+    def drop_strangers(self, ports: Sequence[int]) -> None:
+        """Only rows of what may be AMQP, from now on (see `strangers`): what begins and ends within these records is known."""
+        if not len(self):
+            return
+        keys, sports, dports, sequences, flags, lengths = [
+            self.column(name).to_numpy().astype(np.int64, copy=False)
+            for name in ("connection", "sport", "dport", "seq", "flags", "length")
+        ]
+        begin = self._found.start[self._row] + self._whole([_number(part, "begin") for part in self._parts])
+        heads = words(gathered(self._octets, begin, HEAD_OCTETS), 0, ">u4")
+        order = np.argsort(keys, kind="stable")
+        columns = keys, sports, dports, sequences, flags, lengths, heads
+        strangers = order[strange(Spoken(*[column[order] for column in columns]), ports)]
+        if len(strangers):
+            chosen = np.ones(len(self), np.bool_)
+            chosen[strangers] = False
+            self.keep(chosen)
 
     def batch(self, columns: Iterable[Column]) -> pa.RecordBatch:
         """The rows as a batch of these columns."""

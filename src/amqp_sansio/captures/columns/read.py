@@ -22,12 +22,17 @@ BATCH_ROWS: Final = 10_000
 
 
 def read_split(
-    split: Split, columns: tuple[Column, ...] = PACKETS, filters: Sequence[Filter] = (), rows: int = BATCH_ROWS
+    split: Split,
+    columns: tuple[Column, ...] = PACKETS,
+    filters: Sequence[Filter] = (),
+    rows: int = BATCH_ROWS,
+    ports: Sequence[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The packets of a split, in the order of the file, with a row for everything in it that cannot be read.
 
-    `filters` must all hold of a row.  SplitError at the end when the next split does not start where this one ends;
-    CaptureError when the file is no more what it was.
+    `filters` must all hold of a row.  With `ports`, those that were asked for, most packets of what cannot be AMQP are left
+    out.  SplitError at the end when the next split does not start where this one ends; CaptureError when the file is no more
+    what it was.
     """
     last: tuple[Stretch, int] | None = None
     first = True
@@ -57,6 +62,8 @@ def read_split(
                     left_out[why] = left_out.get(why, 0) + count
                 if filters and len(parsed):
                     parsed.keep(chosen(filters, parsed.column))
+                if ports is not None:
+                    parsed.drop_strangers(ports)
                 if len(parsed):
                     yield parsed.batch(columns)
             if positions:
@@ -77,8 +84,9 @@ def read_file(
     octets: int = SPLIT_OCTETS,
     resync: bool = True,
     rows: int = BATCH_ROWS,
+    ports: Sequence[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The packets of one file, split after split.
+    """The packets of one file, split after split; with `ports` as `read_split` has it.
 
     Where resynchronisation was misled the rest of the file is read by an exact index: nothing wrong is ever handed out, as each
     split starts where the one before has ended.
@@ -87,7 +95,7 @@ def read_file(
     while waiting:
         split = waiting.pop(0)
         try:
-            yield from read_split(split, columns, (), rows)
+            yield from read_split(split, columns, (), rows, ports)
         except SplitError as error:
             waiting = reindexed(split, error, octets)
 

@@ -168,7 +168,7 @@ def records_of(
     runner = Runner(options, overlapping(paths))
     for number, path in enumerate(paths):
         packets = 0
-        for batch in read_file(path, number, PACKETS):
+        for batch in read_file(path, number, PACKETS, ports=options.ports):
             yield from runner.feed(batch)
             packets += batch.num_rows
             progress(path, packets)

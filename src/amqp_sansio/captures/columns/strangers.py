@@ -22,7 +22,7 @@ _WINDOW: Final = 1 << 30
 
 class Spoken(NamedTuple):
     """What packets say, one entry each, sorted by connection, those of each in their order.  `lengths` are octets of payload,
-    `heads` the first HEAD_OCTETS of them, zeros behind their end, as one number."""
+    `heads` the first HEAD_OCTETS of them as one number, with anything behind their end."""
 
     keys: Ints
     sports: Ints
@@ -45,9 +45,8 @@ def spoken(packets: pa.RecordBatch, order: Ints) -> Spoken:
     begins = np.frombuffer(places, np.int32)[payload.offset : payload.offset + len(payload) + 1].astype(np.int64)
     lengths = np.diff(begins)[order]
     first = words(gathered(b"" if octets is None else octets, begins[:-1], HEAD_OCTETS), 0, ">u4")[order]
-    unused = 8 * (HEAD_OCTETS - np.clip(lengths, 0, HEAD_OCTETS))
     keys, sports, dports, sequences, flags = map(numbers, ("connection", "sport", "dport", "seq", "flags"))
-    return Spoken(keys, sports, dports, sequences, flags, lengths, first >> unused << unused)
+    return Spoken(keys, sports, dports, sequences, flags, lengths, first)
 
 
 def strange(said: Spoken, ports: Sequence[int] = ()) -> NDArray[np.bool_]:
