@@ -1,7 +1,9 @@
 """`make bench-spark`: x1, x4 and x16 of generated captures through the pipeline, medians, and the targets met or missed.
 
 Each way runs in a fresh process, is warmed up on a small capture and then measured: five turns at x1, three above.
-With --octets and --sizes it runs smaller.  Exit code 0 when every target that could be measured is met, else 1.
+With --octets and --sizes it runs smaller: a target is judged at the size that it is meant for only, and told otherwise.
+`check` and `analyze` are also run cold, each from nothing, on 1 and 5 MB and x1; 20,000 short connections and 100,000 that are
+no AMQP by one plain process.  Exit code 0 when every target that could be judged is met, else 1.
 """
 
 from __future__ import annotations
@@ -21,13 +23,24 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench import compiled, live
+from bench import compiled, crowds, live
+from bench.pipeline import cold
+from bench.pipeline.target import MEGA, Target
 from bench.traffic import make
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+TOLD: Final = "a figure beside"
+"""Why nobody judges what is told for comparison."""
 WARM_UP_OCTETS: Final = 2_000_000
-MEGA: Final = 1_000_000
-ALONE: Final = ("plain", "tshark", "tshark4")
+LARGE: Final = 600 * MEGA
+"""Octets from which on figures of Spark are judged: below, what each of its jobs costs once counts too much."""
+MIDDLE: Final = 150 * MEGA
+"""The same for what is compared with tshark."""
+SHORT: Final = 20_000
+"""Connections of some packets."""
+FOREIGN: Final = 100_000
+"""Such that are no AMQP."""
+ALONE: Final = ("plain", "check", "index", "tshark", "tshark4")
 """Ways that need no Spark."""
 _TIMES: Final = f"{'seconds':>9} {'CPU s':>9} {'MB/s':>7} {'MB/CPU s':>9} {'MB/worker':>10} turns"
 HEAD: Final = f"{'way':8} {'capture':30} {'master':9} {'MB':>8} {_TIMES}"
@@ -40,30 +53,6 @@ class Figure(NamedTuple):
     cpu: float
     worker: int
     turns: int
-
-
-class Target(NamedTuple):
-    """What was to be reached; `reached` is None where it could not be measured.  One that is not `judged` is told only."""
-
-    label: str
-    target: float
-    at_most: bool
-    reached: float | None
-    judged: bool = True
-
-    @property
-    def met(self) -> bool | None:
-        """Whether it was; None: not measured, or not judged."""
-        if self.reached is None or not self.judged:
-            return None
-        return self.reached <= self.target if self.at_most else self.reached >= self.target
-
-    @property
-    def line(self) -> str:
-        """It as a line of the table."""
-        value = "" if self.reached is None else f"{self.reached:8.2f}"
-        word = {True: "met", False: "MISSED", None: "not measured" if self.reached is None else "told, not judged"}[self.met]
-        return f"{self.label:72} {'<=' if self.at_most else '>='} {self.target:5.1f} {value:>8} {word}"
 
 
 def say(text: str) -> None:
@@ -88,6 +77,24 @@ class Bench:
             path.parent.mkdir(parents=True, exist_ok=True)
             make(path.with_suffix(".new"), times * self.octets, connections=self.connections, skew=skew)
             path.with_suffix(".new").rename(path)
+        return path
+
+    def crowd(self, count: int, foreign: bool) -> Path:
+        """A capture of so many short connections, made once."""
+        path = self.folder / f"{count}-{'foreign' if foreign else 'short'}" / "traffic.pcap"
+        if not path.exists():
+            say(f"making {path.parent.name}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            crowds.make(path.with_suffix(".new"), count, foreign)
+            path.with_suffix(".new").rename(path)
+        return path
+
+    def small(self, octets: int) -> Path:
+        """A capture of so many octets with few connections."""
+        path = self.folder / f"cold-{octets}" / "traffic.pcap"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            make(path, octets, connections=8)
         return path
 
     def rotated(self, times: int, octets: int) -> list[Path]:
@@ -178,19 +185,36 @@ def targets(bench: Bench, sizes: list[int], turns: dict[int, int], rotation: int
         plain[times] = some(bench.measure("plain", captures, turns[times]))
     skewed = some(bench.measure("batch", [bench.capture(middle, 0.9)], turns[middle]))
     stream = some(bench.measure("stream", bench.rotated(middle, rotation), turns[middle]))
+    sizes_of = {times: bench.capture(times).stat().st_size for times in sizes}
     growth = two[large].wall / two[middle].wall * 4 / (large / middle) if large != middle else None
-    yield Target(f"time grows from x{middle} to x{large} by (as if by 4)", 4.2, True, growth)
+    yield Target(f"time grows from x{middle} to x{large} by (as if by 4)", 4.2, True, growth, sizes_of[middle], below(LARGE))
     for times in sizes:
-        if times * bench.octets >= 600 * MEGA or times == large:
-            yield Target(f"CPU of Spark / CPU of one plain process, x{times}", 1.3, True, two[times].cpu / plain[times].cpu)
+        ratio = two[times].cpu / plain[times].cpu
+        yield Target(f"CPU of Spark / CPU of one plain process, x{times}", 1.3, True, ratio, sizes_of[times], below(LARGE))
     for times, figure in one.items():
+        ratio = figure.wall / two[times].wall
         label = f"local[2] is faster than local[1] by, x{times}"
-        yield Target(label, 1.6, False, figure.wall / two[times].wall, times == middle)
+        yield Target(label, 1.6, False, ratio, sizes_of[times], below(LARGE), "" if times == middle else f"x{middle} is")
     workers = {f"x{times}": figure.worker for times, figure in two.items()}
     for what, octets in {**workers, "one connection with 90 %": skewed.worker, "stream": stream.worker}.items():
         yield Target(f"MB of RssAnon of a Python worker, {what}", 200, True, octets / MEGA)
     yield from peers
-    yield Target(f"throughput of the stream / of the batch, x{middle}", 0.5, False, two[middle].wall / stream.wall)
+    ratio = two[middle].wall / stream.wall
+    yield Target(f"throughput of the stream / of the batch, x{middle}", 0.5, False, ratio, sizes_of[middle], below(LARGE))
+
+
+def below(octets: int) -> int:
+    """A capture that was to have so many octets may have a little less."""
+    return octets * 9 // 10
+
+
+def crowded(bench: Bench, turns: int) -> Iterator[Target]:
+    """Very many short connections, against what has to be done in any case."""
+    for count, foreign, peer, wanted in ((SHORT, False, "check", 3.0), (FOREIGN, True, "index", 1.5)):
+        captures = [bench.crowd(count, foreign)]
+        figure, other = some(bench.measure("plain", captures, turns)), some(bench.measure(peer, captures, turns))
+        what = f"{count} {'foreign' if foreign else 'short'} connections, one plain process / {peer}"
+        yield Target(f"CPU of {what}", wanted, True, figure.cpu / other.cpu)
 
 
 def some(figure: Figure | None) -> Figure:
@@ -202,25 +226,28 @@ def some(figure: Figure | None) -> Figure:
 def beside_tshark(bench: Bench, times: int, turns: int, pure: Figure) -> list[Target]:
     """The pipeline, pure and compiled (marked with a star), against tshark; one plain process, compiled, is told only."""
     captures = [bench.capture(times)]
+    octets = captures[0].stat().st_size
     shark = bench.measure("tshark", captures, turns)
     four = bench.measure("tshark4", captures, turns)
     if not compiled.there():
-        return against("local[1]", times, pure, shark, four, True)
+        return against("local[1]", times, pure, shark, four, octets)
     found = some(bench.measure("batch", captures, turns, "local[1]", built=True))
     alone = some(bench.measure("plain", captures, turns, built=True))
     return [
-        *against("local[1], pure", times, pure, shark, four, True),
-        *against("one plain process, compiled", times, alone, shark, four, False),
-        *against("local[1], compiled", times, found, shark, four, True),
+        *against("local[1], pure", times, pure, shark, four, octets),
+        *against("one plain process, compiled", times, alone, shark, four, octets, TOLD),
+        *against("local[1], compiled", times, found, shark, four, octets),
     ]
 
 
-def against(name: str, times: int, figure: Figure, shark: Figure | None, four: Figure | None, judged: bool) -> list[Target]:
+def against(
+    name: str, times: int, figure: Figure, shark: Figure | None, four: Figure | None, octets: int, told: str = ""
+) -> list[Target]:
     """What tshark takes for the fields that our tables have, and, told only, for four of them, which make no tables."""
     made = []
-    for peer, what, wanted in ((shark, "the fields we have", judged), (four, "four fields", False)):
+    for peer, what, why in ((shark, "the fields we have", told), (four, "four fields", TOLD)):
         label = f"MB per CPU second, {name} / tshark -T fields ({what}), x{times}"
-        made.append(Target(label, 1.0, False, peer.cpu / figure.cpu if peer else None, wanted))
+        made.append(Target(label, 1.0, False, peer.cpu / figure.cpu if peer else None, octets, below(MIDDLE), why))
     return made
 
 
@@ -243,7 +270,9 @@ def main() -> int:
         f"{given.connections} connections, x1 is {given.octets} octets; * is the compiled build, the others are pure\n\n{HEAD}"
     )
     bench = Bench(given.folder, given.octets, given.connections)
-    reached = list(targets(bench, sizes, turns, given.rotation))
+    reached = [*targets(bench, sizes, turns, given.rotation), *crowded(bench, given.turns or 3)]
+    captures = {cold.SMALL: bench.small(cold.SMALL), cold.MIDDLE: bench.small(cold.MIDDLE), cold.LARGE: bench.capture(sizes[0])}
+    reached += cold.targets(captures, given.folder)
     live.measure(min(live.ROWS, given.octets // 1000))
     print(f"\nload at the end {os.getloadavg()[0]:.2f}\n\n{'target':72} {'wanted':>8} {'reached':>8}")
     for each in reached:

@@ -24,6 +24,18 @@ def _stat(process: int) -> tuple[int, float] | None:
     return int(words[1]), sum(map(int, words[11:15])) / _TICKS
 
 
+def own_seconds(root: int) -> dict[int, float]:
+    """CPU seconds of every process of the tree under `root`, those of its children not among them."""
+    found = {}
+    for process, _ in below(root):
+        try:
+            words = (_PROC / str(process) / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        found[process] = sum(map(int, words[11:13])) / _TICKS
+    return found
+
+
 def below(root: int) -> Iterator[tuple[int, float]]:
     """Every process of the tree under `root`, itself included, with its CPU seconds."""
     known = {int(entry.name): _stat(int(entry.name)) for entry in _PROC.iterdir() if entry.name.isdigit()}

@@ -71,6 +71,28 @@ def plain(master: str, scratch: Path) -> Callable[[list[str]], int]:
     return work
 
 
+def check(master: str, scratch: Path) -> Callable[[list[str]], int]:
+    """The verdicts of `check`."""
+    from amqp_sansio.captures.verdicts import verdicts
+    from amqp_sansio.captures.witnesses import observers
+
+    def work(captures: list[str]) -> int:
+        return sum([len(each.findings) + 1 for each in verdicts(captures[0], observers(), (), lambda text: None)])
+
+    return work
+
+
+def index(master: str, scratch: Path) -> Callable[[list[str]], int]:
+    """Which connection each packet is of, and nothing else."""
+    from amqp_sansio.captures.columns.read import read_file
+    from amqp_sansio.captures.packets_schema import picked
+
+    def work(captures: list[str]) -> int:
+        return sum([batch.num_rows for batch in read_file(captures[0], 0, picked("connection"))])
+
+    return work
+
+
 def tshark(master: str, scratch: Path) -> Callable[[list[str]], int]:
     """`tshark -T fields` on the same file, with the fields that our tables hold."""
     return _tshark(TSHARK_FIELDS)
@@ -81,18 +103,31 @@ def tshark4(master: str, scratch: Path) -> Callable[[list[str]], int]:
     return _tshark(FOUR_FIELDS)
 
 
+def tshark_words(path: str, fields: tuple[str, ...] = TSHARK_FIELDS) -> list[str]:
+    """The command line."""
+    words = ["tshark", "-d", f"tcp.port=={PORT},amqp", "-r", path, "-T", "fields"]
+    for field in fields:
+        words += ["-e", field]
+    return words
+
+
 def _tshark(fields: tuple[str, ...]) -> Callable[[list[str]], int]:
     def work(captures: list[str]) -> int:
-        words = ["tshark", "-d", f"tcp.port=={PORT},amqp", "-r", captures[0], "-T", "fields"]
-        for field in fields:
-            words += ["-e", field]
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        done = subprocess.run(tshark_words(captures[0], fields), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
         return done.stdout.count(b"\n")
 
     return work
 
 
-WAYS: Final = {"batch": batch, "stream": stream, "plain": plain, "tshark": tshark, "tshark4": tshark4}
+WAYS: Final = {
+    "batch": batch,
+    "stream": stream,
+    "plain": plain,
+    "check": check,
+    "index": index,
+    "tshark": tshark,
+    "tshark4": tshark4,
+}
 
 
 def main() -> None:

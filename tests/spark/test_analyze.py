@@ -105,10 +105,14 @@ def test_a_file_that_grows_while_it_is_analyzed_is_read_again_with_its_payloads(
     asked = []
 
     def read(
-        spark: SparkSession, captures: Sequence[str], tasks: int = 1, options: Mapping[str, str] | None = None
+        spark: SparkSession,
+        captures: Sequence[str],
+        tasks: int,
+        options: Mapping[str, str] | None,
+        ports: Sequence[int],
     ) -> DataFrame:
         asked.append(options)
-        bundles = read_bundles(spark, captures, tasks, options)
+        bundles = read_bundles(spark, captures, tasks, options, ports)
         return bundles.withColumn("file_ns", bundles["file_ns"] - 1) if options is None else bundles
 
     monkeypatch.setattr(module, "read_bundles", read)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.addresses import connections, texts
-from amqp_sansio.captures.columns.heads import Ints, Records, gathered, words
+from amqp_sansio.captures.columns.heads import Bytes, Ints, Records, gathered, words
 from amqp_sansio.captures.columns.schema import arrow_schema
 from amqp_sansio.captures.columns.segments import Group, Ports, groups, ports
 from amqp_sansio.captures.columns.strangers import HEAD_OCTETS, Spoken, strange
@@ -67,6 +67,7 @@ class Parsed:
             every = every[self._order]
         self._row = every
         self._chosen: NDArray[np.bool_] | None = None
+        self._numbers: list[Ints] | None = None
 
     def __len__(self) -> int:
         return len(self._row)
@@ -77,23 +78,20 @@ class Parsed:
         self._chosen = chosen
         self._row = self._row[chosen]
 
-    def drop_strangers(self, ports: Sequence[int]) -> None:
-        """Only rows of what may be AMQP, from now on (see `strangers`): what begins and ends within these records is known."""
-        if not len(self):
-            return
+    def strangers(self, ports: Sequence[int]) -> NDArray[np.bool_]:
+        """Which rows are of what cannot be AMQP, as far as these records show it (see `strangers`)."""
         keys, sports, dports, sequences, flags, lengths = [
             self.column(name).to_numpy().astype(np.int64, copy=False)
             for name in ("connection", "sport", "dport", "seq", "flags", "length")
         ]
         begin = self._found.start[self._row] + self._whole([_number(part, "begin") for part in self._parts])
         heads = words(gathered(self._octets, begin, HEAD_OCTETS), 0, ">u4")
-        order = np.argsort(keys, kind="stable")
+        # By 16 bits of the key, which takes no comparisons: connections that share them count as none, where they meet.
+        order = np.argsort(keys.astype(np.uint16), kind="stable")
         columns = keys, sports, dports, sequences, flags, lengths, heads
-        strangers = order[strange(Spoken(*[column[order] for column in columns]), ports)]
-        if len(strangers):
-            chosen = np.ones(len(self), np.bool_)
-            chosen[strangers] = False
-            self.keep(chosen)
+        found = np.zeros(len(self), np.bool_)
+        found[order] = strange(Spoken(*[column[order] for column in columns]), ports)
+        return found
 
     def batch(self, columns: Iterable[Column]) -> pa.RecordBatch:
         """The rows as a batch of these columns."""
@@ -141,19 +139,25 @@ class Parsed:
         return pa.array(self._found.time[self._row])
 
     def _connections(self) -> pa.Array:
-        parts = []
-        for group, said in self._parts:
-            if said is None:
-                parts.append(np.zeros(len(group.row), np.int64))
-            else:
-                parts.append(connections(group.source, said.source, group.target, said.target))
-        return pa.array(self._whole(parts))
+        if self._numbers is None:
+            self._numbers = [
+                np.zeros(len(group.row), np.int64)
+                if said is None
+                else connections(group.source, said.source, group.target, said.target)
+                for group, said in self._parts
+            ]
+        return pa.array(self._whole(self._numbers))
 
     def _sources(self) -> pa.Array:
-        return self._arrow([texts(group.source) for group, _ in self._parts], "", pa.string())
+        return self._texts([group.source for group, _ in self._parts])
 
     def _targets(self) -> pa.Array:
-        return self._arrow([texts(group.target) for group, _ in self._parts], "", pa.string())
+        return self._texts([group.target for group, _ in self._parts])
+
+    def _texts(self, addresses: list[Bytes]) -> pa.Array:
+        if self._chosen is not None and self._order is None and len(addresses) == 1:
+            return texts(addresses[0][self._chosen])
+        return self._arrow([texts(each) for each in addresses], "", pa.string())
 
     def _payloads(self) -> pa.Array:
         """One copy out of the octets: payloads and what lies between them are the elements of one array over them."""

@@ -62,8 +62,10 @@ def read_split(
                     left_out[why] = left_out.get(why, 0) + count
                 if filters and len(parsed):
                     parsed.keep(chosen(filters, parsed.column))
-                if ports is not None:
-                    parsed.drop_strangers(ports)
+                if ports is not None and len(parsed):
+                    strangers = parsed.strangers(ports)
+                    if strangers.any():
+                        parsed.keep(~strangers)
                 if len(parsed):
                     yield parsed.batch(columns)
             if positions:

@@ -79,7 +79,9 @@ def strange(said: Spoken, ports: Sequence[int] = ()) -> NDArray[np.bool_]:
     odd = (said.lengths > 0) & (
         may_begin(said.heads, said.lengths) | (away >= _WINDOW) | (back & np.repeat(answered == 0, sizes))
     )
-    odd |= np.isin(said.sports, ports) | np.isin(said.dports, ports) | (said.keys == 0) | (said.sports == said.dports)
+    odd |= (said.keys == 0) | (said.sports == said.dports)
+    if ports:
+        odd |= np.isin(said.sports, ports) | np.isin(said.dports, ports)
     over = some(flags & RST != 0) | (some((flags & FIN != 0) & ~back) & some((flags & FIN != 0) & back))
     begun = (flags[starts] & (SYN | ACK | RST | FIN) == SYN) & (asks == 1) & (answered <= 1)
     return np.repeat(begun & over & ~some(odd), sizes)
