@@ -54,7 +54,7 @@ CONNECTIONS: Final = Table(
     (
         *COMMON,
         *_ts("First packet."),
-        Column("name", Type.STRING, "client>server#n, n counting connections on the same ports.", nullable=False),
+        Column("name", Type.STRING, "client>server#n, n counting those on the same ports that spoke AMQP.", nullable=False),
         Column("client", Type.STRING, "Address and port of the client.", nullable=False),
         Column("server", Type.STRING, "Address and port of the server.", nullable=False),
         Column("protocol", Type.STRING, "Version of AMQP, from the protocol header; null unknown."),
