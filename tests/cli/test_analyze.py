@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from amqp_sansio.cli.analyze import SMALL_OCTETS, advice
 from amqp_sansio.cli.main import main
 from amqp_sansio.spark import session
 
@@ -58,6 +59,67 @@ def test_without_the_extra(tmp_path: Path, capsys: pytest.CaptureFixture[str], m
     assert capsys.readouterr().err == "amqp-sansio: the pipeline needs no_such_library: pip install 'amqp-sansio[spark]'\n"
 
 
+def test_the_engine_local_starts_no_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["analyze", HELLO, "--out", str(tmp_path / "out"), "--json", "--engine", "local"]
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    tables = json.loads(said.out)["tables"]
+    assert tables["connections"] > 0
+    assert "end_to_end" in tables
+    assert json.loads((tmp_path / "out" / "_MANIFEST.json").read_text())["engine"] == "local"
+
+
+def test_without_pyspark_it_is_what_runs_and_that_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "EXTRA", ("pyspark", "no_such_library"))
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(Path(HELLO).read_bytes()[:-7])
+    words = ["analyze", HELLO, str(cut), "--out", str(tmp_path / "out")]
+    assert main(words) == 2  # a place that cannot be read is told, as with Spark
+    first, second, third = capsys.readouterr().err.splitlines()
+    assert first == "amqp-sansio: pyspark is not installed: analyzed in this process (--engine local)"
+    assert second.startswith("amqp-sansio: 1 place in the captures cannot be read")
+    assert third.startswith(f"amqp-sansio: {cut}: octet ")
+    for more in (["--engine", "spark"], ["--master", "local[2]"], ["--conf", "a=b"]):  # who asks for Spark means Spark
+        assert main([*words, *more]) == 2
+        assert "pip install 'amqp-sansio[spark]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [["--master", "local[2]"], ["--conf", "a=b"]])
+def test_what_is_for_spark_is_refused_without_it(more: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", HELLO, "--out", str(tmp_path / "out"), "--engine", "local", *more]) == 2
+    assert capsys.readouterr().err == "amqp-sansio: --master and --conf are for Spark, and --engine local does without\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_arrow_the_extra_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "amqp_sansio.captures.columns.local", raising=False)
+    monkeypatch.setitem(sys.modules, "amqp_sansio.captures.columns.end_to_end", None)
+    with pytest.raises(ImportError):  # ours is no library of an extra
+        main(["analyze", HELLO, "--out", str(tmp_path / "out"), "--engine", "local"])
+    for name in [name for name in sys.modules if name.startswith("amqp_sansio.captures.columns")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert main(["analyze", HELLO, "--out", str(tmp_path / "out"), "--engine", "local"]) == 2
+    assert capsys.readouterr().err == "amqp-sansio: tables need pyarrow: pip install 'amqp-sansio[tables]'\n"
+
+
+def test_after_a_small_run_on_spark_the_other_way_is_named(tmp_path: Path) -> None:
+    small, large, packed = tmp_path / "small", tmp_path / "large", tmp_path / "small.gz"
+    for path, octets in ((small, 8_000_000), (large, SMALL_OCTETS), (packed, 8)):
+        with open(path, "wb") as stream:
+            stream.truncate(octets)
+    assert advice([str(small)], 10.66) == "Spark took 10.7 s for 8.0 MB: --engine local takes about 2.0 s"
+    assert advice([str(small)], 2.0) is None
+    assert advice([str(small), str(large)], 100) is None
+    assert advice([str(packed)], 10) is None
+
+
 def test_all_of_it_on_a_machine_without_java(tmp_path: Path) -> None:
     """Good, damaged and foreign files together: the good ones are read, the others are rows, nothing else is said."""
     whole = Path(HELLO).read_bytes()
@@ -75,10 +137,12 @@ def test_all_of_it_on_a_machine_without_java(tmp_path: Path) -> None:
     lines = [line for line in done.stderr.splitlines() if not line.startswith("amqp-sansio: 3 captures")]
     assert lines[0] == "amqp-sansio: 2 places in the captures cannot be read: see level damage in violations"
     cut, foreign = said["damage"]
-    assert lines[1:] == [
+    assert lines[1:-1] == [
         f"amqp-sansio: {cut['capture']}: octet {cut['offset']}: {cut['text']}",
         f"amqp-sansio: {foreign['capture']}: {foreign['text']}",
     ]
+    assert lines[-1].startswith("amqp-sansio: Spark took ")
+    assert lines[-1].endswith(" s")
     assert [(each["capture"], each["offset"] > 0) for each in said["damage"]] == [(captures[1], True), (captures[2], False)]
     assert (tmp_path / "out" / "_MANIFEST.json").is_file()
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import attrs
 import pytest
 
+from amqp_sansio.cli import main as verbs
 from amqp_sansio.cli import run as job
 from amqp_sansio.cli import served
 from amqp_sansio.cli.crossing import Crossing, Outcome
@@ -48,3 +51,23 @@ def test_a_broker_that_loses_something_is_told(capsys: pytest.CaptureFixture[str
     monkeypatch.setattr(served, "tell", lambda messages: served.Story(confirmed=messages, received=(b"order 0",), ended=0))
     assert main(["run"]) == 1
     assert "1 messages of 500, 499 lost" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_the_tables_of_both_engines_are_held_against_each_other(
+    right: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here both are this process: what Spark gives, tests/spark looks at."""
+    pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
+
+    def instead(words: list[str]) -> int:
+        if words[0] == "analyze" and "--engine" not in words:
+            return main([*words, "--engine", "local"])
+        return main(words if right else [word for word in words if "badopen" not in word])
+
+    monkeypatch.setattr(verbs, "main", instead)
+    assert job._tables(str(tmp_path / "out")) == (0 if right else 1)
+    out = capsys.readouterr().out
+    assert ("THE ROWS DIFFER" in out) == (not right)
+    assert ("Both gave the same 119 rows." in out) == right
+    assert f"The page made of them: {tmp_path / 'out' / 'report.html'}\n" in out

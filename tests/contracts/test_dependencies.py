@@ -53,7 +53,8 @@ def test_every_module_imports_with_the_two_dependencies_alone() -> None:
 @pytest.mark.parametrize(
     ("words", "extra"),
     [
-        (["analyze", "hello.pcap", "--out", "tables"], "spark"),
+        (["analyze", "hello.pcap", "--out", "tables"], "tables"),
+        (["analyze", "hello.pcap", "--out", "tables", "--engine", "spark"], "spark"),
         (["watch", ".", "--out", "tables", "--checkpoint", "state"], "spark"),
         (["doctor"], "spark"),
         (["report", "tables"], "report"),

@@ -19,6 +19,7 @@ from pyspark.sql.functions import lit
 from tests.captures import build
 from tests.spark.truth import OPTIONS, counted, differing, generated, published, recordings, rotated, truth
 
+from amqp_sansio.captures.columns import local
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM
 from amqp_sansio.captures.columns.read import read_split
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -57,6 +58,29 @@ def test_real_recordings_give_the_tables_of_the_plain_replay(spark: SparkSession
     assert differing(expected, published(tmp_path)) == {}
     assert outcome.rows == {table: sum(rows.values()) for table, rows in expected.items()}
     assert sum(outcome.findings.values()) == outcome.rows["violations"]
+
+
+def test_this_process_gives_the_rows_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """Also of files that cannot be read, or not to their end; and says the same of them."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "cut.pcap").write_bytes(recordings()[0].read_bytes()[:-7])
+    (tmp_path / "in" / "foreign.pcap").write_bytes(b"no capture")
+    (tmp_path / "in" / "gone.pcap").symlink_to(tmp_path / "nothing")
+    captures = [*names(recordings()), str(tmp_path / "in")]
+    here = local.run(captures, str(tmp_path / "here"), OPTIONS)
+    there = run(spark, captures, str(tmp_path / "there"), OPTIONS, tasks=2)
+    assert differing(published(tmp_path / "here"), published(tmp_path / "there")) == {}
+    assert [here.rows, here.findings, here.damage] == [there.rows, there.findings, there.damage]
+    one, other = [json.loads((tmp_path / name / MANIFEST).read_text()) for name in ("here", "there")]
+    assert [one.pop("engine"), other.pop("engine")] == ["local", "spark"]
+    assert len(one["problems"]) == 3
+    assert {**one, "tables": list(one["tables"])} == {**other, "tables": list(other["tables"])}
+    for given, words in (("/nowhere.pcap", "no such file"), (__file__, "neither a pcap nor a pcapng file")):
+        with pytest.raises(PipelineError, match=words) as ours:
+            local.run([given], str(tmp_path / "here"))
+        with pytest.raises(PipelineError, match=words) as theirs:
+            run(spark, [given], str(tmp_path / "there"), OPTIONS)
+        assert str(ours.value) == str(theirs.value)
 
 
 @pytest.mark.parametrize("octets", ["row", "file"])

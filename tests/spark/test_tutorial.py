@@ -6,6 +6,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from tests.docs.test_snippets import ROOT, WITH_SPARK, run
 
 from amqp_sansio.captures.replay.options import ReplayOptions
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 PAGE = ROOT / "docs" / "tutorial" / "captures-to-tables.md"
 
 
-def test_every_question_has_an_answer(spark: SparkSession, tmp_path: Path) -> None:
+def test_every_question_has_an_answer(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     assert PAGE.name in WITH_SPARK
     with as_file(files("amqp_sansio.cli") / "samples") as samples:
         analyze(spark, [str(path) for path in sorted(samples.glob("*.pcap"))], str(tmp_path / "tables"), ReplayOptions())

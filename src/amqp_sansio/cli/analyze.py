@@ -1,14 +1,27 @@
-"""`amqp-sansio analyze`: captures of any size to tables."""
+"""`amqp-sansio analyze`: captures of any size to tables, on Spark or in this process."""
 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Sequence
+from typing import Final
 
-from amqp_sansio.cli.pipeline import plan_of, report
+from amqp_sansio.captures.errors import PipelineError
+from amqp_sansio.cli.output import complain
+from amqp_sansio.cli.pipeline import ALL_CORES, plan_of, report, run_here, size
+
+SMALL_OCTETS: Final = 32_000_000
+"""Captures of so many octets together, and not compressed, are small: Spark hardly begins before this process is done."""
+START_SECONDS: Final = 1.0
+OCTETS_A_SECOND: Final = 8_000_000
+"""What this process takes to start, and then analyzes in a second, as measured (docs/how-to/captures-of-any-size.md)."""
 
 
 def analyze(given: argparse.Namespace) -> int:
     """Publishes the tables and says what is in them; 0, or 2 when something could not be read."""
+    if _engine(given) == "local":
+        return report(run_here(given.files, given.out, plan_of(given)), given.json)
     from amqp_sansio.spark.session import open_session, require_extra
 
     require_extra()
@@ -22,11 +35,43 @@ def analyze(given: argparse.Namespace) -> int:
     files = files_of(given.files)
     opened(given.out).discard()
     plan = plan_of(given)
+    began = time.monotonic()
     with quiet():
-        spark = open_session(given.master, settings=dict(given.conf))
+        spark = open_session(given.master or ALL_CORES, settings=dict(given.conf))
         try:
             with Progress(spark, f"amqp-sansio: {len(files)} capture{'' if len(files) == 1 else 's'}"):
                 outcome = run(spark, files, given.out, plan, file_octets=given.file_size)
         finally:
             spark.stop()
-    return report(outcome, given.json)
+    status = report(outcome, given.json)
+    said = None if given.master else advice(files, time.monotonic() - began)
+    if said is not None:
+        complain(said)
+    return status
+
+
+def _engine(given: argparse.Namespace) -> str:
+    """Spark, unless this process is asked for or pyspark is not installed."""
+    wants_spark = bool(given.master or given.conf)
+    if given.engine == "local" and wants_spark:
+        raise PipelineError("--master and --conf are for Spark, and --engine local does without")
+    if given.engine or wants_spark:
+        return str(given.engine or "spark")
+    from amqp_sansio.spark.session import missing
+
+    if "pyspark" not in missing():
+        return "spark"
+    complain("pyspark is not installed: analyzed in this process (--engine local)")
+    return "local"
+
+
+def advice(files: Sequence[str], seconds: float) -> str | None:
+    """How long the other engine would have taken than the `seconds` of Spark, where the captures are small and that is less."""
+    from amqp_sansio.captures.files import PACKED
+    from amqp_sansio.captures.inputs import octets_of
+
+    octets = octets_of(files)
+    other = START_SECONDS + octets / OCTETS_A_SECOND
+    if octets > SMALL_OCTETS or other >= seconds or any(file.endswith(PACKED) for file in files):
+        return None
+    return f"Spark took {seconds:.1f} s for {size(octets)}: --engine local takes about {other:.1f} s"

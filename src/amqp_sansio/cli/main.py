@@ -36,12 +36,12 @@ this tests, by seeds:
 
   amqp-sansio simulate --seed 1     clients, brokers that crash, and a network that breaks, in memory
 
-and, with the extra [spark], of any size, as tables:
+and, with the extra [spark], or [tables] for small ones, as tables:
 
   amqp-sansio analyze *.pcap --out DIR  what happened: connections, sessions, commands, messages, credit, violations, ...
   amqp-sansio watch DIR --out DIR --checkpoint DIR   the same of files as they are written
   amqp-sansio compact DIR               small files of the tables become larger ones
-  amqp-sansio report DIR                one page made of the tables, to be looked at (extra [report])
+  amqp-sansio report DIR                one page made of the tables, or of captures, to be looked at (extra [report])
   amqp-sansio doctor                    whether that can run here
 """
 
@@ -111,7 +111,8 @@ exit status: 1 somebody broke the protocol; 3 nothing was judged, or no AMQP was
 _ANALYZE: Final = """\
 Turn captures into tables: Parquet files in DIR/TABLE/, by day and broker, with DIR/_MANIFEST.json written last. All or nothing
 is published; an earlier run in the same place is replaced. Runs on Spark, which the extra [spark] brings, with a Java if there
-is none."""
+is none; with --engine local, or without pyspark, in this process (extra [tables]). The rows are the same. For some megabytes
+this process is done before Spark has begun; Spark uses all cores, and many machines."""
 
 _WATCH: Final = """\
 Turn capture files into tables as they are written to a folder (as tcpdump -C or -G does it), each record exactly once, whatever
@@ -121,9 +122,9 @@ _TABLES_MORE: Final = """\
 exit status: 0 done; 2 nothing was published, or a capture could be read in part only (level damage in violations)"""
 
 _REPORT: Final = """\
-Make one HTML page of the tables in DIR, to be looked at without a network: what went wrong, talk around each violation,
-latencies, credit, what is in doubt, who says most. Needs the extra [report], and no Spark. Exit status: 0, or 2 when the page
-cannot be made."""
+Make one HTML page, to be looked at without a network, of the tables in a folder, or straight of captures, which are analyzed in
+this process: what went wrong, talk around each violation, latencies, credit, what is in doubt, who says most. Needs the extra
+[report], and no Spark. Exit status: 0; 2 when the page cannot be made, or a capture could be read in part only."""
 
 _COMPACT: Final = """\
 Make larger files of the small ones of the tables in DIR: the same rows. What reads them meanwhile reads the old ones
@@ -172,7 +173,7 @@ def parser() -> argparse.ArgumentParser:
         description="Read and judge real captures, run a client and a server in memory on a link that breaks, then serve.",
     )
     show.add_argument("--seed", type=int, default=1, metavar="N", help="where the link is cut (1)")
-    show.add_argument("--tables", metavar="DIR", help="make tables of the captures, too, there (with the extra [spark])")
+    show.add_argument("--tables", metavar="DIR", help="make tables of the captures, too, there (extras [spark], [report])")
     talking.add_verbs(verbs)
     simulate.add_verb(verbs)
     return top
@@ -192,7 +193,7 @@ def _add_ports(verb: argparse.ArgumentParser) -> None:
 
 def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     from amqp_sansio.cli.compact import add_file_size
-    from amqp_sansio.cli.pipeline import MASTERS, add_arguments, setting
+    from amqp_sansio.cli.pipeline import MASTERS, add_arguments, add_broker, setting
 
     for name, short, long in (
         ("analyze", "captures of any size to tables", _ANALYZE),
@@ -203,6 +204,11 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         )
         if name == "analyze":
             verb.add_argument("files", nargs="+", metavar="CAPTURE", help="a pcap or pcapng file, also .gz and .zst")
+            verb.add_argument(
+                "--engine",
+                choices=("local", "spark"),
+                help="what does the work: this process, or Spark (spark, if it is installed)",
+            )
         else:
             verb.add_argument(
                 "folder", metavar="DIR", help="where the capture files come; the newest counts once there is a newer one"
@@ -223,9 +229,11 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     small.add_argument("folder", metavar="DIR", help="where analyze or watch wrote the tables")
     add_file_size(small)
     small.add_argument("--json", action="store_true", help="one JSON object instead of a line")
-    page = verbs.add_parser("report", help="one HTML page made of the tables", description=_REPORT)
-    page.add_argument("folder", metavar="DIR", help="where analyze or watch wrote the tables")
-    page.add_argument("--out", metavar="FILE", help="where the page goes (DIR/report.html)")
+    page = verbs.add_parser("report", help="one HTML page made of the tables, or of captures", description=_REPORT)
+    page.add_argument("places", nargs="+", metavar="DIR|CAPTURE", help="where analyze or watch wrote the tables; or captures")
+    page.add_argument("--out", metavar="FILE", help="where the page goes (DIR/report.html; CAPTURE.html in this folder)")
+    _add_ports(page)
+    add_broker(page)
     look = verbs.add_parser("doctor", help="whether the pipeline can run here", description=_DOCTOR)
     look.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark would run: {MASTERS}")
     look.add_argument("--conf", action="append", default=[], type=setting, metavar="NAME=VALUE", help="a setting of Spark's")
@@ -312,7 +320,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     if given.verb == "report":
         from amqp_sansio.cli.report import report
 
-        return report(given.folder, given.out)
+        return report(given)
     if given.verb == "compact":
         from amqp_sansio.cli.compact import compact
 

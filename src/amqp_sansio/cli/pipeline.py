@@ -7,15 +7,21 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypedDict
 
+from amqp_sansio.captures.errors import PipelineError
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line
+from amqp_sansio.cli.progress import Progress
 
 if TYPE_CHECKING:
     from amqp_sansio.captures.columns.outcome import Outcome
     from amqp_sansio.captures.replay.options import ReplayOptions
 
+_TABLES: Final = frozenset(("numpy", "pyarrow"))
+"""What the extra `[tables]` brings."""
 MOST_OF_A_BODY: Final = 65536
 """Octets of a body that may be kept in a table."""
+ALL_CORES: Final = "local[*]"
+"""Where Spark runs unless it is said."""
 MASTERS: Final = "local[*] (this machine), spark://host:port, yarn, k8s://..., or sc://host:port for Spark Connect"
 
 
@@ -46,7 +52,7 @@ def add_arguments(verb: argparse.ArgumentParser) -> None:
     """The arguments of both `analyze` and `watch`."""
     verb.add_argument("--out", required=True, metavar="DIR", help="folder for the tables: a path, file:, s3: or s3a:")
     add_broker(verb)
-    verb.add_argument("--master", default="local[*]", metavar="URL", help=f"where Spark runs: {MASTERS}")
+    verb.add_argument("--master", metavar="URL", help=f"where Spark runs: {MASTERS}")
     verb.add_argument(
         "--tables",
         type=tables,
@@ -133,6 +139,21 @@ def summary(outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
+def run_here(captures: Sequence[str], out: str, plan: ReplayOptions) -> Outcome:
+    """Analyzes captures in this process, and tells how far it is.  PipelineError when that fails."""
+    try:
+        from amqp_sansio.captures.columns.local import run
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in _TABLES:
+            raise
+        raise PipelineError(f"tables need {error.name}: pip install 'amqp-sansio[tables]'") from error
+    progress: Final = Progress()
+    try:
+        return run(captures, out, plan, progress.octets)
+    finally:
+        progress.clear()
+
+
 def report(outcome: Outcome, as_json: bool) -> int:
     """Prints what was published; 0, or 2 when a capture could not be read, or not to its end."""
     if as_json:
@@ -148,6 +169,11 @@ def report(outcome: Outcome, as_json: bool) -> int:
         sys.stdout.write(json_line(said) + "\n")
     else:
         sys.stdout.write(summary(outcome) + "\n")
+    return warn(outcome)
+
+
+def warn(outcome: Outcome) -> int:
+    """Says on stderr what may be missing in the tables; 0, or 2 when a capture could not be read, or not to its end."""
     if outcome.rows.get("connections") == 0:
         complain(NO_CONNECTION)
     damage = outcome.findings.get("damage", 0)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections import Counter
 from contextlib import ExitStack, redirect_stdout
 from importlib.resources import as_file, files
 from io import StringIO
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from amqp_sansio.cli.crossing import WINDOW, Crossing, Outcome
@@ -35,7 +37,7 @@ def run(seed: int, tables: str | None = None) -> int:
     _chapter(4, "A broker on a real socket (amqp-sansio serve --data-dir), killed in between")
     status = _serve() or status
     if tables is not None:
-        _chapter(5, "The captures of chapters 1 and 2 as tables: the data pipeline, on Spark")
+        _chapter(5, "The captures of chapters 1 and 2 as tables: the data pipeline, on Spark and without")
         status = _tables(tables) or status
     return status
 
@@ -60,17 +62,34 @@ def _serve() -> int:
 
 
 def _tables(out: str) -> int:
-    """Publishes the tables of the samples in `out`, and the page made of them; 0, or what `analyze` or `report` gives."""
+    """Publishes the tables of the samples in `out`, on Spark and in this process, and the page made of them; 0 when the rows
+    of both are the same, else 1, or what `analyze` or `report` gives."""
     from amqp_sansio.cli.main import main
 
     with ExitStack() as stack:
         paths = [stack.enter_context(as_file(files("amqp_sansio.cli") / "samples" / name)) for name in _SAMPLES]
-        status = main(["analyze", *map(str, paths), "--out", out, "--tables", "all"])
-    if status:
-        return status
+        beside = stack.enter_context(TemporaryDirectory(prefix="amqp-sansio-"))
+        words = ["analyze", *map(str, paths), "--tables", "all"]
+        status = main([*words, "--out", out])
+        if status:
+            return status
+        print("\nThe same in this process, without Spark (--engine local):\n")
+        status = main([*words, "--out", beside, "--engine", "local"])
+        if status:
+            return status
+        one, other = _rows(out), _rows(beside)
+    same = one == other
+    print(f"\n{f'Both gave the same {one.total()} rows.' if same else 'THE ROWS DIFFER: see above.'}")
     sys.stdout.write("\nThe page made of them: ")
     sys.stdout.flush()
-    return main(["report", out])
+    return main(["report", out]) or (0 if same else 1)
+
+
+def _rows(folder: str) -> Counter[str]:
+    """The rows of all tables in a folder, whatever their order."""
+    from amqp_sansio.captures.columns.published import tables_in
+
+    return Counter([f"{table} {row}" for table, batch in tables_in(folder) for row in batch.to_pylist()])
 
 
 def _chapter(number: int, title: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from amqp_sansio.cli.output import complain
-from amqp_sansio.cli.pipeline import plan_of, report
+from amqp_sansio.cli.pipeline import ALL_CORES, plan_of, report
 
 
 def watch(given: argparse.Namespace) -> int:
@@ -20,7 +20,7 @@ def watch(given: argparse.Namespace) -> int:
     from amqp_sansio.spark.sources import Newest
     from amqp_sansio.spark.watch import CONNECT, Watch
 
-    if given.master.startswith("sc://"):
+    if given.master and given.master.startswith("sc://"):
         raise PipelineError(CONNECT)
     newest = Newest(given.folder)
     plan = plan_of(given)
@@ -28,7 +28,7 @@ def watch(given: argparse.Namespace) -> int:
         place.open()
         place.discard()
     with quiet():
-        spark = open_session(given.master, settings=dict(given.conf))
+        spark = open_session(given.master or ALL_CORES, settings=dict(given.conf))
         try:
             closed = given.closed or "newest"
             if given.once and given.closed is None:

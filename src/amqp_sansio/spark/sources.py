@@ -11,7 +11,7 @@ from amqp_sansio.captures import remote
 from amqp_sansio.captures.columns.bundles import BUNDLES
 from amqp_sansio.captures.columns.cycles import seldom
 from amqp_sansio.captures.columns.weights import shared_out, weights
-from amqp_sansio.captures.files import closed_in, found, is_remote, names_in, resolved
+from amqp_sansio.captures.files import closed_in, is_remote, names_in, resolved
 from amqp_sansio.spark.session import is_local
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def read_bundles(
     options: Mapping[str, str] | None = None,
     ports: Sequence[int] = (),
 ) -> DataFrame:
-    """The same as bundles, some packets of one connection in a row, with the number below `tasks` of who replays it: TASK.
+    """The packets of these files (see `captures.inputs.files_of`) as bundles, some packets of one connection in a row, with the
+    number below `tasks` of who replays it: TASK.
 
     What cannot be AMQP, and has none of these `ports`, is left out where a split shows it from its beginning to its end.
 
@@ -48,7 +49,7 @@ def read_bundles(
     paths = json.dumps([str(each) for each in captures])
     asked = {"ports": ",".join(map(str, ports)), **(options or {})}
     plan = plan_of({**placing(spark), **asked, "paths": paths, "form": "bundles"})
-    parts = plan.partitions(enumerate(found(plan.paths)))
+    parts = plan.partitions(enumerate(plan.paths))
     chosen = shared_out(weights([split for part in parts for split in part.splits]), tasks)
 
     def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -18,6 +18,7 @@ from amqp_sansio.captures.columns.local import run
 from amqp_sansio.captures.columns.parquet import Growing
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM
 from amqp_sansio.captures.errors import CaptureError, OutOfDisk, OutOfMemory, PipelineError
+from amqp_sansio.captures.files import order
 from amqp_sansio.captures.replay.options import ReplayOptions
 
 DATA = Path(__file__).parents[2] / "data" / "captures"
@@ -32,13 +33,15 @@ def test_the_tables_of_all_recordings_in_a_folder(tmp_path: Path) -> None:
     foreign.write_text("nothing of the kind")
     out = tmp_path / "out"
     heard: dict[str, int] = {}
-    outcome = run([*paths, str(damaged), str(foreign)], str(out), ReplayOptions(broker="north"), heard.__setitem__)
+    captures, plan = [*paths, str(damaged), str(foreign)], ReplayOptions(broker="north")
+    outcome = run(captures, str(out), plan, heard.__setitem__)
     said = json.loads((out / MANIFEST).read_text())
     assert said["engine"] == "local"
     assert outcome.findings["damage"] == len(outcome.damage) == 2
     assert said["problems"] == [str(each) for each in outcome.damage]
     assert {each.capture for each in outcome.damage} == {str(damaged), str(foreign)}
-    assert set(heard) == {*paths, str(damaged), str(foreign)}
+    assert list(heard) == sorted(captures, key=order)
+    assert 0.9 * (DATA / "hello.pcap").stat().st_size < heard[HELLO] < (DATA / "hello.pcap").stat().st_size
     assert outcome.rows["messages"] == ds.dataset(out / "messages", partitioning="hive").count_rows() > 100
     assert outcome.rows["end_to_end"] == ds.dataset(out / "end_to_end").count_rows() > 0
     assert {row["broker"] for row in ds.dataset(out / "connections", partitioning="hive").to_table().to_pylist()} == {"north"}

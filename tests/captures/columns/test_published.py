@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,10 +11,14 @@ import pytest
 from pyarrow import fs
 from tests.captures.finer import TABLES_1, moment
 
-from amqp_sansio.captures.columns.published import needed, partitions_of, rows_in, shaped
+from amqp_sansio.captures.columns.local import run
+from amqp_sansio.captures.columns.published import needed, partitions_of, rows_in, shaped, tables_in
 from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.schema import in_ns, is_time
 from amqp_sansio.captures.tables import TABLES
+
+DATA = Path(__file__).parents[2] / "data" / "captures"
 
 SCHEMA = pa.schema([("capture_date", pa.string()), ("count", pa.int64()), ("name", pa.string())])
 
@@ -60,3 +65,13 @@ def test_only_columns_that_are_needed_are_read() -> None:
     schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("ts_ns", pa.int64()), ("ending", pa.string()), ("x", pa.int64())])
     assert needed(schema, ["ts_ns", "end", "y"]) == ["ts_ns", "end"]
     assert needed(schema, ["ending", "ts", "ts_ns", "x"]) == ["ts", "ts_ns", "ending", "x"]
+
+
+def test_the_rows_of_all_tables_that_a_manifest_names(tmp_path: Path) -> None:
+    outcome = run([str(DATA / "hello.pcap")], str(tmp_path))
+    (tmp_path / "connections" / "other.parquet").write_bytes(b"no part of the tables")
+    found: Counter[str] = Counter()
+    for table, batch in tables_in(str(tmp_path)):
+        found[table] += batch.num_rows
+        assert batch.schema == table_schema(TABLES.get(table, END_TO_END))
+    assert found == {table: rows for table, rows in outcome.rows.items() if rows}

@@ -24,10 +24,10 @@ def run(
     captures: Sequence[str],
     out: str,
     plan: ReplayOptions | None = None,
-    progress: Callable[[str, int], None] = lambda path, packets: None,
+    progress: Callable[[str, int], None] = lambda path, octets: None,
 ) -> Outcome:
     """Analyzes captures (files, folders, patterns) and publishes the tables in the folder `out`, in the place of those of an
-    earlier run.  `progress` hears how many packets of which file have been read.
+    earlier run.  `progress` hears now and then how many octets of which file have been read.
 
     PipelineError, and `out` as it was before, when a capture cannot be read, the folder not be written, or the work fails.
     While it works, the collector of reference cycles runs seldom in this process (see `cycles.rarely`).

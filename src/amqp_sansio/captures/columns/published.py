@@ -10,12 +10,24 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from amqp_sansio.captures.columns.moments import TIME, moments
+from amqp_sansio.captures.columns.place import Place
+from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.former import former_name
-from amqp_sansio.captures.tables import PARTITIONS
+from amqp_sansio.captures.joins import END_TO_END
+from amqp_sansio.captures.locations import located
+from amqp_sansio.captures.tables import PARTITIONS, TABLES
 
 BATCH_ROWS = 65536
 """Rows that are held at a time."""
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+def tables_in(folder: str) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The rows of all tables that the manifest in `folder` names, some of a table at a time, with the columns as documented."""
+    system = located(folder).system
+    for file in Place(folder).published():
+        for batch in rows_in(system, file.path, table_schema(TABLES.get(file.table, END_TO_END))):
+            yield file.table, batch
 
 
 def partitions_of(path: str) -> dict[str, str | None]:

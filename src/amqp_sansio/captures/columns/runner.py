@@ -159,17 +159,17 @@ def _merged(packets: pa.Table) -> Ints:
 def records_of(
     paths: Sequence[str],
     options: ReplayOptions,
-    progress: Callable[[str, int], None] = lambda path, packets: None,
+    progress: Callable[[str, int], None] = lambda path, octets: None,
 ) -> Iterator[Records]:
-    """The rows of all tables of these captures.  `progress` hears how many packets of which file have been read.
+    """The rows of all tables of these captures.  `progress` hears how many octets of which file have
+    been read, of what is compressed those that are in it.
 
     What cannot be read of a file is a row of `violations`; CaptureError when one is changed while it is read.
     """
     runner = Runner(options, overlapping(paths))
     for number, path in enumerate(paths):
-        packets = 0
         for batch in read_file(path, number, PACKETS, ports=options.ports):
             yield from runner.feed(batch)
-            packets += batch.num_rows
-            progress(path, packets)
+            if batch.num_rows:
+                progress(path, batch.column("offset")[-1].as_py())
     yield from runner.finish()

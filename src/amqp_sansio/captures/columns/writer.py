@@ -14,7 +14,9 @@ from pyarrow import fs
 
 from amqp_sansio.captures.columns.parquet import OPEN_FILES, Growing, file_schema, parted
 from amqp_sansio.captures.columns.place import Written
+from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.locations import Located, located
+from amqp_sansio.captures.tables import TABLES
 
 BUFFERED_OCTETS: Final = 12 * 1024 * 1024
 """Octets of records that wait in one process for their row group to fill."""
@@ -79,8 +81,8 @@ class Writer:
 
 
 def write_empty(place: str, table: str) -> Written:
-    """A file without rows, for a table without any: it holds the columns.  It is of no day and no broker."""
-    return opened_file(located(place), table, "", unique("part")).written()
+    """A file without rows, for a table without any: it holds the columns, also those that folders tell, for it is in none."""
+    return opened_file(located(place), table, "", unique("part"), table_schema(TABLES[table])).written()
 
 
 def write_whole(
