@@ -214,6 +214,7 @@ REFUSALS: Final[dict[str, Command | Callable[[Client, Session], tuple[int | None
     "message.subscribe: a selector that cannot be read": message.Subscribe(
         "q", "e", arguments=Map({"x-apache-selector": "a ="})
     ),
+    "message.subscribe: unknown argument": message.Subscribe("q", "e", arguments=Map({"x-multiqueue": "q"})),
     "message.subscribe: value of an argument": message.Subscribe("q", "e", arguments=Map({"x-priority": "high"})),
     "message.subscribe: queue of another session": message.Subscribe("mine", "e"),
     "message.subscribe: queue deleted": lambda c, s: deleted_under(c, s),

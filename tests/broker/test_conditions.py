@@ -58,6 +58,9 @@ ROWS: Final[dict[str, Row]] = {
     "message.subscribe: destination in use": Row(530, 530),
     "message.subscribe: queue in use": Row(405, 405, lambda host: host.subscribe("busy", Sink(exclusive=True))),
     "message.subscribe: a selector that cannot be read": Row(531, 531, None),
+    "message.subscribe: unknown argument": Row(
+        540, 531, lambda host: read_subscription_arguments(Map({"x-multiqueue": "x"}), host.limits)
+    ),
     "message.subscribe: value of an argument": Row(
         540, 542, lambda host: read_subscription_arguments(Map({"x-priority": "x"}), host.limits)
     ),
@@ -101,7 +104,7 @@ ROWS: Final[dict[str, Row]] = {
     "exchange.bind: value of an argument": Row(
         540, 542, lambda host: host.bind("shared", "x", "new", {"x-qpid-no-local": "perhaps"})
     ),
-    "exchange.bind: unknown argument": Row(540, None, lambda host: host.bind("shared", "x", "new", {"a": 1})),
+    "exchange.bind: unknown argument": Row(540, 531, lambda host: host.bind("shared", "x", "new", {"a": 1})),
     "exchange.unbind: no such queue": Row(404, 404, lambda host: host.unbind("nowhere", "x", "k")),
     "exchange.unbind: no such exchange": Row(404, 404, lambda host: host.unbind("shared", "nowhere", "k")),
     "exchange.unbind: no such binding": Row(404, 404, lambda host: host.unbind("shared", "x", "other")),

@@ -156,7 +156,7 @@ def octets(limits: BrokerLimits, amount: int) -> int:
 
 def argument_octets(limits: BrokerLimits, amount: int) -> int:
     client, session = begin(limits)
-    session.send(exchange.Bind("q", "amq.fanout", "", {"k": b"x" * (amount - 13)}))
+    session.send(exchange.Bind("q", "amq.fanout", "", {"x-apache-selector": b" " * (amount - 29)}))
     return code(client)
 
 

@@ -27,7 +27,8 @@ from amqp_sansio.cli.serve import ServeError, Wishes, configuration, context, re
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, SessionFailed, SessionLost
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, Limits, ServerLimits
-from amqp_sansio.spec import queue
+from amqp_sansio.spec import message, queue
+from amqp_sansio.spec.values import Map
 
 
 def users(tmp_path: Path) -> str:
@@ -89,6 +90,18 @@ def test_what_is_durable_is_there_again(tmp_path: Path) -> None:
         assert ['"kept"' in lines[0], '"too"' in lines[1], len(lines)] == [True, True, 2]
         assert '"redelivered": false' in lines[0]  # it was stopped cleanly
         assert serving.stop() == 0
+
+
+def test_an_argument_that_changes_nothing_is_said_once() -> None:
+    with Serving() as serving:
+        with connect(serving.url) as connection, connection.session() as session:
+            session.say(queue.Declare("q"))
+            for number in range(3):
+                session.say(message.Subscribe("q", f"{number}", 0, 0, arguments=Map({"qpid.sync_frequency": number})))
+        assert serving.stop() == 0
+        (line,) = serving.errors.splitlines()
+        assert line.startswith("amqp-sansio: message.subscribe: the argument 'qpid.sync_frequency' changes nothing")
+        assert line.endswith("; said once")
 
 
 def test_two_on_one_data_dir(tmp_path: Path) -> None:

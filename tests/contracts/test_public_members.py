@@ -98,7 +98,7 @@ PUBLIC = {
         restore snapshot stored strict unfinished unread
     """,
     "Broker": """
-        config connect coordinator due events exists host journal journalled limits next_event now peers ready
+        config connect coordinator due events exists hints host journal journalled limits next_event now peers ready
         restore snapshot tick
     """,
     "Peer": """

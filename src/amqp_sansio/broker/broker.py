@@ -10,6 +10,7 @@ import attrs
 
 from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
 from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.model.hints import Hints
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.intake import Intake
 from amqp_sansio.broker.operations import Entry, Opened, SessionLeft
@@ -53,6 +54,8 @@ class Broker:
         self.limits: Final[BrokerLimits] = config.limits
         self.now: float | None = None
         """The moment of the last tick; None before the first."""
+        self.hints: Final = Hints()
+        """Arguments that clients gave and that change nothing: `take` them for a log."""
         self._journals: Final = Journal(config.journal)
         """What is written down of durable changes, and what waits for it."""
         self._intake: Final = Intake(config.epoch)

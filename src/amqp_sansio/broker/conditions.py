@@ -119,6 +119,7 @@ SUBSCRIBE_EXCLUSIVE: Final = _row(message.Subscribe, "exclusive", "queue in use"
 SUBSCRIBE_OWNED: Final = _row(message.Subscribe, "queue", "queue of another session", "", 405)
 SUBSCRIBE_QUEUE_DELETED: Final = _row(message.Subscribe, "", "queue deleted", "queue-deletion", 408)
 SUBSCRIBE_SELECTOR: Final = _row(message.Subscribe, "arguments", "a selector that cannot be read", "", 531)
+SUBSCRIBE_ARGUMENT: Final = _row(message.Subscribe, "arguments", "unknown argument", "", 540, 531)
 SUBSCRIBE_VALUE: Final = _row(message.Subscribe, "arguments", "value of an argument", "", 540, 542)
 CANCEL_NO_DESTINATION: Final = _row(
     message.Cancel, "destination", "no such destination", "destination.subscription-not-found", 404
@@ -162,7 +163,7 @@ BIND_OWNED: Final = _row(exchange.Bind, "queue", "queue of another session", "",
 BIND_NO_X_MATCH: Final = _row(exchange.Bind, "arguments", "headers without x-match", "", 541)
 BIND_SELECTOR: Final = _row(exchange.Bind, "arguments", "a selector that cannot be read", "", 531)
 BIND_VALUE: Final = _row(exchange.Bind, "arguments", "value of an argument", "arguments.unknown-argument", 540, 542)
-BIND_ARGUMENT: Final = _row(exchange.Bind, "arguments", "unknown argument", "arguments.unknown-argument", 540, None)
+BIND_ARGUMENT: Final = _row(exchange.Bind, "arguments", "unknown argument", "arguments.unknown-argument", 540, 531)
 UNBIND_NO_QUEUE: Final = _row(exchange.Unbind, "queue", "no such queue", "queue.non-existent-queue", 404)
 UNBIND_NO_EXCHANGE: Final = _row(exchange.Unbind, "exchange", "no such exchange", "exchange.non-existent-exchange", 404)
 UNBIND_NO_KEY: Final = _row(

@@ -150,7 +150,7 @@ class Rebuilding:
             )  # fmt: skip
         for bindings in ledger.bindings.values():
             for bound in bindings.values():
-                host.bind(bound.queue, bound.exchange, bound.key, bound.arguments)
+                host.bind(bound.queue, bound.exchange, bound.key, bound.arguments, restored=True)
 
     def restore(self, stored: MessageStored) -> None:
         """A message is known; it stands on no queue yet."""

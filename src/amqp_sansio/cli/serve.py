@@ -152,6 +152,7 @@ async def _serve(
         store=store,
         failed=lambda why: end(f"it stops: {why}"),
         listen=listen,
+        hinted=lambda hint: complain(f"{hint}; said once"),
         limits=wishes.server_limits,
     )
     with _signals(end):

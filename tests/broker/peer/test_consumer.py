@@ -9,7 +9,7 @@ from tests.broker.restarts import again, declared, publish, resumed
 from amqp_sansio import ServerConfig, Session
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.peer.consumer import Consumer
-from amqp_sansio.config import Profile
+from amqp_sansio.config import ErrorCodes, Profile
 from amqp_sansio.engine.credit import CREDIT_MODE
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
@@ -257,6 +257,24 @@ def test_a_selector_is_text(world: World) -> None:
     world.run()
     (refused,) = client.take(ExceptionReceived)
     assert "must be text" in refused.description
+
+
+@pytest.mark.parametrize(("codes", "code"), [("qpid", 531), ("spec", 540)])
+def test_an_argument_that_nobody_knows_is_refused_by_name_and_a_hint_is_taken(codes: ErrorCodes, code: int) -> None:
+    world = World(BrokerConfig(error_codes=codes))
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for name in ("d", "e"):
+        session.subscribe("q", name, arguments={"qpid.sync_frequency": 5}).grant(1)
+    session.publish(routing_key="q", body=b"1")
+    world.run()
+    assert bodies(client) == [b"1"]
+    assert [hint.argument for hint in world.broker.hints.take()] == ["qpid.sync_frequency"]
+    session.subscribe("q", "f", arguments={"x-filter-no-consume": True, "x-multiqueue": "a"})
+    world.run()
+    (refused,) = client.take(ExceptionReceived)
+    assert (refused.error_code, "'x-multiqueue'" in refused.description) == (code, True)
+    assert world.broker.hints.take() == (), "it did not come to that"
 
 
 NOT_LOCAL: dict[str, Value] = {"x-qpid-no-local": True}

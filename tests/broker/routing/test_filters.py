@@ -15,6 +15,9 @@ from amqp_sansio.broker.routing.direct import Direct
 from amqp_sansio.broker.routing.filters import STEP, Filter
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.broker.selectors.properties import Selectable
+from amqp_sansio.broker.survey import Rebuilding, survey
+from amqp_sansio.broker.transactions.coordinator import Coordinator
+from amqp_sansio.config import ErrorCodes
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.values import Map
 from amqp_sansio.wire.layouts.properties import write_properties
@@ -120,6 +123,29 @@ def test_arguments_that_are_known_are_refused_in_no_profile() -> None:
     refused = refusal(host.bind, "q", "amq.topic", "l", {JMS: "n > 1", "odd": 1})
     assert refused.condition is conditions.BIND_ARGUMENT
     assert "'odd'" in refused.text
+
+
+@pytest.mark.parametrize("codes", ["qpid", "spec"])
+@pytest.mark.rule("exchange.bind.arguments.unknown-argument")
+def test_what_no_exchange_of_that_type_knows_is_refused_and_to_a_headers_exchange_it_is_a_header(codes: ErrorCodes) -> None:
+    host = VirtualHost(error_codes=codes)
+    host.declare_queue("q")
+    for name in ("amq.direct", "amq.topic", "amq.fanout"):
+        for argument in ("odd", "x-match", "qpid.exclusive-binding"):
+            refused = refusal(host.bind, "q", name, "k", {argument: "all"})
+            assert (refused.condition, repr(argument) in refused.text) == (conditions.BIND_ARGUMENT, True)
+    host.bind("q", "amq.match", "k", {"x-match": "all", "odd": 1})
+    assert host.bindings == 1
+
+
+def test_what_was_bound_before_a_restart_is_bound_behind_it_whatever_its_arguments() -> None:
+    host = VirtualHost()
+    host.declare_queue("q", durable=True)
+    host.bind("q", "amq.direct", "k", {"odd": 1}, restored=True)
+    ledger = survey(host, Coordinator(host, host.journal, host.limits))
+    then = VirtualHost()
+    Rebuilding(then, Coordinator(then, then.journal, then.limits), False, 0.0).build(ledger)
+    assert then.queues["q"].bindings.keys() == {(then.exchanges["amq.direct"], "k")}
 
 
 def test_a_changed_selector_is_another_binding_to_exchange_bound() -> None:

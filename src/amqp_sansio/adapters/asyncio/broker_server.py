@@ -14,6 +14,7 @@ from amqp_sansio.adapters.asyncio.writing import COMPACT, Writer
 from amqp_sansio.adapters.store import Store
 from amqp_sansio.adapters.tapping import Listener, Tapped
 from amqp_sansio.broker import Broker, Peer
+from amqp_sansio.broker.model.hints import Hint
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.hosting import Guest
 from amqp_sansio.errors import AmqpError
@@ -83,7 +84,8 @@ class BrokerServer(Server[Guest]):
 
     With a store, what the broker writes down is kept in it: the broker is the one that the store's content was restored into,
     its config says `journal=True`.  `failed` is called when the store fails: nothing is read any more from then on, and nothing
-    is told to anybody that is not on the disk.  What is left to do then is `stop`.
+    is told to anybody that is not on the disk.  What is left to do then is `stop`.  `hinted` is called once for each argument
+    of clients that changes nothing.
     """
 
     def __init__(
@@ -97,11 +99,13 @@ class BrokerServer(Server[Guest]):
         store: Store | None = None,
         failed: Callable[[str], None] = lambda why: None,
         listen: Callable[[], Listener] | None = None,
+        hinted: Callable[[Hint], None] = lambda hint: None,
         compact: int = COMPACT,
         limits: ServerLimits = DEFAULT_SERVER_LIMITS,
     ) -> None:
         self.broker: Final = broker
         self.writer: Final = None if store is None else Writer(broker, store, self.wake, failed, compact)
+        self._hinted: Final = hinted
         self._front: Final = Front(broker, config, self._held, listen)
         self._phase: Literal["open", "quiet", "closing", "over"] = "open"
         super().__init__(self._front, self._front.connect, (address, port), tls, limits)
@@ -118,7 +122,9 @@ class BrokerServer(Server[Guest]):
         return self._phase == "quiet"
 
     def settle(self) -> None:
-        """What was written down goes to the store."""
+        """What was written down goes to the store; new hints are told."""
+        for hint in self.broker.hints.take():
+            self._hinted(hint)
         if self.writer is not None:
             self.writer.gather()
 

@@ -8,6 +8,7 @@ import attrs
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
+from amqp_sansio.broker.model.hints import HINTS
 from amqp_sansio.broker.model.queue import MOST_LEVELS
 from amqp_sansio.broker.routing.filters import NO_LOCAL as NO_LOCAL_FILTER
 from amqp_sansio.broker.routing.filters import SELECTORS
@@ -38,6 +39,7 @@ _LIFETIMES: Final = {"PERMANENT": "", "DELETE_ON_SESSION_END": "SESSION", "DELET
 """Each with the exclusivity of those at whose end it is deleted."""
 PRIORITY: Final = "x-priority"
 """Of a subscription: those with a higher one come first.  A number of 32 bits, 0 where there is none."""
+OF_SUBSCRIPTIONS: Final = (*SELECTORS, NO_LOCAL_FILTER, PRIORITY)
 KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL, EXCLUSIVITY, LIFETIME)
 
 
@@ -98,7 +100,10 @@ NOTHING_ASKED: Final = SubscriptionArguments()
 
 
 def read_subscription_arguments(arguments: Map, limits: BrokerLimits) -> SubscriptionArguments:
-    """Refused for a value that an argument cannot have."""
+    """Refused for an argument that is neither known nor a hint, and for a value that an argument cannot have."""
+    for name in arguments:
+        if name not in OF_SUBSCRIPTIONS and name not in HINTS["message.subscribe"]:
+            raise Refused(conditions.SUBSCRIBE_ARGUMENT, f"{name!r}; known are {', '.join(OF_SUBSCRIPTIONS)}")
     selector = read_selector(arguments, limits, conditions.SUBSCRIBE_SELECTOR)
     priority = 0
     if PRIORITY in arguments:

@@ -147,11 +147,12 @@ class VirtualHost(Topology):
         binding_key: str | None = None,
         arguments: Arguments = None,
         owner: object = None,
+        restored: bool = False,
     ) -> int:
         """exchange.bind: nothing happens when it is bound with that key already, whatever the arguments.
 
         A selector in the arguments lets the queue have only the messages for which it is true; `x-qpid-no-local`, none that
-        the connection of its user published.
+        the connection of its user published.  `restored`: it was made before a restart, with whatever arguments were let pass.
         """
         if not exchange:
             raise Refused(
@@ -168,7 +169,7 @@ class VirtualHost(Topology):
             return 0
         given = Map(arguments or {})
         unknown = [name for name in given if name not in FILTERS]
-        if unknown and not to.KNOWN and conditions.BIND_ARGUMENT.counts(self.error_codes):
+        if unknown and not to.KNOWN and not restored and conditions.BIND_ARGUMENT.counts(self.error_codes):
             text = f"{unknown[0]!r}; an exchange of type {to.TYPE} knows {', '.join(FILTERS)}"
             raise Refused(conditions.BIND_ARGUMENT, text)
         to.check(key, given)

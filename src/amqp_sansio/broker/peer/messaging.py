@@ -36,6 +36,8 @@ def subscribe(holder: Holder, id: int, command: message.Subscribe) -> None:
         # The engine has heard more of a session that was resumed than we: this one was cancelled, and gets nothing.
         known = Subscriber(queue, destination, *modes)
     holder.consumers[destination] = Consumer(holder, queue, known, command.exclusive, asked)
+    if command.arguments:
+        holder.broker.hints.given(command.VERB, command.arguments)
     holder.complete(id)
 
 
