@@ -7,7 +7,10 @@ import pytest
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.errors import EncodeError
+from amqp_sansio.events import StartReceived
 from amqp_sansio.spec.dtx import Xid
 
 
@@ -38,3 +41,25 @@ def test_the_timeout_of_branches_is_a_setting() -> None:
             BrokerConfig(branch_timeout=wrong)  # type: ignore[arg-type]
     with pytest.raises(EncodeError, match="at most most_branch_timeout, 10"):
         BrokerConfig(branch_timeout=11, most_branch_timeout=10)
+
+
+def test_the_tag_of_a_broker_is_announced_to_every_connection() -> None:
+    config = BrokerConfig(federation_tag="this one")
+    assert dict(config.announced) == {**BrokerConfig().announced, "qpid.federation_tag": "this one"}
+    assert "qpid.federation_tag" not in BrokerConfig().announced
+    broker = Broker(config)
+    for peer in (broker.connect(), broker.connect(ServerConfig(properties={"product": "mine"}))):
+        peer.receive_data(b"AMQP\x01\x01\x00\x0a")
+        list(broker.events())
+        client = ClientConnection(ClientConfig())
+        client.data_to_send()
+        client.receive_data(peer.data_to_send())
+        (started,) = [event for event in client.events() if isinstance(event, StartReceived)]
+        assert started.server_properties["qpid.federation_tag"] == "this one"
+
+
+@pytest.mark.parametrize("tag", ["", "x" * 256, b"octets", 1])
+def test_a_tag_is_text_of_1_to_255_octets(tag: object) -> None:
+    assert BrokerConfig(federation_tag="x" * 255).federation_tag == "x" * 255
+    with pytest.raises(EncodeError, match=r"BrokerConfig\.federation_tag"):
+        BrokerConfig(federation_tag=tag)  # type: ignore[arg-type]

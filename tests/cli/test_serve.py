@@ -20,6 +20,7 @@ from tests.cli.serving import Serving, run
 from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
 from amqp_sansio.adapters.store import FILE, Store, StoreError
 from amqp_sansio.adapters.sync import connect
+from amqp_sansio.adapters.tag import FILE as TAG
 from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write
 from amqp_sansio.broker import Broker, BrokerConfig, encode_entry
 from amqp_sansio.cli import serve as verb
@@ -80,7 +81,7 @@ def test_what_is_durable_is_there_again(tmp_path: Path) -> None:
         assert run("send", serving.url, "--queue", "q", "--create", "kept", "too").returncode == 0
         assert run("send", serving.url, "--queue", "q", "--transient", "lost").returncode == 0
         assert serving.stop() == 0
-    assert sorted(os.listdir(data)) == ["broker.lock", "broker.mark", FILE]
+    assert sorted(os.listdir(data)) == ["broker.lock", "broker.mark", FILE, TAG]
     assert stat.S_IMODE(os.stat(data).st_mode) == 0o700
     assert stat.S_IMODE(os.stat(Path(data) / FILE).st_mode) == 0o600
     with Serving("--data-dir", data) as serving:
@@ -247,6 +248,25 @@ def test_a_data_dir_that_cannot_be(tmp_path: Path) -> None:
     assert run("serve", "--port", "0", "--data-dir", "/proc/nowhere").returncode == 2
 
 
+def test_a_broker_has_one_tag_as_long_as_its_store(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    first = restore(store, 0.0, Wishes()).config.federation_tag
+    store.close()
+    store = Store(tmp_path)
+    assert first
+    assert restore(store, 0.0, Wishes()).config.federation_tag == first
+    store.close()
+    assert restore(None, 0.0, Wishes()).config.federation_tag != restore(None, 0.0, Wishes()).config.federation_tag
+
+
+def test_a_tag_that_cannot_be_kept_is_told(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    (tmp_path / TAG).mkdir()
+    with pytest.raises(StoreError, match="cannot be written"):
+        restore(store, 0.0, Wishes())
+    store.close()
+
+
 def test_a_store_with_a_hole_is_told(tmp_path: Path) -> None:
     store = Store(tmp_path)
     broker = Broker(BrokerConfig(journal=True))
@@ -390,10 +410,10 @@ def test_a_message_of_100_mb_is_taken_when_the_limit_says_so_and_else_refused_wi
 def test_the_settings_of_each_option() -> None:
     """At the limit one message of that size fits everywhere; nothing shrinks below its default."""
     default = Wishes()
-    assert (default.limits, default.broker(journal=False, epoch=0.0).limits) == (DEFAULT_LIMITS, DEFAULT_BROKER_LIMITS)
+    assert (default.limits, default.broker(journal=False, epoch=0.0, tag="a").limits) == (DEFAULT_LIMITS, DEFAULT_BROKER_LIMITS)
     for most in (1000, 100_000_000, 5_000_000_000):
         wishes = Wishes(max_message=most, error_codes="spec", login_seconds=3.0, virtual_hosts=("a",), logins_per_address=2)
-        broker = wishes.broker(journal=True, epoch=0.0)
+        broker = wishes.broker(journal=True, epoch=0.0, tag="a")
         assert wishes.limits.assembly_octets == most + 4096
         assert min(wishes.limits.buffered_octets, wishes.limits.replay_octets) >= most + 4096
         assert min(broker.limits.queue_octets, broker.limits.host_octets, broker.limits.transaction_octets) >= most

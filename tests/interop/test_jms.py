@@ -107,10 +107,6 @@ BROKER_J = {
     "xa-wrong": [*SAID["xa-wrong"][:7], "end failing passed", "prepare failed passed", "rollback failed passed"],
 }
 """Where Broker-J lets it print something else."""
-NOT_YET = {
-    "same-manager": "serve announces no qpid.federation_tag (issue 18.3)",
-}
-"""Where `serve` does not let it print that yet, and why."""
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +123,7 @@ def serving() -> Iterator[int]:
 @pytest.fixture(scope="module")
 def served(serving: int, jms: Jms) -> dict[str, list[str]]:
     """What every scenario printed with `serve`: one Java for all of them."""
-    return jms.run_all([name for name in SAID if name not in NOT_YET], url(serving))
+    return jms.run_all(SAID, url(serving))
 
 
 @pytest.fixture(scope="module")
@@ -136,15 +132,9 @@ def by_broker_j(broker_j: BrokerJ, jms: Jms) -> dict[str, list[str]]:
     return jms.run_all(SAID, url(broker_j.port, virtual_host="default"))
 
 
-@pytest.mark.parametrize("scenario", [name for name in SAID if name not in NOT_YET])
+@pytest.mark.parametrize("scenario", SAID)
 def test_served(scenario: str, served: dict[str, list[str]]) -> None:
     assert served[scenario] == SAID[scenario]
-
-
-@pytest.mark.parametrize("scenario", [pytest.param(name, marks=pytest.mark.xfail(reason=NOT_YET[name])) for name in NOT_YET])
-def test_not_served_yet(scenario: str, serving: int, jms: Jms) -> None:
-    """Fails when one of them works: then it belongs to the others."""
-    assert jms.run(scenario, url(serving)) == SAID[scenario]
 
 
 @pytest.mark.parametrize("scenario", SAID)

@@ -36,15 +36,20 @@ class Mark:
 
     def write(self, word: str) -> None:
         """Writes the word, whole or not at all; it is on the disk when this returns.  OSError."""
-        temporary = self.path.with_suffix(".new")
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            os.write(handle, word.encode() + b"\n")
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        os.replace(temporary, self.path)
-        sync_directory(self.path.parent)
+        write_whole(self.path, word.encode() + b"\n")
+
+
+def write_whole(path: Path, octets: bytes) -> None:
+    """Writes a small file, whole or not at all; it is on the disk when this returns.  OSError."""
+    temporary = path.with_suffix(".new")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(handle, octets)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    os.replace(temporary, path)
+    sync_directory(path.parent)
 
 
 def sync_directory(directory: Path) -> None:

@@ -28,15 +28,12 @@ from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
 from amqp_sansio.limits import BrokerLimits
-from amqp_sansio.spec.values import List, Map
+from amqp_sansio.spec.values import Map
 
 TURN: Final = 64
 """Deliveries at most between two events: whoever is read waits for no more."""
 WORK: Final = 16 * TURN
 """Deliveries at most for each virtual host where nothing is to be read: octets that arrive meanwhile wait for no more."""
-ANNOUNCED: Final = Map((("qpid.features", List(["qpid.jms-selector"])), ("qpid.queue_lifetime_supported", True)))
-"""Server-properties that every connection of a broker announces: with this feature Qpid JMS leaves selecting to the broker, and
-with the other one its temporary queues live as long as their connection."""
 
 
 class Broker:
@@ -101,7 +98,7 @@ class Broker:
         # What a header says is read once by the model, for all messages that share it, and is refused there when it is wrong;
         # and a command is complete when the broker has done it, whatever the profile says.
         profile = attrs.evolve(config.profile, completion="default")
-        properties = Map({**ANNOUNCED, **config.properties})
+        properties = Map({**self.config.announced, **config.properties})
         self._connected += 1
         peer = Peer(self, self._connected, attrs.evolve(config, headers="lazy", profile=profile, properties=properties))
         self._peers[peer] = None

@@ -11,6 +11,11 @@ from amqp_sansio.config import ErrorCodes
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.serials import whole
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
+from amqp_sansio.spec.values import List, Map
+
+ANNOUNCED: Final = Map((("qpid.features", List(["qpid.jms-selector"])), ("qpid.queue_lifetime_supported", True)))
+"""Server-properties that every broker announces: with this feature Qpid JMS leaves selecting to the broker, and with the other
+one its temporary queues live as long as their connection."""
 
 
 def _names(values: Iterable[str]) -> tuple[str, ...]:
@@ -26,6 +31,11 @@ def _host_names(instance: object, attribute: object, names: tuple[str, ...] | No
 def _seconds(instance: object, attribute: attrs.Attribute[int], value: object) -> None:
     if isinstance(value, bool) or not whole(value) or value == 0:
         raise EncodeError(f"BrokerConfig.{attribute.name}", f"whole seconds, 1 to 2**32 - 1, not {value!r}")
+
+
+def _tag(instance: object, attribute: attrs.Attribute[str], tag: str) -> None:
+    if type(tag) is not str or not 1 <= len(tag.encode("utf-8", "surrogatepass")) <= 255:
+        raise EncodeError("BrokerConfig.federation_tag", f"text of 1 to 255 octets, not {tag!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -47,7 +57,15 @@ class BrokerConfig:
     """Seconds that a branch of a distributed transaction has until it is prepared, unless dtx.set-timeout says otherwise."""
     most_branch_timeout: int = attrs.field(default=3600, validator=_seconds)
     """Seconds that dtx.set-timeout may ask for; more is answered with 542."""
+    federation_tag: str | None = attrs.field(default=None, validator=attrs.validators.optional(_tag))
+    """Which broker this is, 1 to 255 octets: every connection announces it as `qpid.federation_tag`, by which Qpid JMS knows
+    that two connections have the same resource manager.  None: nothing is announced."""
     limits: BrokerLimits = DEFAULT_BROKER_LIMITS
+
+    @property
+    def announced(self) -> Map:
+        """The server-properties that every connection of the broker announces."""
+        return ANNOUNCED if self.federation_tag is None else Map({**ANNOUNCED, "qpid.federation_tag": self.federation_tag})
 
     def __attrs_post_init__(self) -> None:
         if self.branch_timeout > self.most_branch_timeout:

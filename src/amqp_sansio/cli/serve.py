@@ -19,6 +19,7 @@ import attrs
 
 from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
 from amqp_sansio.adapters.store import Store, StoreError
+from amqp_sansio.adapters.tag import kept_tag, new_tag
 from amqp_sansio.adapters.tapping import Listener
 from amqp_sansio.adapters.verifiers import VerifierError, Verifiers
 from amqp_sansio.broker import Broker, BrokerConfig
@@ -82,7 +83,7 @@ class Wishes:
         """What all connections may cost together."""
         return ServerLimits(tls_seconds=self.login_seconds, unopened_per_address=self.logins_per_address)
 
-    def broker(self, *, journal: bool, epoch: float) -> BrokerConfig:
+    def broker(self, *, journal: bool, epoch: float, tag: str) -> BrokerConfig:
         """How the broker keeps what it is given: at least one of the largest messages fits everywhere."""
         limits, most = DEFAULT_BROKER_LIMITS, self.max_message or 0
         limits = attrs.evolve(
@@ -97,6 +98,7 @@ class Wishes:
             epoch=epoch,
             virtual_hosts=self.virtual_hosts or None,
             error_codes=self.error_codes,
+            federation_tag=tag,
             limits=limits,
         )
 
@@ -179,10 +181,14 @@ def restore(store: Store | None, now: float, wishes: Wishes) -> Broker:
     """The broker as the store left it.  StoreError when it is damaged."""
     epoch = time.time() - now
     if store is None:
-        return Broker(wishes.broker(journal=False, epoch=epoch))
+        return Broker(wishes.broker(journal=False, epoch=epoch, tag=new_tag()))
     snapshot, entries = store.load()
     try:
-        return Broker.restore(snapshot, entries, config=wishes.broker(journal=True, epoch=epoch))
+        tag = kept_tag(store.directory)
+    except OSError as error:
+        raise StoreError(store.directory, f"cannot be written: {error.strerror}") from None
+    try:
+        return Broker.restore(snapshot, entries, config=wishes.broker(journal=True, epoch=epoch, tag=tag))
     except RestoreError as error:
         raise StoreError(store.directory, f"the store is damaged: {error}") from None
 
