@@ -2,7 +2,8 @@
 
 Each round takes the next seed and runs the property tests with the profile `soak`, the fuzzer, the pipeline (all combinations
 of how its work can be cut, and a stream that is killed twenty times), captures with every one of their packets lost or cut, and
-with odd packets by the thousand (twenty minutes at most, from another recording on in each round), and `serve`: 200 faults
+with odd packets by the thousand (twenty minutes at most, from another recording on in each round), every recording in forty
+variants of how it may have been captured (clocks, both ends, tunnels, cut, rotated, link types), and `serve`: 200 faults
 (connections cut, and silent, processes killed, disks full: fifty each), a gigabyte of messages of all sizes and a thousand
 connections; and the live source and sink of Spark at every step of their protocol: a hundred crashes of each and a hundred
 kills of the broker under each, at least, exactly once and at least once; a hundred kills of the JVM; and, where Java and Maven
@@ -73,7 +74,8 @@ def main() -> int:
         live = (sys.executable, "-m", "pytest", "-v", "tests/spark/live/test_crashes.py", "tests/spark/live/test_kills.py")
         broker_j = (sys.executable, "-m", "tools.interop", "--as-it-is", "--only", "broker_j", "-v", "-k", "crash_after_crash")
         seeds = (sys.executable, "-m", "amqp_sansio", "simulate", "--seed", str(seed * SEEDS), "--count", str(SEEDS))
-        for command in (properties, fuzz, pipeline, serving, live, broker_j, seeds):
+        variants = (sys.executable, "-m", "pytest", "-n", "2", "tests/captures/test_variants.py")
+        for command in (properties, fuzz, pipeline, variants, serving, live, broker_j, seeds):
             failed = failed or not passes(command, environment)
         packets = [f"tests/captures/columns/test_{each}.py" for each in ("runs", "losses")]
         losses = (sys.executable, "-m", "pytest", "-x", "-n", "2", *packets)

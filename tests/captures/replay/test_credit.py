@@ -36,6 +36,15 @@ def test_a_window_runs_out_and_moves() -> None:
     assert events(rows)[3:] == [("exhausted", 0, None), ("refilled", 1, 30)]
 
 
+def test_a_window_moves_also_where_the_clock_goes_back() -> None:
+    one, rows = line()
+    one.delivered(10, 0, "d", 5)
+    one.delivered(20, 1, "d", 5)
+    one.completed(ids((0, 0)), 15)
+    one.completed(ids((1, 1)), 16)
+    assert events(rows)[3:] == [("exhausted", 0, None), ("refilled", 1, None)]
+
+
 def test_credit_mode_needs_another_flow() -> None:
     one, rows = line(mode=0)
     one.delivered(10, 0, "d", 5)

@@ -156,7 +156,7 @@ class CreditLine:
             found = self._back(name, messages, octets)
             if found is not None and found.stalled is not None:
                 stalled = self._ended(found, time)
-                if stalled is not None:
+                if found.stalled is None:
                     self._tell(time, name, found, "refilled", stalled=stalled)
 
     def carried_out(self, ids: RangeSet) -> None:
@@ -180,7 +180,7 @@ class CreditLine:
         self._flushes.clear()
 
     def _ended(self, found: Subscription, time: int, whatever: bool = False) -> int | None:
-        """For how long it had been stalled, if that is over now."""
+        """For how long it had been stalled, if that is over now and the clock tells."""
         since = found.stalled
         if since is None or not (whatever or (found.flow.messages.available and found.flow.octets.available)):
             return None
