@@ -88,7 +88,7 @@ def silent(before: Tables, after: Tables) -> list[object]:
     """
     if any(row["level"] == "damage" for row in after.get("violations", [])):
         return []
-    found = []
+    found: list[object] = []
     ends = Counter((row["client"], row["server"]) for row in before["connections"])
     known = {(row["client"], row["server"]): row for row in before["connections"]}
     for row in after.get("connections", []):
