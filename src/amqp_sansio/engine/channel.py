@@ -18,7 +18,7 @@ from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.segments import frame_control
 
 if TYPE_CHECKING:
-    from amqp_sansio.engine.carrier import Assembly, Carrier
+    from amqp_sansio.engine.carrier import Assembly, Carrier, Role
     from amqp_sansio.engine.session import Session
 
 _REFUSED: Final[dict[int, str]] = {
@@ -44,7 +44,7 @@ class Channel:
         self.number: Final = number
         self.carrier: Final = carrier
         self.own: Final = carrier.role
-        self.peer: Final = "server" if carrier.role == "client" else "client"
+        self.peer: Final[Role] = "server" if carrier.role == "client" else "client"
         self.dialogue: Final = AttachmentDialogue()
         self.session: Session | None = None
         self.requested: bytes | None = None
