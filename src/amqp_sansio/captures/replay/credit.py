@@ -154,7 +154,8 @@ class CreditLine:
             sums[1] += octets
         for name, (messages, octets) in moved.items():
             found = self._back(name, messages, octets)
-            if found is not None and found.stalled is not None:
+            since = None if found is None else found.stalled
+            if found is not None and since is not None:
                 stalled = self._ended(found, time)
                 if found.stalled is None:
                     self._tell(time, name, found, "refilled", stalled=stalled)
