@@ -16,7 +16,7 @@ from importlib.metadata import version
 from typing import Final, NamedTuple
 
 from amqp_sansio.kernel import build
-from bench import broker, compiled, ending, memory, model, ours, peer_pamqp, peer_pika
+from bench import broker, compiled, ending, memory, model, ours, peer_pamqp, peer_pika, selecting
 from bench.harness import Fresh, once, progress, ratio, rounds
 from bench.loopback import compare as sockets
 from bench.messages import messages
@@ -148,6 +148,7 @@ def main() -> int:
     missed = compare(arguments.messages, arguments.rounds) + beside(arguments.messages, arguments.rounds)
     missed += remember() + linear(arguments.messages)
     missed += model.flat(arguments.messages, arguments.rounds) + model.memory()
+    missed += selecting.linear()
     missed += broker.through_broker(arguments.rounds)
     missed += sockets.loopback(arguments.loopback, LOOPBACK_ROUNDS)
     missed += ending.compare()

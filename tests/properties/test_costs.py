@@ -19,7 +19,7 @@ from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Open, StartOk, TuneOk
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.spec.message import DeliveryProperties
+from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.wire.headers import encode_headers
 from amqp_sansio.wire.segments import frame_command, frame_control
 
@@ -33,13 +33,17 @@ Attack: TypeAlias = Callable[[int], tuple[BrokerLimits, Words, Words]]
 """For a size: the limits, what is said at first, and what is said then, each of it in a turn of its own."""
 
 
-def publish(key: str, immediate: bool = False) -> bytes:
-    header = encode_headers([DeliveryProperties(immediate=immediate, discard_unroutable=immediate, routing_key=key)])
+def publish(key: str, immediate: bool = False, shop: int | None = None) -> bytes:
+    delivery = DeliveryProperties(immediate=immediate, discard_unroutable=immediate, routing_key=key)
+    header = encode_headers([delivery] if shop is None else [delivery, MessageProperties(application_headers={"shop": shop})])
     return b"".join(frame_command(1, LAYOUT.encode_command(message.Transfer("", 1, 0), False), header, b"x"))
 
 
-def subscribe(destination: str, accept_mode: int = 0, acquire_mode: int = 0, credit: int = INFINITE) -> Words:
-    said = message.Subscribe("q", destination, accept_mode, acquire_mode)
+def subscribe(
+    destination: str, accept_mode: int = 0, acquire_mode: int = 0, credit: int = INFINITE, selector: str = ""
+) -> Words:
+    arguments = {"x-apache-selector": selector} if selector else None
+    said = message.Subscribe("q", destination, accept_mode, acquire_mode, arguments=arguments)
     return [said, message.Flow(destination, 0, credit), message.Flow(destination, 1, INFINITE)]
 
 
@@ -173,6 +177,11 @@ ATTACKS: Final[dict[str, Attack]] = {
         DEFAULT_BROKER_LIMITS,
         [*delivered(n), tx.Select(), message.Accept(ALL)],
         [message.Release(RangeSet.of(number)) for number in range(n)],
+    ),
+    "ten subscriptions with selectors on a full queue": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [queue.Declare("q"), *[publish("q", shop=number % 10) for number in range(4 * n)]],
+        [word for shop in range(10) for word in subscribe(f"d{shop}", selector=f"shop = {shop}")],
     ),
     "bound and unbound": lambda n: (
         DEFAULT_BROKER_LIMITS,
