@@ -14,6 +14,7 @@ from mmap import mmap
 from typing import Final, NamedTuple
 
 from amqp_sansio.captures.errors import CaptureError
+from amqp_sansio.captures.files import is_remote, size_of
 from amqp_sansio.captures.stretches import Stretch, beginning, mapped, over_file, over_map
 from amqp_sansio.captures.walk import Walk
 
@@ -79,6 +80,8 @@ def splits(path: str, file_id: int, octets: int = SPLIT_OCTETS, resync: bool = F
     whoever reads it tells what is wrong.
     """
     whole = [Split(path, file_id)]
+    if is_remote(path) or size_of(path) <= octets:  # not opened: there may be very many
+        return whole
     try:
         mapping = mapped(path)
         if mapping is None or len(mapping) <= octets:

@@ -44,6 +44,8 @@ FORMS: Final = ("packets", "bundles")
 OCTETS: Final = ("row", "file", "cached")
 """Where bundles have the payloads of their packets: in the row; left in the file, which whoever replays them must see, unless
 it is compressed; in the file if all files fit into half of the memory that this machine has left, else in the row."""
+FILES_OF_A_PARTITION: Final = 512
+"""Files, at most, that share a partition: to open one costs something."""
 FILES_PER_TRIGGER: Final = 16
 """Files of one batch of a stream, unless told otherwise."""
 
@@ -86,19 +88,25 @@ class Plan(NamedTuple):
             columns = PACKETS if stamp == CARRIED else PLACED
             yield from bundled(read_split(split, columns, ports=self.ports), stamp, split.latest)
 
-    def partitions(self, files: Iterable[tuple[int, str]]) -> list[CapturePartition]:
-        """The partitions of files with their numbers: splits of large ones, and small ones together."""
+    def partitions(
+        self, files: Iterable[tuple[int, str]], cut: Mapping[int, Sequence[Split]] | None = None
+    ) -> list[CapturePartition]:
+        """The partitions of files with their numbers: splits of large ones, and small ones together.
+
+        `cut` are the splits of files whose numbers it names, where they are known.
+        """
+        cut = cut or {}
         made: list[CapturePartition] = []
         together: list[Split] = []
         room = self.split
         files = list(files)
         in_file = self.octets == "file" or (self.octets == "cached" and fit([path for _, path in files]))
         for number, path in files:
-            parts = splits(path, number, self.split, self.resync)
+            parts = cut.get(number) or splits(path, number, self.split, self.resync)
             if len(parts) > 1:
                 made += [CapturePartition([part], in_file) for part in parts]
                 continue
-            size = size_of(path)
+            size = max(size_of(path), self.split // FILES_OF_A_PARTITION)
             if together and size > room:
                 made.append(CapturePartition(together, in_file))
                 together, room = [], self.split

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from amqp_sansio.captures.columns.end_to_end import joined_of
 from amqp_sansio.captures.columns.failures import told
@@ -14,6 +14,9 @@ from amqp_sansio.captures.columns.writer import write_empty
 from amqp_sansio.captures.errors import PlaceError
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.tables import SCHEMA_VERSION
+
+NAMED_CAPTURES: Final = 1000
+"""Captures that a manifest names; of more it says how many."""
 
 Engine: TypeAlias = Literal["local", "spark"]
 """What has written the files: this process, or Spark."""
@@ -68,14 +71,16 @@ def manifest_of(
 ) -> bytes:
     """The manifest as JSON, the same for the same files: what was read and asked for, which files hold the tables.
 
-    Paths are relative to the folder of the tables; `file_id` counts the captures; `problems` are places in them that cannot be
+    Paths are relative to the folder of the tables; `file_id` counts the captures, of which the first NAMED_CAPTURES are named
+    and `more_captures` counts the rest: rows name theirs; `problems` are places in them that cannot be
     read.
     """
     said = {
         "kind": "amqp-sansio tables",
         "schema": SCHEMA_VERSION,
         "engine": engine,
-        "captures": [str(each) for each in captures],
+        "captures": [str(each) for each in captures[:NAMED_CAPTURES]],
+        **({"more_captures": len(captures) - NAMED_CAPTURES} if len(captures) > NAMED_CAPTURES else {}),
         "problems": list(problems),
         "ports": list(options.ports),
         "payload": options.body_head,
