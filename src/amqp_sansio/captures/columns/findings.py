@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import pyarrow.dataset as ds
+import pyarrow as pa
+import pyarrow.compute as pc
 from attrs import field, frozen
 
-from amqp_sansio.captures.columns.parquet import file_schema
 from amqp_sansio.captures.columns.place import Written
+from amqp_sansio.captures.columns.published import rows_in
+from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.locations import located
+from amqp_sansio.captures.tables import TABLES
 
 TABLE: Final = "violations"
 DAMAGE: Final = "damage"
 """The level of what is wrong with a file."""
 NAMED: Final = 100
 """Places of captures that cannot be read, named one by one; the others are counted."""
+
+_SCHEMA: Final = table_schema(TABLES[TABLE])
+_NAMED: Final = ("level", "capture", "file_offset", "text")
 
 
 @frozen(order=True)
@@ -47,12 +53,14 @@ def findings_in(files: Sequence[Written], place: str, named: int = NAMED) -> Fin
     paths = [each.path for each in files if each.table == TABLE and each.rows]
     if not paths:
         return Findings()
-    found = ds.dataset(paths, file_schema(TABLE), "parquet", located(place).system)
-    for batch in found.to_batches(columns=["level"]):
-        for counted in batch.column("level").value_counts().to_pylist():
-            levels[counted["values"]] = levels.get(counted["values"], 0) + counted["counts"]
-    if DAMAGE in levels:
-        for batch in found.to_batches(columns=["capture", "file_offset", "text"], filter=ds.field("level") == DAMAGE):
-            rows = zip(*(batch.column(name).to_pylist() for name in ("capture", "file_offset", "text")), strict=True)
-            damage = sorted([*damage, *(Damage(capture, offset or 0, text) for capture, offset, text in rows)])[:named]
+    system = located(place).system
+    level, about = [pa.schema([_SCHEMA.field(name) for name in names]) for names in (("level",), _NAMED)]
+    for path in paths:
+        for batch in rows_in(system, path, level):
+            for counted in batch.column("level").value_counts().to_pylist():
+                levels[counted["values"]] = levels.get(counted["values"], 0) + counted["counts"]
+    for path in paths if DAMAGE in levels else ():
+        for batch in rows_in(system, path, about):
+            rows = batch.filter(pc.equal(batch.column("level"), DAMAGE)).to_pylist()
+            damage = sorted([*damage, *(Damage(row["capture"], row["file_offset"] or 0, row["text"]) for row in rows)])[:named]
     return Findings(levels, tuple(damage))
