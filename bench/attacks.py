@@ -26,6 +26,7 @@ from amqp_sansio.adapters.verifiers import Verifier, write
 from amqp_sansio.events import AttachRequested, CommandReceived, OpenRequested
 from amqp_sansio.spec.connection import StartOk
 from amqp_sansio.spec.message import Subscribe, Transfer
+from amqp_sansio.spec.queue import Query
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_command, frame_control
 
@@ -185,6 +186,31 @@ def logged_in(src: str) -> str:
     return f"one client that is logged in, 16 messages of {OCTETS // MIB} MiB without an end: {grown / MIB:.0f} MiB held"
 
 
+def unread(src: str) -> str:
+    """Behind login: somebody who asks without an end, and takes no answer."""
+    with served(src) as (process, port), socket.create_connection(("127.0.0.1", port)) as connected:
+        machine = ClientConnection()
+        session: Session | None = None
+        while session is None or session.state != "attached":
+            connected.sendall(machine.data_to_send())
+            machine.receive_data(connected.recv(65536))
+            for _ in machine.events():
+                pass
+            if machine.is_open and session is None:
+                session = machine.session("s")
+        session.sync()
+        connected.sendall(machine.data_to_send())
+        before = settled(process)
+        assert session._channel is not None
+        asked = b"".join(frame_command(session._channel.number, LAYOUT.encode_command(Query("nowhere"), True))) * 1000
+        connected.settimeout(3)
+        with suppress(OSError):
+            for _ in range(OCTETS // len(asked)):
+                connected.sendall(asked)
+        grown = settled(process) - before
+    return f"one client that is logged in, {OCTETS // MIB} MiB of questions, no answer read: {grown / MIB:.0f} MiB held"
+
+
 def hostile(src: str) -> str:
     """A server that sends messages beyond the credit, to a client with prefetch=10 that takes them as they come."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -230,7 +256,7 @@ def main() -> None:
     src = parser.parse_args().src
     with tempfile.TemporaryDirectory() as folder:
         print(unfinished(src), idle(src, folder), logins(src, folder), sep="\n")
-    print(logged_in(src), hostile(src), sep="\n")
+    print(logged_in(src), unread(src), hostile(src), sep="\n")
 
 
 if __name__ == "__main__":
