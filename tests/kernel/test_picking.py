@@ -32,7 +32,10 @@ def test_ranges_of_billions_cost_nothing() -> None:
     assert take(RangeSet([(0, TOP)]), live) == ["a", "b"]
 
 
-@given(st.lists(st.tuples(st.sampled_from(["set", "remove", "del", "add_all"]), st.integers(0, 11))), st.data())
+@given(
+    st.lists(st.tuples(st.sampled_from(["set", "remove", "del", "add_all", "drop", "run", "take"]), st.integers(0, 11))),
+    st.data(),
+)
 def test_a_dict_by_ids_finds_what_a_dict_holds(script: list[tuple[str, int]], data: st.DataObject) -> None:
     """Whatever came and went: the keys in a set of ids, in their order, across the top of the numbers too."""
     base = data.draw(st.sampled_from([0, TOP - 5]))
@@ -44,6 +47,15 @@ def test_a_dict_by_ids_finds_what_a_dict_holds(script: list[tuple[str, int]], da
         elif verb == "add_all":
             kept.add_all({id: "x"})
             model[id] = "x"
+        elif verb == "drop":
+            assert kept.drop(id) == model.pop(id, None)
+        elif verb == "run":
+            values = ["y"] * min(3, TOP - id + 1)
+            kept.run(id, values)
+            model.update(zip(range(id, id + len(values)), values, strict=True))
+        elif verb == "take":
+            some = RangeSet([(id, (id + 3) & TOP)])
+            assert kept.take(some) == [model.pop(id) for id in pick(some, model)]
         elif id in model and verb == "remove":
             assert kept.remove(id) == model.pop(id)
         elif id in model:

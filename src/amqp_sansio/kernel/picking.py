@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
 from amqp_sansio.kernel.serials import MODULUS, TOP, MutableRangeSet, RangeSet
@@ -83,6 +83,34 @@ class ById(dict[int, _T]):
         """As `update`."""
         for id, value in others.items():
             self[id] = value
+
+    def run(self, low: int, values: Sequence[_T]) -> None:
+        """These, under ids from `low` on, none of them above TOP."""
+        if values:
+            last = low + len(values) - 1
+            self.update(zip(range(low, last + 1), values, strict=True))
+            self.ids.add_range(low, last)
+
+    def drop(self, id: int) -> _T | None:
+        """What was under the id, None when nothing was."""
+        value = self.get(id)
+        if value is not None:
+            del self[id]
+        return value
+
+    def take(self, ids: RangeSet) -> list[_T]:
+        """What is under ids of the set, ascending by RFC 1982; it is in no more."""
+        found: list[_T] = []
+        common = self.ids.common(ids)
+        pop = self.pop
+        for low, high in common.ranges:
+            if low <= high:
+                found += [pop(id) for id in range(low, high + 1)]
+            else:
+                found += [pop(id) for id in [*range(low, MODULUS), *range(high + 1)]]
+        if found:
+            self.ids.discard(common)
+        return found
 
     def clear(self) -> None:
         super().clear()

@@ -67,19 +67,21 @@ class Branch:
 class Branches:
     """Those of one connection."""
 
-    __slots__ = ("_branches", "_rows")
+    __slots__ = ("_branches", "_firm", "_rows")
 
     def __init__(self, rows: Rows) -> None:
         self._rows: Final = rows
         self._branches: dict[str, Branch] = {}
+        self._firm: dict[str, Branch] = {}
+        """Those of which all was heard."""
 
     def of(self, xid: str, time: int) -> Branch:
         """The branch of that name, new if it was not named before."""
         branch = self._branches.get(xid)
         if branch is None:
             if len(self._branches) >= BRANCHES:
-                self._leave(self._branches.pop(next(iter(self._branches))))
-            branch = self._branches[xid] = Branch(xid, time)
+                self._leave(self._gone(next(iter(self._branches))))
+            branch = self._branches[xid] = self._firm[xid] = Branch(xid, time)
         return branch
 
     def said(self, command: Command, time: int, id: int | None = 0) -> str | None:
@@ -93,7 +95,7 @@ class Branches:
         if id is None:
             branch.doubt()
         elif not isinstance(command, End | SetTimeout | Forget):
-            branch.shaky = False
+            self._settled(branch)
         if isinstance(command, Start):
             branch.starts += 1
             branch.start = time if branch.start is None else branch.start
@@ -115,7 +117,7 @@ class Branches:
         branch = self._branches.get(xid)
         if branch is None or not isinstance(value, XaResult):
             return
-        branch.shaky = False
+        self._settled(branch)
         status = value.status or 0
         word = branch.status = _WORDS.get(status, str(status))
         deciding = verb in ("dtx.commit", "dtx.rollback")
@@ -138,15 +140,15 @@ class Branches:
         elif word.startswith("heur"):
             branch.outcome = "heuristic"
         if branch.outcome in _FINAL:
-            self._leave(self._branches.pop(xid))
+            self._leave(self._gone(xid))
 
     def completed(self, verb: str, xid: str) -> None:
         """A command about a branch is complete: dtx.forget has no other answer."""
         if verb == "dtx.forget":
-            branch = self._branches.pop(xid, None)
+            branch = self._branches.get(xid)
             if branch is not None:
                 branch.outcome = "forgotten"
-                self._leave(branch)
+                self._leave(self._gone(xid))
 
     def refused(self, verb: str, xid: str, code: int | None) -> None:
         """The broker refuses a command about a branch: what it asked for has not happened."""
@@ -160,14 +162,24 @@ class Branches:
 
     def lost(self) -> None:
         """Something was lost: what became of branches that are not decided is unknown."""
-        for branch in self._branches.values():
+        for branch in self._firm.values():
             branch.doubt()
+        self._firm.clear()
 
     def finish(self) -> None:
         """Nothing more is heard of any."""
         for branch in self._branches.values():
             self._leave(branch)
         self._branches.clear()
+        self._firm.clear()
+
+    def _settled(self, branch: Branch) -> None:
+        branch.shaky = False
+        self._firm[branch.xid] = branch
+
+    def _gone(self, xid: str) -> Branch:
+        self._firm.pop(xid, None)
+        return self._branches.pop(xid)
 
     def _leave(self, branch: Branch) -> None:
         self._rows.dtx.append(

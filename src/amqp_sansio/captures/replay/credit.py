@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Final
 
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.engine.credit import INFINITE, OCTET, WINDOW_MODE, Flow
-from amqp_sansio.kernel.picking import pick, take
+from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Cancel, Flush, SetFlowMode, Stop, Subscribe
@@ -40,8 +39,8 @@ class CreditLine:
         self._rows: Final = rows
         self._head: Final = head
         self.subscriptions: dict[str, Subscription] = {}
-        self._live: dict[int, tuple[str, int]] = {}
-        self._flushes: dict[int, str] = {}
+        self._live: ById[tuple[str, int]] = ById()
+        self._flushes: ById[str] = ById()
 
     def hear(self, time: int, id: int | None, command: Command) -> None:
         """The subscriber says one of the commands about credit; others are passed over."""
@@ -78,6 +77,8 @@ class CreditLine:
             flow.stop()
             del self.subscriptions[name]
         elif id is not None and not flow.flushing:
+            if len(self._flushes) >= SUBSCRIPTIONS:  # of subscriptions that were cancelled
+                self._flushes.remove(next(iter(self._flushes)))
             flow.begin_flush(id)
             self._flushes[id] = name
         self._tell(time, name, found, event, stalled=stalled)
@@ -95,7 +96,7 @@ class CreditLine:
         if window and id is not None:
             if len(self._live) >= WINDOW_MESSAGES:
                 oldest = next(iter(self._live))
-                other, cost = self._live.pop(oldest)
+                other, cost = self._live.remove(oldest)
                 self._back(other, 1, cost)
             self._live[id] = (name, octets)
         had = found.stalled is None and messages.limit > messages.used and bytes_.limit > bytes_.used
@@ -129,7 +130,7 @@ class CreditLine:
         if flow.mode == WINDOW_MODE:
             if len(self._live) + count > WINDOW_MESSAGES:
                 return False
-            self._live.update(zip(range(id, id + count), zip(repeat(name), octets), strict=False))
+            self._live.run(id, [(name, each) for each in octets])
             messages.used += count
             bytes_.used += total
         else:
@@ -148,7 +149,7 @@ class CreditLine:
         if not self._live:
             return
         moved: dict[str, list[int]] = {}
-        for name, octets in take(ids, self._live):
+        for name, octets in self._live.take(ids):
             sums = moved.setdefault(name, [0, 0])
             sums[0] += 1
             sums[1] += octets
@@ -162,8 +163,8 @@ class CreditLine:
 
     def carried_out(self, ids: RangeSet) -> None:
         """The deliverer has completed commands of the subscriber: flushes among them have taken credit away."""
-        for id in pick(ids, self._flushes) if self._flushes else ():
-            found = self.subscriptions.get(self._flushes.pop(id))
+        for id in self._flushes.among(ids) if self._flushes else ():
+            found = self.subscriptions.get(self._flushes.remove(id))
             if found is not None:
                 found.flow.end_flush(id)
 

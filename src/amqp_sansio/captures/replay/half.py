@@ -9,7 +9,7 @@ from typing import Final
 from amqp_sansio.captures.replay.message import COMPLETE, DONE, OPEN, REFUSED, UNKNOWN, Message
 from amqp_sansio.captures.replay.rows import Rows, place
 from amqp_sansio.captures.tables import COMMANDS
-from amqp_sansio.kernel.picking import pick, take
+from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 
 OPEN_MESSAGES: Final = 32768
@@ -42,12 +42,12 @@ class Half:
         self.known = known
         self.count = 0
         self.transfers = 0
-        self.commands: dict[int, list[object]] = {}
+        self.commands: ById[list[object]] = ById()
         """Rows of commands, transfers apart, that are not complete."""
         self.awaited: dict[int, list[object]] = {}
         """Rows of commands that are complete and whose result is awaited."""
-        self.incomplete: dict[int, Message] = {}
-        self.unsettled: dict[int, Message] = {}
+        self.incomplete: ById[Message] = ById()
+        self.unsettled: ById[Message] = ById()
         self.grace: deque[int] = deque()
         self.evicted = MutableRangeSet()
         """Ids of messages that have left, as unknown, and are not complete."""
@@ -60,7 +60,7 @@ class Half:
             self._leave(row, UNKNOWN)
             return
         if len(self.commands) >= OPEN_COMMANDS:
-            self._leave(self.commands.pop(next(iter(self.commands))), UNKNOWN)
+            self._leave(self.commands.remove(next(iter(self.commands))), UNKNOWN)
         self.commands[id] = row
 
     def send(self, id: int | None, message: Message) -> None:
@@ -83,10 +83,9 @@ class Half:
             for message in messages:
                 self.send(message.id, message)
             return
-        last = id + count - 1
-        self.incomplete.update(zip(range(id, last + 1), messages, strict=True))
+        self.incomplete.run(id, messages)
         if messages[0].kind.explicit:
-            self.unsettled.update(zip(range(id, last + 1), messages, strict=True))
+            self.unsettled.run(id, messages)
 
     def _leave(self, row: list[object], outcome: str) -> None:
         """The row of a command goes out."""
@@ -107,8 +106,8 @@ class Half:
             if evicted.range_count > RANGES:
                 self.known = False
                 evicted.clear()
-        self.incomplete.pop(id, None)
-        self.unsettled.pop(id, None)
+        self.incomplete.drop(id)
+        self.unsettled.drop(id)
         self._end(message, UNKNOWN)
 
     # What the other side says of it.
@@ -120,7 +119,7 @@ class Half:
         incomplete = self.incomplete
         if incomplete:
             commands, messages = self.rows.transfers, self.rows.messages
-            for message in take(ids, incomplete):
+            for message in incomplete.take(ids):
                 message.completed = time
                 message.done = COMPLETE
                 commands.append(message)
@@ -136,12 +135,12 @@ class Half:
                     assert message.id is not None
                     self.grace.append(message.id)
             while len(self.grace) > GRACE_MESSAGES:
-                late = self.unsettled.pop(self.grace.popleft(), None)
+                late = self.unsettled.drop(self.grace.popleft())
                 if late is not None:
                     self._end(late, DONE)
-        found = pick(ids, self.commands) if self.commands else []
+        found = self.commands.among(ids) if self.commands else []
         for id in found:
-            row = self.commands.pop(id)
+            row = self.commands.remove(id)
             row[C_COMPLETED] = time
             passed = time - row[C_LAST]  # type: ignore[operator]
             row[C_LATENCY] = passed if passed >= 0 else None
@@ -168,13 +167,13 @@ class Half:
 
     def refused(self, id: int, code: int | None, text: str | None) -> None:
         """The other side refuses a command."""
-        row = self.commands.pop(id, None)
+        row = self.commands.drop(id)
         if row is not None:
             row[C_CODE], row[C_TEXT] = code, text
             self._leave(row, REFUSED)
-        message = self.incomplete.pop(id, None)
+        message = self.incomplete.drop(id)
         if message is not None:
-            self.unsettled.pop(id, None)
+            self.unsettled.drop(id)
             message.complete(None, self.rows, (REFUSED, code, text))
             message.outcome = REFUSED
             message.leave(self.rows)
@@ -189,8 +188,7 @@ class Half:
         """
         if self.evicted_unsettled:
             self.evicted_unsettled.discard(ids)
-        unsettled = self.unsettled
-        found = take(ids, unsettled)
+        found = self.unsettled.take(ids)
         messages = self.rows.messages
         plain = how == "accepted" and transaction is None and xid is None and not maybe
         for message in found:

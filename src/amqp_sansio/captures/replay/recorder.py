@@ -61,7 +61,7 @@ def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) ->
 class Recorder:
     """The rows of one connection go to `rows`; `common` are capture, broker and connection id of each."""
 
-    __slots__ = ("_branches", "_close", "_controls", "_header", "_late", "_mechanism", "_names", "_negative",
+    __slots__ = ("_branches", "_close", "_controls", "_header", "_heard", "_late", "_mechanism", "_names", "_negative",
                  "_notes", "_opaque", "_opened", "_options", "_rows", "_sessions", "_talk", "_tuned", "_verbs",
                  "_vhost", "_violations", "commands", "common", "transferred")  # fmt: skip
 
@@ -80,6 +80,8 @@ class Recorder:
         self.common = (capture, options.broker_of(self._names[1]), connection_id(key, talk.number, mark))
         self._late = {"C": talk.conversation.middle, "S": talk.conversation.middle}
         self._sessions: dict[int, Session] = {}
+        self._heard: dict[int, Session] = {}
+        """Those of which something was heard since some of the server's words were lost."""
         self._branches = Branches(rows)
         self._controls: Final = Controls(rows)
         self._verbs: dict[str, dict[str, int]] = {"C": {}, "S": {}}
@@ -134,7 +136,7 @@ class Recorder:
         verbs[verb] = verbs.get(verb, 0) + 1
         self.commands[speaker] += 1
         channel = said.channel
-        session = self._sessions.get(channel)
+        session = self._session(channel)
         last = heard.time
         start = heard.start
         file, offset = heard.packet >> _PLACE_BITS & _FILE, heard.packet & _PLACE
@@ -169,7 +171,7 @@ class Recorder:
         marks = self._talk.conversation.marks(speaker)
         ends, packets, times = marks.ends, marks.packets, marks.times
         at = bisect_left(ends, items[0][4] + 1)
-        session = self._sessions.get(channel)
+        session = self._session(channel)
         if session is None:
             session = self._begin(channel, name, times[at], False)
         places: list[Place] = []
@@ -199,7 +201,7 @@ class Recorder:
         marks = self._talk.conversation.marks(speaker)
         packet, time = marks.at(end)
         file, offset = packet >> _PLACE_BITS & _FILE, packet & _PLACE
-        session = self._sessions.get(channel)
+        session = self._session(channel)
         if answer.accepts:
             self.commands[speaker] += 1
             first = marks.at(start + 1)[1]
@@ -215,7 +217,14 @@ class Recorder:
     def _begin(self, channel: int, name: bytes | None, time: int, known: bool) -> Session:
         whole = not self._late["C"], not self._late["S"]
         session = Session(self._rows, self._branches, channel, name, time, known, whole)
-        self._sessions[channel] = session
+        self._sessions[channel] = self._heard[channel] = session
+        return session
+
+    def _session(self, channel: int) -> Session | None:
+        """The session on a channel, of which something is heard now."""
+        session = self._sessions.get(channel)
+        if session is not None:
+            self._heard[channel] = session
         return session
 
     # Controls.
@@ -231,7 +240,7 @@ class Recorder:
         if control is None:
             return
         if isinstance(control, Completed):
-            session = self._sessions.get(said.channel)
+            session = self._session(said.channel)
             if session is not None and control.commands:
                 session.completed(speaker, control.commands, time)
         elif control.VERB.startswith("session."):
@@ -248,7 +257,7 @@ class Recorder:
             self._close = speaker, control.reply_code, control.reply_text
 
     def _of_session(self, speaker: str, channel: int, control: Control, time: int) -> None:
-        session = self._sessions.get(channel)
+        session = self._session(channel)
         if isinstance(control, Attach):
             if session is None:
                 self._begin(channel, control.name, time, True)
@@ -268,7 +277,7 @@ class Recorder:
                 return  # about another one, which was asked for while this one was there
             session.detach_code = control.code
             refused = session.attached is None and bool(control.code)
-            del self._sessions[channel]
+            del self._sessions[channel], self._heard[channel]
             session.finish("refused" if refused else "detached", time)
         elif isinstance(control, Timeout):
             session.timeout = INFINITE if control.timeout is None else control.timeout
@@ -305,12 +314,14 @@ class Recorder:
         self._late[speaker] = True
         self._branches.lost()
         if speaker == "S":
-            for session in self._sessions.values():
+            for session in self._heard.values():
                 session.lost_of_server()
+            self._heard.clear()
             return
         for session in self._sessions.values():
             session.finish("unknown", time)
         self._sessions.clear()
+        self._heard.clear()
 
     # The end.
 

@@ -15,7 +15,7 @@ from amqp_sansio.captures.replay.text import text_of
 from amqp_sansio.captures.replay.transactions import Transactions
 from amqp_sansio.engine.quick import Told
 from amqp_sansio.events.observed import CommandSeen
-from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import TOP, RangeSet
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.dtx import End, Start, XaResult
@@ -78,7 +78,7 @@ class Session:
         self.timeout: int | None = None
         self.error: tuple[int | None, str | None] | None = None
         self._xid: str | None = None
-        self._about: dict[int, tuple[str, str]] = {}
+        self._about: ById[tuple[str, str]] = ById()
         self._kinds: dict[Kind, Kind] = {}
         self._maybe: list[Message] = []
 
@@ -308,7 +308,7 @@ class Session:
                 self._xid = None
             if id is not None:
                 if len(self._about) >= ABOUT:
-                    del self._about[next(iter(self._about))]
+                    self._about.remove(next(iter(self._about)))
                 self._about[id] = command.VERB, xid
 
     def _begin_tx(self) -> None:
@@ -333,7 +333,7 @@ class Session:
         if id is None:
             return
         other.result(id, time, struct_text(value) if isinstance(value, Struct) else None)
-        about = self._about.pop(id, None) if other is self.client else None
+        about = self._about.drop(id) if other is self.client else None
         if about is not None:
             verb, xid = about
             self._branches.result(verb, xid, value, time)
@@ -341,7 +341,7 @@ class Session:
                 self._xid = None
         elif isinstance(value, Acquired) and value.transfers and other is self.client:
             unsettled = self.server.unsettled
-            for each in pick(value.transfers, unsettled):
+            for each in unsettled.among(value.transfers):
                 message = unsettled[each]
                 if message.acquired is None:
                     message.acquired = time
@@ -357,7 +357,7 @@ class Session:
         if other is self.client:
             if self.tx is not None:
                 self.tx.refused(id)
-            about = self._about.pop(id, None)
+            about = self._about.drop(id)
             if about is not None:
                 self._branches.refused(*about, code)
 
@@ -374,7 +374,7 @@ class Session:
         if self.tx is not None:
             self.tx.completed(ids, time)
         if self._about:
-            for id in pick(ids, self._about):
+            for id in self._about.among(ids):
                 verb, xid = self._about[id]
                 if verb in ("dtx.forget", "dtx.set-timeout"):
                     del self._about[id]

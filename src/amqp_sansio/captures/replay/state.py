@@ -23,9 +23,10 @@ from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.plain import Dumper, Loader
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.octets import pack, unpack
+from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Grows whenever older octets cannot be read any more."""
 
 MOST_OCTETS: Final = 1 << 30
@@ -44,6 +45,8 @@ class _Writer(Dumper):
     def _value(self, value: object) -> object:
         if type(value) is Observer:
             return ("observer", value.snapshot())
+        if isinstance(value, ById):
+            return ("by id", *[(key, self._value(item)) for key, item in value.items()])
         return super()._value(value)
 
 
@@ -51,6 +54,11 @@ class _Reader(Loader):
     def _value(self, value: object) -> object:
         if isinstance(value, tuple) and len(value) == 2 and value[0] == "observer":
             return Observer.restore(value[1])
+        if isinstance(value, tuple) and value and value[0] == "by id":
+            made: ById[object] = ById()
+            for key, item in value[1:]:
+                made[key] = self._value(item)
+            return made
         return super()._value(value)
 
 

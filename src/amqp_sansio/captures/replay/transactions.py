@@ -7,8 +7,11 @@ from typing import Final
 from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.message import Message
 from amqp_sansio.captures.replay.rows import Rows
-from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import RangeSet
+
+ENDING: Final = 8192
+"""Commits and rollbacks that are not complete; beyond it nobody hears any more what came of the oldest."""
 
 
 class Transaction:
@@ -36,7 +39,7 @@ class Transactions:
         self._head: Final = head
         self._deliveries: Final = deliveries
         self.current = Transaction(1)
-        self._ending: dict[int, Transaction] = {}
+        self._ending: ById[Transaction] = ById()
 
     def touch(self, time: int) -> Transaction:
         """Something is said in the current transaction."""
@@ -53,18 +56,20 @@ class Transactions:
         self.current = Transaction(ending.number + 1)
         if id is None:
             self._over(ending, "unknown", None)
-        else:
-            self._ending[id] = ending
+            return
+        if len(self._ending) >= ENDING:
+            self._over(self._ending.remove(next(iter(self._ending))), "unknown", None)
+        self._ending[id] = ending
 
     def completed(self, ids: RangeSet, time: int) -> None:
         """The broker says that commands are complete: commits and rollbacks may be among them."""
-        for id in pick(ids, self._ending) if self._ending else ():
-            ending = self._ending.pop(id)
+        for id in self._ending.among(ids) if self._ending else ():
+            ending = self._ending.remove(id)
             self._over(ending, "committed" if ending.commits else "rolled-back", time)
 
     def refused(self, id: int) -> None:
         """The broker refuses a command."""
-        ending = self._ending.pop(id, None)
+        ending = self._ending.drop(id)
         if ending is not None:
             self._over(ending, "refused", None)
 
