@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 SOAK = os.environ.get("AMQP_PROFILE") == "soak"
 KILLS = 20 if SOAK else 2
-FILES = 12 if SOAK else 3
+FILES = 24 if SOAK else 3
 ONE_AT_A_TIME = {"maxFilesPerTrigger": "1", "closed": "all"}
 
 
@@ -175,25 +175,42 @@ def everything(*folders: Path) -> set[str]:
     return {os.path.join(where, name) for folder in folders for where, _, names in os.walk(folder) for name in names}
 
 
-def test_a_stream_that_is_killed_and_started_again_gives_what_the_batch_gives(cuts: list[Path], tmp_path: Path) -> None:
-    """Every kill comes at another moment: so many files further of tables and of the checkpoint, whatever wrote them."""
-    out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
+def test_a_stream_that_is_killed_while_files_arrive_gives_what_the_batch_gives(cuts: list[Path], tmp_path: Path) -> None:
+    """Every kill comes at another moment: so many files further of tables and of the checkpoint, whatever wrote them.  Files
+    come one by one, before a start and while the stream runs."""
+    folder, out, checkpoint = tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint"
+    folder.mkdir()
     random = Random(os.environ.get("AMQP_SEED", "7"))
-    folder = cuts[0].parent
+    coming = list(cuts)
     killed = 0
+
+    def arrive() -> None:
+        if coming:
+            path = coming.pop(0)
+            shutil.copy(path, folder / f"{path.name}.part")
+            (folder / f"{path.name}.part").rename(folder / path.name)
+
     while True:
+        early = killed % 2 == 0
+        if early:
+            arrive()
         process = start(folder, out, checkpoint)
         tables, further = files(out), random.randrange(12)
         if killed < KILLS:
             awaited(lambda: files(out) > tables, lambda: process.poll() is not None)  # noqa: B023 -- looked at here only
             seen = everything(out, checkpoint)
+            if not early:
+                arrive()
             awaited(lambda: len(everything(out, checkpoint) - seen) >= further, lambda: process.poll() is not None)  # noqa: B023
         else:
             process.wait()
-        if process.poll() is not None:
+        if process.poll() is None:
+            kill(process)
+            killed += 1
+        else:
             assert process.returncode == 0
-            break
-        kill(process)
-        killed += 1
-    assert killed
-    assert differing(truth(cuts), published(out)) == {}
+            if not coming:
+                break
+            arrive()
+    assert killed >= (10 if SOAK else 1)
+    assert differing(truth([folder / path.name for path in cuts]), published(out)) == {}
