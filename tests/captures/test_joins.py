@@ -4,8 +4,9 @@ import sqlite3
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.captures.rowwise import end_to_end
 
-from amqp_sansio.captures.joins import END_TO_END, END_TO_END_SQL, end_to_end
+from amqp_sansio.captures.joins import END_TO_END, END_TO_END_SQL
 
 NAMES = (
     "message_id", "direction", "connection", "stream_offset", "ts_ns", "last_octet_ns", "queue", "redelivered", "ts",

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from tests.captures.finer import timed
+from tests.captures.rowwise import end_to_end
 from tests.report.made import SECOND, START, write_story, write_table
 
-from amqp_sansio.captures.joins import end_to_end
 from amqp_sansio.report import latency
 from amqp_sansio.report.bins import Axis
 from amqp_sansio.report.folder import Folder

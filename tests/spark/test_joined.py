@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.captures import rowwise
 from tests.captures.packets import Row, by_connection, gathered, packet_rows, replayed
 from tests.spark.truth import counted, generated
 
-from amqp_sansio.captures import joins
 from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.columns.writer import write_empty
@@ -44,7 +44,7 @@ def test_the_join_is_that_of_the_plain_rows(spark: SparkSession, tmp_path: Path,
     files = write_end_to_end(spark, published(tmp_path, rows), str(tmp_path), str(tmp_path), here)
     found = [row for file in files for row in pq.read_table(file.path).to_pylist()]
     assert found
-    assert counted(found) == counted(joins.end_to_end(rows))
+    assert counted(found) == counted(rowwise.end_to_end(rows))
     assert sum(file.rows for file in files) == len(found)
 
 

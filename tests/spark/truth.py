@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pyarrow.dataset as ds
 from tests.captures.packets import Row, by_connection, gathered, packet_rows, replayed
+from tests.captures.rowwise import end_to_end
 
-from amqp_sansio.captures.joins import END_TO_END, end_to_end
+from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.packet import Packet
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.replay.options import ReplayOptions

@@ -39,7 +39,7 @@ def capture_tables_page() -> str:
     for table in TABLES.values():
         asked = "" if table.default else " Only on request."
         parts.append(f"\n## {table.name}\n\nOne row for each {table.row}. {table.text}{asked}\n\n{_columns(table)}")
-    about = f"One row for each {END_TO_END.row}. {END_TO_END.text}\nMade by `captures.joins.end_to_end`, or by any engine:"
+    about = f"One row for each {END_TO_END.row}. {END_TO_END.text}\nMade by `captures.columns.joined`, or by any engine:"
     parts.append(f"\n## Joined: {END_TO_END.name}\n\n{about}\n\n```sql{END_TO_END_SQL}```\n\n{_columns(END_TO_END)}")
     for view in VIEWS.values():
         parts.append(f"\n## View: {view.name}\n\n{view.text}\n\n```sql{view.sql}```\n")

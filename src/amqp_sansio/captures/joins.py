@@ -1,16 +1,13 @@
 """What is joined over connections once the tables are there: end-to-end latency of messages.  (Branches: `captures.views`.)
 
-As SQL for whoever has an engine (Spark, DuckDB), and as functions over rows for whoever has not; both say the same.
+As SQL, for whoever has an engine (Spark, DuckDB); `columns.joined` says the same of columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from amqp_sansio.captures.schema import Column, Table, Type, exactly
-
-Row = Mapping[str, object]
 
 END_TO_END: Final = Table(
     "end_to_end",
@@ -44,39 +41,3 @@ FROM (
 ) AS pairs
 WHERE place = 1
 """
-
-
-def end_to_end(messages: Iterable[Row]) -> Iterator[dict[str, object]]:
-    """The rows of END_TO_END, made of rows of `messages`: what END_TO_END_SQL gives.  All of them are held at once."""
-    published: dict[object, list[Row]] = {}
-    delivered: list[Row] = []
-    for row in messages:
-        if row["message_id"] is not None:
-            if row["direction"] == "C":
-                published.setdefault(row["message_id"], []).append(row)
-            else:
-                delivered.append(row)
-    for row in delivered:
-        end = _whole(row, "last_octet_ns")
-        before = [each for each in published.get(row["message_id"], ()) if _whole(each, "ts_ns") <= end]
-        if before:
-            start = max(before, key=lambda each: [_whole(each, name) for name in ("ts_ns", "connection", "stream_offset")])
-            begun = _whole(start, "ts_ns")
-            yield {
-                "message_id": row["message_id"],
-                "published_on": start["connection"],
-                "delivered_on": row["connection"],
-                "queue": row["queue"],
-                "redelivered": row["redelivered"],
-                "published_at": start["ts"],
-                "published_ns": begun,
-                "delivered_at": row["last_octet_at"],
-                "delivered_ns": end,
-                "latency_ns": end - begun,
-            }
-
-
-def _whole(row: Row, name: str) -> int:
-    value = row[name]
-    assert isinstance(value, int)
-    return value

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.captures import rowwise
 from tests.captures.packets import Row, gathered
 
-from amqp_sansio.captures import joins
 from amqp_sansio.captures.columns import end_to_end as module
 from amqp_sansio.captures.columns.end_to_end import joined_of, with_messages, write_end_to_end
 from amqp_sansio.captures.columns.place import Written
@@ -55,7 +55,7 @@ def test_the_join_is_that_of_the_plain_rows(
     (file,) = write_end_to_end(written(tmp_path, messages), str(tmp_path), str(tmp_path), here)
     found = pq.read_table(file.path).to_pylist()
     assert found
-    assert sorted(map(repr, found)) == sorted(map(repr, joins.end_to_end(messages)))
+    assert sorted(map(repr, found)) == sorted(map(repr, rowwise.end_to_end(messages)))
     assert file.rows == len(found)
     assert not list((tmp_path / "work").iterdir())
 

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.captures import rowwise
 from tests.captures.finer import timed
 
-from amqp_sansio.captures import joins
 from amqp_sansio.captures.columns import joined as module
 from amqp_sansio.captures.columns.joined import COLUMNS, bucket_of, dealt, end_to_end, latencies
 from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.tables import TABLES
 
 SCHEMA = pa.schema([field for field in table_schema(TABLES["messages"]) if field.name in COLUMNS])
@@ -42,8 +43,8 @@ def test_columns_and_rows_say_the_same(rows: list[dict[str, object]], chunk: int
     chunks = [rows[at : at + chunk] for at in range(0, len(rows), chunk)]
     table = pa.Table.from_batches([pa.RecordBatch.from_pylist(each, schema=SCHEMA) for each in chunks], SCHEMA)
     made = end_to_end(table)
-    assert made.schema == table_schema(joins.END_TO_END)
-    assert sorted(made.to_pylist(), key=repr) == sorted(joins.end_to_end(rows), key=repr)
+    assert made.schema == table_schema(END_TO_END)
+    assert sorted(made.to_pylist(), key=repr) == sorted(rowwise.end_to_end(rows), key=repr)
 
 
 def test_times_of_today_do_not_overflow() -> None:
@@ -78,7 +79,7 @@ def test_buckets_say_together_what_the_whole_says(rows: list[dict[str, object]],
     parts = [part for each in chunks for part in dealt(pa.Table.from_pylist(each, schema=SCHEMA), buckets)]
     assert all(0 <= place < buckets and batch.num_rows for place, _, batch in parts)
     found = [row for number in range(buckets) for made in latencies(bucket(parts, number)) for row in made.to_pylist()]
-    assert sorted(found, key=repr) == sorted(joins.end_to_end(rows), key=repr)
+    assert sorted(found, key=repr) == sorted(rowwise.end_to_end(rows), key=repr)
 
 
 def test_deliveries_are_looked_up_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

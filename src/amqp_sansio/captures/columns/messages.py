@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from amqp_sansio.captures.columns.moments import TIME, moments
 from amqp_sansio.captures.columns.tables import Commons, common_arrays, table_schema
 from amqp_sansio.captures.replay.message import Message
+from amqp_sansio.captures.replay.recorder import PLACE_BITS
 from amqp_sansio.captures.tables import COMMANDS, MESSAGES
 
-_PLACE_BITS: Final = 48
-_PLACE: Final = (1 << _PLACE_BITS) - 1
+_PLACE: Final = (1 << PLACE_BITS) - 1
 _FILE_HIGH: Final = (1 << 16) - 1
 """What the upper half of a packet's number, 16 octets, holds of its file."""
 _MESSAGES: Final = table_schema(MESSAGES)
@@ -91,7 +91,7 @@ def _places(transfers: Sequence[Message]) -> Columns:
     low, high = packets[::2], packets[1::2]
     return {
         "stream_offset": _numbers([each.start for each in transfers]),
-        "file_id": pa.array((low >> _PLACE_BITS | (high & _FILE_HIGH) << 16).astype(np.int32)),
+        "file_id": pa.array((low >> PLACE_BITS | (high & _FILE_HIGH) << 16).astype(np.int32)),
         "file_offset": pa.array((low & _PLACE).astype(np.int64)),
     }
 

@@ -36,20 +36,21 @@ INFINITE: Final = 0xFFFFFFFF
 UNREAD: Final = NOTHING, None
 _T_COMPLETED: Final = place(TRANSACTIONS, "completed_at")
 _T_END: Final = place(TRANSACTIONS, "ended_at")
-_PLACE_BITS: Final = 48
+PLACE_BITS: Final = 48
+"""Bits of the offset in a packet's number."""
 _FILE_BITS: Final = 32
-_PLACE: Final = (1 << _PLACE_BITS) - 1
+_PLACE: Final = (1 << PLACE_BITS) - 1
 _FILE: Final = (1 << _FILE_BITS) - 1
 
 
 def packet_number(order: int, file: int, offset: int) -> int:
     """One number for a packet: it grows with `order`, and holds the file and the offset in it."""
-    return order << _PLACE_BITS + _FILE_BITS | file << _PLACE_BITS | offset
+    return order << PLACE_BITS + _FILE_BITS | file << PLACE_BITS | offset
 
 
 def packet_place(number: int) -> tuple[int, int]:
     """File and offset of a packet."""
-    return number >> _PLACE_BITS & _FILE, number & _PLACE
+    return number >> PLACE_BITS & _FILE, number & _PLACE
 
 
 def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) -> int:
@@ -139,7 +140,7 @@ class Recorder:
         session = self._session(channel)
         last = heard.time
         start = heard.start
-        file, offset = heard.packet >> _PLACE_BITS & _FILE, heard.packet & _PLACE
+        file, offset = heard.packet >> PLACE_BITS & _FILE, heard.packet & _PLACE
         conversation = self._talk.conversation
         first = conversation.time_of(speaker, start + 1)
         if session is None:
@@ -200,7 +201,7 @@ class Recorder:
         verbs[verb] = verbs.get(verb, 0) + 1
         marks = self._talk.conversation.marks(speaker)
         packet, time = marks.at(end)
-        file, offset = packet >> _PLACE_BITS & _FILE, packet & _PLACE
+        file, offset = packet >> PLACE_BITS & _FILE, packet & _PLACE
         session = self._session(channel)
         if answer.accepts:
             self.commands[speaker] += 1
