@@ -39,8 +39,10 @@ def told(doing: str) -> Iterator[None]:
 
 
 def _reason(error: OSError | MemoryError) -> str:
+    text = next(iter(str(error).splitlines()), "")
     if isinstance(error, OSError) and error.errno:
-        return strerror(error.errno)
-    return next(iter(str(error).splitlines()), "") or (
-        "out of memory" if isinstance(error, MemoryError) else "no reason is told"
-    )
+        plain = strerror(error.errno)
+        if error.filename:
+            return f"{plain}: {error.filename}"
+        return error.strerror if plain in error.strerror else plain  # Arrow's own errors have a whole sentence there
+    return text or ("out of memory" if isinstance(error, MemoryError) else "no reason is told")
