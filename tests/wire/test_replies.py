@@ -35,7 +35,7 @@ def reader_of(octets: bytes) -> SegmentReader:
     ("octets", "accepts", "sync"),
     [
         (control(session.Completed(ONE)), False, False),
-        (control(session.Completed(ONE, True)), False, False),
+        (control(session.Completed(ONE, True)), False, True),
         (command(message.Accept(ONE)), True, False),
         (command(message.Accept(ONE), True), True, True),
     ],
@@ -51,6 +51,12 @@ def test_completions_and_accepts_of_one_range_are_cut(octets: bytes, accepts: bo
     whole = reader.next()
     assert (reader.offset, reader.frames) == (len(octets), 1)
     assert (getattr(whole, "payload", None), getattr(whole, "complete", None)) == (octets[12:], True)
+
+
+def test_who_wants_completions_only_gets_no_accept() -> None:
+    replies = replies_of(LAYOUT)
+    assert replies.cut(reader_of(GOOD[1]), False) is None
+    assert replies.cut(reader_of(GOOD[0]), False) == (False, False, 7, 3, 9, 0, len(GOOD[0]))
 
 
 GOOD = control(session.Completed(ONE)), command(message.Accept(ONE))
@@ -70,7 +76,7 @@ def test_what_differs_in_one_octet_is_an_answer_with_other_numbers_or_none(octet
         if accepts:
             assert command(message.Accept(ids), sync, channel) == wrong
         else:
-            assert wrong in [control(session.Completed(ids, timely), channel) for timely in (False, True)]
+            assert control(session.Completed(ids, sync), channel) == wrong
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from amqp_sansio.wire.frames import frame_command
 from amqp_sansio.wire.headers import decode_headers, encode_headers, masked
 from amqp_sansio.wire.reading import DEFAULT_READING
 from amqp_sansio.wire.segments import SegmentReader
-from amqp_sansio.wire.transfers import Headers, cut_run, put_back
+from amqp_sansio.wire.transfers import Headers
 
 TRANSFER = Transfer("in", 0, 0)
 PAYLOAD = AMQP_0_10.layout.encode_command(TRANSFER, False)
@@ -101,10 +101,10 @@ def reader(data: bytes) -> SegmentReader:
 def test_a_body_segment_of_no_octets_is_left_to_the_slow_way() -> None:
     """Which tells it from no body segment."""
     one, many = reader(octets([b"x", b"", None])), reader(octets([b"x", b"", None]))
-    assert one.cut_transfer() is not None
-    assert len(cut_run(many, 0)) == 1
+    assert one.cut_ahead() is not None
+    assert len(many.cut_run(0)) == 1
     for each in (one, many):
-        assert (each.cut_transfer(), cut_run(each, 0)) == (None, [])
+        assert (each.cut_ahead(), each.cut_run(0)) == (None, [])
         found = [each.next(), each.next()]
         assert [getattr(assembly, "body", "?") for assembly in found] == [b"", None]
 
@@ -115,18 +115,16 @@ def test_a_run_is_what_is_cut_one_by_one(bodies: list[bytes | None], missing: in
     data = whole[: len(whole) - missing]
     one, many = reader(data), reader(data)
     expected = []
-    while (found := one.cut_transfer()) is not None:
-        known, header, body, start = found
-        expected.append((known.payload, header, body, start, one.offset, one.frames))
-    run = cut_run(many, 100)
-    assert [(known.payload, header, head, start, end) for known, header, _, head, start, end in run] == [
-        each[:5] for each in expected
-    ]
+    while (found := one.cut_ahead()) is not None:
+        known, header, _, body, start, end = found
+        expected.append((known.payload, header, body, start, end))
+    run = many.cut_run(100)
+    assert [(known.payload, header, head, start, end) for known, header, _, head, start, end in run] == expected
     assert [cut[2] for cut in run] == [None if each is None else len(each) for each in bodies][: len(run)]
     assert (many.offset, many.frames) == (one.offset, one.frames)
     assert many.next() is None  # which sees what is needed
     many.receive(whole[len(data) :])
-    assert len(run) + len(cut_run(many, 0)) == len(bodies)
+    assert len(run) + len(many.cut_run(0)) == len(bodies)
 
 
 @pytest.mark.parametrize("size", [0, 2, 3, 4, 5, 20])
@@ -134,7 +132,7 @@ def test_a_second_struct_is_cut_as_well_when_it_can_be_one(size: int) -> None:
     """A header of two structs is read at once, down to a second one without any field; less than its codes is none."""
     more = size.to_bytes(4) + bytes.fromhex("0403") + bytes(size)
     data = octets([b"x"], more=more[: 4 + size])
-    one, many = reader(data).cut_transfer(), cut_run(reader(data), 0)
+    one, many = reader(data).cut_ahead(), reader(data).cut_run(0)
     assert (one is not None, len(many)) == ((True, 1) if size >= 4 else (False, 0))
 
 
@@ -142,14 +140,14 @@ def test_a_second_struct_is_cut_as_well_when_it_can_be_one(size: int) -> None:
 def test_what_is_put_back_comes_again(left: int) -> None:
     data = octets([b"one", None, b"three"])
     one = reader(data)
-    run = cut_run(one, 0)
-    put_back(one, run[left:])
-    assert cut_run(one, 0) == run[left:]
+    run = one.cut_run(0)
+    one.put_back(run[left:])
+    assert one.cut_run(0) == run[left:]
     assert one.frames == 8
 
 
 def test_transfers_of_another_channel_end_a_run() -> None:
     one = reader(octets([b"x"]) + octets([b"y"], 2))
     one.learn(2, PAYLOAD, TRANSFER, False)
-    assert [cut[0].channel for cut in cut_run(one, 0)] == [1]
-    assert [cut[0].channel for cut in cut_run(one, 0)] == [2]
+    assert [cut[0].channel for cut in one.cut_run(0)] == [1]
+    assert [cut[0].channel for cut in one.cut_run(0)] == [2]

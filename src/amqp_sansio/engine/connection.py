@@ -20,16 +20,15 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import AmqpError, DecodeError, EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import CommandsCompleted, Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.machine import Refusal
-from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
-from amqp_sansio.spec.session import Attach, Completed
+from amqp_sansio.spec.session import Attach
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.octets import u32
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
+from amqp_sansio.wire.replies import CutReply, replies_of
 from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
 
 
@@ -49,10 +48,7 @@ class Connection(Lifecycle):
         self._channels: Final = Channels(self)
         self._unanswered = False  # the application was asked something: if it does not answer, the policy does
         self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
-        one = RangeSet.span(0, 0)
-        self._answers: Final = {  # how session.completed begins, and its timely-reply
-            u32(self.layout.encode_control(Completed(one, timely)), 0)[0]: timely for timely in (False, True)
-        }
+        self._replies: Final = replies_of(self.layout)
 
     # --- octets in, events out --------------------------------------------------------------------------------------------
 
@@ -87,9 +83,10 @@ class Connection(Lifecycle):
             while not events:
                 reader = self._reader
                 if reader is not None and self._closed_cause is None:
-                    if reader.known and (cut := reader.cut_transfer()) is not None:
+                    ahead = reader.ahead  # as `cut_ahead` takes them, without the call
+                    if (cut := ahead.pop() if ahead else reader.cut_ahead() if reader.known else None) is not None:
                         # The fast path: a message in one header and at most one body frame, behind a command that came before.
-                        known, header, body, offset = cut
+                        known, header, _, body, offset, end = cut
                         channel = self._channels.used.get(known.channel)
                         session = None if channel is None else channel.session
                         if session is not None and session._speaks:
@@ -98,13 +95,13 @@ class Connection(Lifecycle):
                                 return message
                         else:
                             number = known.channel
-                            assembly = Assembly(number, 1, COMMAND, known.payload, header, body or None, offset, reader.offset)
+                            assembly = Assembly(number, 1, COMMAND, known.payload, header, body or None, offset, end)
                             channel = self._channels.at(number)
                             channel.receive_command(assembly)
                             self._channels.sweep(channel)
                         continue
-                    if (answer := reader.cut_answer()) is not None:  # another one: what tells that a message is safe
-                        completion = self._hear_answer(reader, answer)
+                    if (reply := self._replies.cut(reader, False)) is not None:  # another: what tells that a message is safe
+                        completion = self._hear_reply(reader, reply)
                         if completion is not None:
                             return completion
                         continue
@@ -240,17 +237,16 @@ class Connection(Lifecycle):
             self._hear_session_control(thing)
         return True
 
-    def _hear_answer(self, reader: SegmentReader, answer: tuple[int, int, int, int, int]) -> CommandsCompleted | None:
+    def _hear_reply(self, reader: SegmentReader, reply: CutReply) -> CommandsCompleted | None:
         """session.completed with one range: its event, unless that waits with others.  Else the long way is gone."""
-        number, head, low, high, offset = answer
-        timely = self._answers.get(head)
+        _, timely, number, low, high, start, end = reply
         channel = self._channels.used.get(number)
         session = None if channel is None else channel.session
-        if timely is None or session is None or not session._hears:
-            reader.put_back_answer()
+        if session is None or not session._hears:
+            self._replies.put_back(reader, end - start)
             self._step()
             return None
-        return completed_run(session, low, high, timely, offset)
+        return completed_run(session, low, high, timely, start)
 
     def _step_header(self) -> bool:
         if len(self._inbox_early) < SIZE:
@@ -409,7 +405,7 @@ class Connection(Lifecycle):
         self._channels.unname(channel)
         if self._reader is not None:
             self._reader.forget(channel)
-            self._reader.known.clear()  # another session may come, with other subscriptions
+            self._reader.unlearn()  # another session may come, with other subscriptions
 
     def session_named(self, name: bytes) -> Session | None:
         """The session of that name on this connection, None when there is none."""

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
-from amqp_sansio.wire.segments import Assembly, KnownTransfer, Malformed, SegmentReader
+from amqp_sansio.wire.segments import Assembly, Cut, Malformed, SegmentReader
 
 Thing: TypeAlias = ProtocolHeader | Assembly | Malformed
 
@@ -161,17 +161,18 @@ class Ear:
             self.be_opaque("behind a frame that cannot be cut", thing.offset)
         return Heard(thing.offset, min(thing.offset + 12, self.received), thing)
 
-    def cut(self) -> tuple[KnownTransfer, bytes, bytes, int] | None:
-        """See `SegmentReader.cut_transfer`.  It reads frames that were heard before: no doubt applies to them."""
+    def cut(self) -> Cut | None:
+        """See `SegmentReader.cut_run`.  It reads frames that were heard before: no doubt applies to them."""
         reader = self.reader
         if reader is None or self.state != FRAMES or not reader.known:
             return None
-        return reader.cut_transfer()
+        run = reader.cut_run(MAX_FRAME_SIZE, 1)
+        return run[0] if run else None
 
     def forget(self) -> None:
         """Drops what was learned for `cut`."""
         if self.reader is not None:
-            self.reader.known.clear()
+            self.reader.unlearn()
 
     def _header(self) -> Heard | None:
         head = self._head

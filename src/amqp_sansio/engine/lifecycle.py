@@ -206,7 +206,7 @@ class Lifecycle:
     def _unlearn(self) -> None:
         """Forgets them: subscriptions have changed."""
         if self._reader is not None:
-            self._reader.known.clear()
+            self._reader.unlearn()
 
     def _touch(self, session: Standing) -> None:
         """The session has something to write before the next octets are taken."""

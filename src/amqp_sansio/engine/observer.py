@@ -22,10 +22,9 @@ from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.message import Accept, Transfer
 from amqp_sansio.spec.session import CommandPoint, Completed, Confirmed, Detach, Detached, Expected, Flush, KnownCompleted
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.segments import COMMAND, CONTROL, Assembly, KnownTransfer, Malformed
+from amqp_sansio.wire.segments import COMMAND, CONTROL, Assembly, Cut, Malformed
 from amqp_sansio.wire.transfers import Headers, Sift
 
 __all__ = ["Observed", "Observer", "Speaker"]
@@ -401,18 +400,17 @@ class Observer:
             text = "neither header nor body was marked as the last segment; the next command simply starts"
             findings.divergence("assembly.unended", verb, text, ("E header", "b E body"))
 
-    def _transfer(self, speaker: Speaker, ear: Ear, cut: tuple[KnownTransfer, bytes, bytes, int]) -> Observed | None:
+    def _transfer(self, speaker: Speaker, ear: Ear, cut: Cut) -> Observed | None:
         """A transfer like others before it, whole: what `_hear` and `_command` do, at once.  None: events are waiting."""
-        known, header, body, start = cut
-        end = start if ear.reader is None else ear.reader.offset
-        bare = end == start + 2 * FRAME_HEADER_SIZE + len(known.payload) + len(header)  # without a body segment
+        known, header, size, octets, start, end = cut
+        body = None if size is None else octets
         witness = self._quick.of(speaker, known.channel, self._witness)
         if witness is None:
-            whole = Assembly(known.channel, 1, COMMAND, known.payload, header, None if bare else body, start, end)
+            whole = Assembly(known.channel, 1, COMMAND, known.payload, header, body, start, end)
             self._hear(speaker, Heard(start, end, whole))
             return None
         findings, layout = self._witness.findings, (self.dialect or AMQP_0_10).layout
-        seen = self._quick.one(speaker, findings, witness, layout, known, header, None if bare else body, start)
+        seen = self._quick.one(speaker, findings, witness, layout, known, header, body, start)
         observed = Observed(speaker, start, end, seen)
         if findings.found:
             self._flush(speaker, start, end)

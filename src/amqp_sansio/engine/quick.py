@@ -21,7 +21,7 @@ from amqp_sansio.wire.octets import frame_header, u32
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.replies import COMMAND_SIZE, Replies, may_reply, replies_of
 from amqp_sansio.wire.segments import KnownTransfer, SegmentReader
-from amqp_sansio.wire.transfers import Headers, cut_run, put_back
+from amqp_sansio.wire.transfers import Headers
 
 T = TypeVar("T")
 
@@ -188,11 +188,11 @@ class QuickTransfers:
         quiet = self.of(speaker, channel, witness)
         if quiet is None:
             return None
-        run = cut_run(reader, head)
+        run = reader.cut_run(head)
         if not run:
             return None
         if run[0][0].channel != channel:
-            put_back(reader, run)
+            reader.put_back(run)
             return None
         items: list[Told[T]] = []
         sizes: list[int] = []
@@ -209,7 +209,7 @@ class QuickTransfers:
             sizes.append(octets + (body or 0) if strict else body or 0)
             items.append((known, octets, body, first, start, end, read[0], read[1]))
         if not items:
-            put_back(reader, run)
+            reader.put_back(run)
             return None
         findings = witness.findings
         findings.speaker, findings.channel = speaker, channel
@@ -218,7 +218,7 @@ class QuickTransfers:
         if id is None:
             id = self._one_by_one(who, findings, quiet, items, sizes)
         if len(items) < len(run):
-            put_back(reader, run[len(items) :])
+            reader.put_back(run[len(items) :])
         return Transfers(speaker, channel, quiet.name, id, alike, items)
 
     @staticmethod

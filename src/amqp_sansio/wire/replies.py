@@ -1,4 +1,4 @@
-"""What answers messages, as a third person hears it: sets of one range, in a frame that holds nothing else."""
+"""What answers messages: sets of one range, in a frame that holds nothing else."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _RANGE_OCTETS: Final = 8
 _HALF: Final = 1 << 31
 
 CutReply: TypeAlias = tuple[bool, bool, int, int, int, int, int]
-"""Whether it is a message.accept (else a session.completed) and asks for an answer itself (sync); its channel; both ends of the
-range, which belong to it; where it begins and ends in its speaker's stream."""
+"""Whether it is a message.accept (else a session.completed); whether it asks for an answer itself (sync, timely-reply); its
+channel; both ends of the range, which belong to it; where it begins and ends in its speaker's stream."""
 
 
 def may_reply(reader: SegmentReader) -> bool:
@@ -50,8 +50,8 @@ class Replies:
         self._accept: Final = u64(bytes(4) + layout.encode_command(Accept(ids), False), 0)[0]
         self._accept_sync: Final = u64(bytes(4) + layout.encode_command(Accept(ids), True), 0)[0]
 
-    def cut(self, reader: SegmentReader) -> CutReply | None:
-        """The next frame if it is such an answer, and nothing is under way; then it is read.
+    def cut(self, reader: SegmentReader, accepts: bool = True) -> CutReply | None:
+        """The next frame if it is such an answer, and nothing is under way; then it is read.  Not `accepts`: only completions.
 
         None for anything else: `SegmentReader.next` reads the same octets with every check.
         """
@@ -62,16 +62,16 @@ class Replies:
             return None
         begins, place, head, octets, low, high = frame_of_set(buffer, at)
         size = CONTROL_SIZE
-        accepts = sync = False
         if begins == _CONTROL:
-            if head != self._completed and head != self._completed_timely:
+            accepts, asks = False, head == self._completed_timely
+            if not asks and head != self._completed:
                 return None
-        elif begins == _COMMAND and have >= COMMAND_SIZE:
+        elif accepts and begins == _COMMAND and have >= COMMAND_SIZE:
             size = COMMAND_SIZE
             begins, place, head, flags, octets, low, high = command_of_set(buffer, at)
-            accepts, sync = True, head == self._accept_sync
+            asks = head == self._accept_sync
             place -= _CHANNELS  # track 1
-            if flags != _ONE_FIELD or not (sync or head == self._accept):
+            if flags != _ONE_FIELD or not (asks or head == self._accept):
                 return None
         else:
             return None
@@ -84,7 +84,7 @@ class Replies:
             return None
         start = reader.offset
         reader.skip(at + size, 1, FRAME_HEADER_SIZE)
-        return accepts, sync, place, low, high, start, start + size
+        return accepts, asks, place, low, high, start, start + size
 
     @staticmethod
     def put_back(reader: SegmentReader, octets: int) -> None:

@@ -7,8 +7,8 @@ The cost is linear however the octets are cut: what is missing of a frame is rem
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeAlias
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.message import Transfer
@@ -17,7 +17,6 @@ from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, 
 from amqp_sansio.wire.breaches import check_header, uncuttable
 from amqp_sansio.wire.frames import (
     FIRST_FRAME,
-    FIRST_SEGMENT,
     FRAME_HEADER_SIZE,
     LAST_FRAME,
     LAST_SEGMENT,
@@ -25,7 +24,7 @@ from amqp_sansio.wire.frames import (
     frame_command,
     frame_control,
 )
-from amqp_sansio.wire.octets import frame_begin, frame_header, frame_of_set, u16, u32
+from amqp_sansio.wire.octets import frame_begin, frame_header, u16, u32
 from amqp_sansio.wire.opening import OpeningAssembler
 from amqp_sansio.wire.partial import SKIPPING
 from amqp_sansio.wire.resync import find_frame, plausible_header
@@ -49,10 +48,14 @@ _WHOLE_HEADER: Final = (FIRST_FRAME | LAST_FRAME) << 8 | HEADER
 _LAST_HEADER: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | HEADER
 _LAST_BODY: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | BODY
 
-ANSWER_SIZE: Final = FRAME_HEADER_SIZE + 14
-"""Octets of the frame of a control that is a set of one range and nothing else: so most messages are answered."""
-_ANSWER: Final = ((FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | CONTROL) << 16 | ANSWER_SIZE
-_HALF: Final = 1 << 31
+MOST_AT_ONCE: Final = 1024
+"""Transfers of one run."""
+AHEAD: Final = 64
+"""Transfers that are cut ahead of the one that is handed out."""
+
+Cut: TypeAlias = tuple[KnownTransfer, bytes, "int | None", bytes, int, int]
+"""A transfer: its command, its header segment, the octets of its body (None: it has no body segment) and the first of them,
+and where in its speaker's stream it begins and ends."""
 
 
 class SegmentReader:
@@ -95,7 +98,7 @@ class SegmentReader:
         self.received = offset
         """Octets of the speaker's stream so far, those before this reader included."""
         self.known: Final[dict[bytes, KnownTransfer]] = {}
-        """Transfer commands by the octets of their frames (limits.cached_commands), for `cut_transfer`."""
+        """Transfer commands by the octets of their frames (limits.cached_commands), for `cut_run`."""
         self.frames = 0
         """Frames cut so far."""
         self.skipped = 0
@@ -109,6 +112,7 @@ class SegmentReader:
         self._needed = FRAME_HEADER_SIZE
         self._searching = False
         self._ended = False
+        self.ahead: list[Cut] = []  # of a run, the next one last
 
     @property
     def held(self) -> int:
@@ -118,12 +122,12 @@ class SegmentReader:
     @property
     def offset(self) -> int:
         """Where the first frame not yet read lies in the speaker's stream."""
-        return self._base + self.position
+        return self.ahead[-1][4] if self.ahead else self._base + self.position
 
     @property
     def buffered(self) -> int:
         """Octets received and not yet read."""
-        return len(self.buffer) - self.position + self._pending_octets
+        return len(self.buffer) + self._base - self.offset + self._pending_octets
 
     @property
     def searching(self) -> bool:
@@ -187,6 +191,8 @@ class SegmentReader:
 
     def next(self) -> Assembly | Malformed | None:
         """The next whole assembly, or what is wrong with the next frame; None as long as more octets are needed."""
+        if self.ahead:
+            self._return_ahead()
         assembler = self.assembler
         queue = assembler.queue
         while not queue:
@@ -254,94 +260,101 @@ class SegmentReader:
         self.frames += frames
         self._needed = needed
 
-    def cut_transfer(self) -> tuple[KnownTransfer, bytes, bytes, int] | None:
-        """The fast path for content: a command frame that is known, one header frame and at most one body frame, not empty.
+    def cut_run(self, head: int, most: int = MOST_AT_ONCE) -> list[Cut]:
+        """The fast path for content: transfers of one channel whose command frames are known, each with one header frame and at
+        most one body frame, not empty; `most` of them, until one is not as plain as that.
 
-        Answers what is known of the command, the header segment, walked, the body segment and the offset of the command.
-        None where more octets are needed, and where anything is not as plain as that: then `next` reads the same octets with
-        every check.  Real headers hold one or two structs; others are left to `next` and `walk_headers`.
+        `head` is how many octets of bodies are wanted.  Empty where more octets are needed, and where the next one is another:
+        then `next` reads the same octets with every check.  Real headers hold one or two structs; others are left to `next` and
+        `walk_headers`.
         """
         assembler = self.assembler
-        if assembler.open or assembler.queue or self._searching or self.dead or self.trace is not None:
-            return None
+        if assembler.open or assembler.queue or self._searching or self.dead or self.trace is not None or not self.ready():
+            return []
         buffer = self.buffer
         at = self.position
+        base = self._base
         have = len(buffer)
-        if have - at < self._needed:
-            if not self._refill():
-                return None
-            buffer = self.buffer
-            at = 0
-            have = len(buffer)
-        command_end = at + u16(buffer, at + 2)[0]
-        found = self.known.get(buffer[at:command_end])
-        if found is None:
-            return None
-        header_at = command_end + FRAME_HEADER_SIZE
-        if have < header_at:
-            self._needed = header_at - at
-            return None
-        begins, size, place = frame_begin(buffer, command_end)
-        if place != found.place or size < FRAME_HEADER_SIZE + 8 or size > self.max_frame_size:
-            return None
-        end = header_end = command_end + size
-        body_there = begins == _WHOLE_HEADER
-        if body_there:
+        known_frames = self.known
+        largest = self.max_frame_size
+        run: list[Cut] = []
+        frames = 0
+        needed = FRAME_HEADER_SIZE
+        place = -1
+        while at + FRAME_HEADER_SIZE <= have and len(run) < most:
+            command_end = at + u16(buffer, at + 2)[0]
+            known = known_frames.get(buffer[at:command_end])
+            if known is None:
+                break
+            header_at = command_end + FRAME_HEADER_SIZE
+            if have < header_at:
+                needed = header_at - at
+                break
+            begins, size, where = frame_begin(buffer, command_end)
+            if place < 0:
+                place = known.place
+            if where != place or known.place != place or size < FRAME_HEADER_SIZE + 8 or size > largest:
+                break
+            end = header_end = command_end + size
+            body: int | None = None
             body_at = header_end + FRAME_HEADER_SIZE
-            if have < body_at:
-                self._needed = body_at - at
-                return None
-            begins, size, place = frame_begin(buffer, header_end)
-            if begins != _LAST_BODY or place != found.place or size <= FRAME_HEADER_SIZE or size > self.max_frame_size:
-                return None
-            end += size
+            if begins == _WHOLE_HEADER:
+                if have < body_at:
+                    needed = body_at - at
+                    break
+                begins, size, where = frame_begin(buffer, header_end)
+                if begins != _LAST_BODY or where != place or size <= FRAME_HEADER_SIZE or size > largest:
+                    break
+                end += size
+                body = size - FRAME_HEADER_SIZE
+            elif begins != _LAST_HEADER:
+                break
             if have < end:
-                self._needed = end - at
-                return None
-            body = buffer[body_at:end]
-        elif begins == _LAST_HEADER:
-            if have < end:
-                self._needed = end - at
-                return None
-            body = b""
-        else:
-            return None
-        walked = header_at + 4 + u32(buffer, header_at)[0]
-        if walked != header_end and (
-            walked < header_at + 6 or header_end - walked < 8 or walked + 4 + u32(buffer, walked)[0] != header_end
-        ):
-            return None
-        self.position = end
-        self._needed = FRAME_HEADER_SIZE
-        self.frames += 3 if body_there else 2
-        return found, buffer[header_at:header_end], body, self._base + at
+                needed = end - at
+                break
+            walked = header_at + 4 + u32(buffer, header_at)[0]
+            if walked != header_end and (
+                walked < header_at + 6 or header_end - walked < 8 or walked + 4 + u32(buffer, walked)[0] != header_end
+            ):
+                break
+            first = b"" if body is None else buffer[body_at : end if body <= head else body_at + head]
+            run.append((known, buffer[header_at:header_end], body, first, base + at, base + end))
+            frames += 2 if body is None else 3
+            at = end
+        self.position = at
+        self.frames += frames
+        self._needed = needed
+        return run
 
-    def cut_answer(self) -> tuple[int, int, int, int, int] | None:
-        """The fast path for what answers messages: a control that is a set of one range and nothing else, in one frame.
+    def put_back(self, run: Iterable[Cut]) -> None:
+        """The last ones of a run are to be read again."""
+        back = list(run)
+        if back:
+            frames = sum([2 if cut[2] is None else 3 for cut in back])
+            self.skip(self.position - (self._base + self.position - back[0][4]), -frames, FRAME_HEADER_SIZE)
 
-        Answers its channel, its class, code and flags as one number (with the reserved word above it), both ends of the range
-        and its offset.  None for anything else, where octets are missing and where something is under way: then `next` reads
-        the same octets with every check.
+    def cut_ahead(self) -> Cut | None:
+        """The next transfer of a run, the others of which are `ahead`, the next one last; None as for `cut_run`.
+
+        Whoever takes those from `ahead` itself saves the call.
         """
-        buffer = self.buffer
-        at = self.position
-        end = at + ANSWER_SIZE
-        if len(buffer) < end:
-            return None
-        begins, place, head, octets, low, high = frame_of_set(buffer, at)
-        if begins != _ANSWER or place > 0xFFFF or octets != 8 or not 0 <= high - low < _HALF:
-            return None
-        assembler = self.assembler
-        if assembler.open or assembler.queue or self._searching or self.trace is not None:
-            return None
-        self.position = end
-        self._needed = FRAME_HEADER_SIZE
-        self.frames += 1
-        return place, head, low, high, self._base + at
+        ahead = self.ahead
+        if not ahead:
+            ahead = self.cut_run(MAX_FRAME_SIZE, AHEAD)
+            if not ahead:
+                return None
+            ahead.reverse()
+            self.ahead = ahead
+        return ahead.pop()
 
-    def put_back_answer(self) -> None:
-        """What `cut_answer` has read just now is to be read again."""
-        self.skip(self.position - ANSWER_SIZE, -1, FRAME_HEADER_SIZE)
+    def unlearn(self) -> None:
+        """Forgets the commands that are known, and what was cut ahead by them."""
+        self.known.clear()
+        self._return_ahead()
+
+    def _return_ahead(self) -> None:
+        ahead, self.ahead = self.ahead, []
+        self.put_back(reversed(ahead))
 
     def _die(self, breach: Malformed) -> None:
         self.assembler.break_off_all()

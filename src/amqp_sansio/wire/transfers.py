@@ -2,105 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.wire.assembly import BODY, HEADER
-from amqp_sansio.wire.frames import FIRST_FRAME, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT
 from amqp_sansio.wire.headers import decode_headers, masked
-from amqp_sansio.wire.octets import frame_begin, u16, u32
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.segments import KnownTransfer, SegmentReader
 
 T = TypeVar("T")
 
-MOST: Final = 1024
-"""Transfers of one run."""
 REMEMBERED: Final = 1024
 """Headers remembered by what they have in common with others."""
 REMEMBERED_OCTETS: Final = 512
 """Octets of a header that may be remembered."""
-
-_WHOLE_HEADER: Final = (FIRST_FRAME | LAST_FRAME) << 8 | HEADER
-_LAST_HEADER: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | HEADER
-_LAST_BODY: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | BODY
-
-
-Cut: TypeAlias = tuple[KnownTransfer, bytes, "int | None", bytes, int, int]
-"""A transfer: its command, its header segment, the octets of its body (None: it has no body segment) and the first of them,
-and where in its speaker's stream it begins and ends."""
-
-
-def cut_run(reader: SegmentReader, head: int) -> list[Cut]:
-    """Cuts transfers of one channel as `SegmentReader.cut_transfer` does, until one is not as plain as that.
-
-    `head` is how many octets of bodies are wanted.
-    """
-    assembler = reader.assembler
-    if assembler.open or assembler.queue or reader.searching or reader.dead or reader.trace is not None or not reader.ready():
-        return []
-    buffer = reader.buffer
-    at = reader.position
-    base = reader.offset - at
-    have = len(buffer)
-    known_frames = reader.known
-    most = reader.max_frame_size
-    run: list[Cut] = []
-    frames = 0
-    needed = FRAME_HEADER_SIZE
-    place = -1
-    while at + FRAME_HEADER_SIZE <= have and len(run) < MOST:
-        command_end = at + u16(buffer, at + 2)[0]
-        known = known_frames.get(buffer[at:command_end])
-        if known is None:
-            break
-        header_at = command_end + FRAME_HEADER_SIZE
-        if have < header_at:
-            needed = header_at - at
-            break
-        begins, size, where = frame_begin(buffer, command_end)
-        if place < 0:
-            place = known.place
-        if where != place or known.place != place or size < FRAME_HEADER_SIZE + 8 or size > most:
-            break
-        end = header_end = command_end + size
-        body: int | None = None
-        body_at = header_end + FRAME_HEADER_SIZE
-        if begins == _WHOLE_HEADER:
-            if have < body_at:
-                needed = body_at - at
-                break
-            begins, size, where = frame_begin(buffer, header_end)
-            if begins != _LAST_BODY or where != place or size <= FRAME_HEADER_SIZE or size > most:
-                break
-            end += size
-            body = size - FRAME_HEADER_SIZE
-        elif begins != _LAST_HEADER:
-            break
-        if have < end:
-            needed = end - at
-            break
-        walked = header_at + 4 + u32(buffer, header_at)[0]
-        if walked != header_end and (
-            walked < header_at + 6 or header_end - walked < 8 or walked + 4 + u32(buffer, walked)[0] != header_end
-        ):
-            break
-        first = buffer[body_at : min(body_at + head, end)] if head and body else b""
-        run.append((known, buffer[header_at:header_end], body, first, base + at, base + end))
-        frames += 2 if body is None else 3
-        at = end
-    reader.skip(at, frames, needed)
-    return run
-
-
-def put_back(reader: SegmentReader, run: Iterable[Cut]) -> None:
-    """The last ones of a run are to be read again."""
-    back = list(run)
-    if back:
-        frames = sum([2 if cut[2] is None else 3 for cut in back])
-        reader.skip(reader.position - (reader.offset - back[0][4]), -frames, FRAME_HEADER_SIZE)
 
 
 Sift: TypeAlias = Callable[[tuple[Struct, ...]], tuple[T, bytes | None]]
