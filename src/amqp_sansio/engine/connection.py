@@ -72,6 +72,8 @@ class Connection(Lifecycle):
         """The other side sends nothing more.  Saying so twice does no harm."""
         self._eof = True
         self._undecoded = True
+        if self._reader is not None:
+            self._reader.end()
 
     def next_event(self) -> Event | None:
         """The next thing that happened, None when more octets are needed.  Never raises for what the other side said."""
@@ -267,6 +269,8 @@ class Connection(Lifecycle):
         self._hear_header(header)
         if not self._ended:
             self._reader.receive(rest)
+            if self._eof:
+                self._reader.end()
         return True
 
     def _hear_control(self, assembly: Assembly) -> None:

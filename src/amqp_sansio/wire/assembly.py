@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.message import Transfer
@@ -114,3 +114,8 @@ class KnownTransfer:
         self.sync: Final = sync
         self.payload: Final = payload
         self.account: Final = account  # where it is counted.  Any: of whoever learns it, who alone reads it
+
+
+Cut: TypeAlias = tuple[KnownTransfer, bytes, "int | None", bytes, int, int]
+"""A transfer: its command, its header segment, the octets of its body (None: it has no body segment) and the first of them,
+and where in its speaker's stream it begins and ends."""

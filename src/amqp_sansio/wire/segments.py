@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
+from typing import Final
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.assembler import Assembler
-from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, KnownTransfer, Malformed
+from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, Cut, KnownTransfer, Malformed
 from amqp_sansio.wire.breaches import check_header, uncuttable
 from amqp_sansio.wire.frames import (
     FIRST_FRAME,
@@ -35,6 +35,7 @@ __all__ = [
     "CONTROL",
     "HEADER",
     "Assembly",
+    "Cut",
     "KnownTransfer",
     "Malformed",
     "SegmentReader",
@@ -52,10 +53,6 @@ MOST_AT_ONCE: Final = 1024
 """Transfers of one run."""
 AHEAD: Final = 64
 """Transfers that are cut ahead of the one that is handed out."""
-
-Cut: TypeAlias = tuple[KnownTransfer, bytes, "int | None", bytes, int, int]
-"""A transfer: its command, its header segment, the octets of its body (None: it has no body segment) and the first of them,
-and where in its speaker's stream it begins and ends."""
 
 
 class SegmentReader:
@@ -323,15 +320,13 @@ class SegmentReader:
             at = end
         self.position = at
         self.frames += frames
-        self._needed = needed
+        self._needed = FRAME_HEADER_SIZE if self._ended else needed
         return run
 
     def put_back(self, run: Iterable[Cut]) -> None:
         """The last ones of a run are to be read again."""
-        back = list(run)
-        if back:
-            frames = sum([2 if cut[2] is None else 3 for cut in back])
-            self.skip(self.position - (self._base + self.position - back[0][4]), -frames, FRAME_HEADER_SIZE)
+        if back := list(run):
+            self.skip(back[0][4] - self._base, -sum([2 if cut[2] is None else 3 for cut in back]), FRAME_HEADER_SIZE)
 
     def cut_ahead(self) -> Cut | None:
         """The next transfer of a run, the others of which are `ahead`, the next one last; None as for `cut_run`.
@@ -417,6 +412,12 @@ class SegmentReader:
         under_way = bool(self.assembler.open)
         self.assembler.break_off_all()
         return under_way
+
+    def end(self) -> None:
+        """Nothing more comes: no frame waits for those behind it."""
+        self._ended = True
+        if not self._searching:
+            self._needed = FRAME_HEADER_SIZE
 
     def finish(self) -> None:
         """The stream has ended: what is still open is handed out, incomplete, by `next` (to an observer)."""
