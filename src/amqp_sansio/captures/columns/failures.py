@@ -41,8 +41,8 @@ def told(doing: str) -> Iterator[None]:
 def _reason(error: OSError | MemoryError) -> str:
     text = next(iter(str(error).splitlines()), "")
     if isinstance(error, OSError) and error.errno:
-        plain = strerror(error.errno)
+        plain, whole = strerror(error.errno), error.strerror or ""
         if error.filename:
             return f"{plain}: {error.filename}"
-        return error.strerror if plain in error.strerror else plain  # Arrow's own errors have a whole sentence there
+        return whole if plain in whole else plain  # Arrow's own errors have a whole sentence there
     return text or ("out of memory" if isinstance(error, MemoryError) else "no reason is told")
