@@ -13,7 +13,7 @@ from amqp_sansio.captures.columns.outcome import Outcome
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.main import parser
 from amqp_sansio.cli.output import NO_CONNECTION
-from amqp_sansio.cli.pipeline import payload, plan_of, report, setting, size, tables
+from amqp_sansio.cli.pipeline import hours, payload, plan_of, report, setting, size, tables
 
 
 def test_tables_are_names_between_commas() -> None:
@@ -55,6 +55,13 @@ def test_the_arguments_become_options_of_the_replay() -> None:
     assert (plan.ports, plan.broker, plan.body_head, plan.tables, plan.strict) == ((5, 6), "north", 9, ("dtx",), True)
     plan = plan_of(parser().parse_args(["watch", "x", "--out", "y", "--checkpoint", "z"]))
     assert (plan.ports, plan.broker, plan.body_head, plan.tables, plan.strict) == ((), None, 0, DEFAULT_TABLES, False)
+
+
+def test_hours_are_a_number() -> None:
+    assert [hours(text) for text in ("0", "0.5", "24", "100000")] == [0, 0.5, 24, 100_000]
+    for wrong in ("", "a day", "-1", "nan", "inf", "100001"):
+        with pytest.raises(argparse.ArgumentTypeError, match="is no number of hours from 0 to 100000"):
+            hours(wrong)
 
 
 def outcome(**findings: int) -> Outcome:

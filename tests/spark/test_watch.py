@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -18,10 +20,11 @@ from tests.spark.truth import OPTIONS, differing, generated, published, rotated,
 from tests.waiting import awaited
 
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM
-from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.options import MOST_IDLE_HOURS, ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark import watch as watch_module
 from amqp_sansio.spark.errors import PipelineError
+from amqp_sansio.spark.follower import STATE
 from amqp_sansio.spark.watch import MARKER, Watch
 
 if TYPE_CHECKING:
@@ -109,6 +112,59 @@ def test_where_resynchronisation_is_misled_the_stream_goes_on_with_the_index(spa
     options = {"closed": "all", "split": "10000", "resync": "true"}
     Watch(spark, str(folder), str(out), str(tmp_path / "checkpoint"), OPTIONS, options=options).run(once=True)
     assert differing(truth([Path(path)]), published(out)) == {}
+
+
+def test_state_of_idle_pairs_goes_from_the_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    """Pairs of one day are forgotten on the next; a connection that sleeps over it gives a note, and nobody is accused."""
+    folder, out, checkpoint = tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint"
+    folder.mkdir()
+
+    def of(client: int) -> list[build.Segment]:
+        return build.conversation([b"x"] * 8, base=build.Segment(True, 0, client_port=client)).segments
+
+    def day(number: int, *parts: list[build.Segment]) -> None:
+        packets = build.records([each for part in parts for each in part])
+        later = [replace(each, time=each.time + number * 86_400_000_000_000) for each in packets]
+        build.write(folder / f"day{number}.pcap", build.pcap(later))
+
+    def held() -> int:
+        # The timers of a batch have run out when the next one begins: 36 ms.
+        stream = Watch(spark, str(folder), str(out), str(checkpoint), OPTIONS, options=ONE_AT_A_TIME, idle_hours=1e-5)
+        stream.run(once=True)
+        return spark.read.format("statestore").option("stateVarName", STATE).load(str(checkpoint)).count()
+
+    sleeper = of(50000)
+    day(1, *map(of, range(40000, 40020)), sleeper[:20])
+    day(2, *map(of, range(41000, 41008)))
+    assert held() == 8 + 1, "those of the second day, and that one sleeps"
+    day(3, *map(of, range(42000, 42008)), sleeper[20:])
+    assert held() == 8 + 1, "those of the third day, and the one that woke"
+    rows = {table: [json.loads(row) for row in found.elements()] for table, found in published(out).items()}
+    assert len(rows["connections"]) == 20 + 8 + 8 + 2
+    assert [row["from_start"] for row in rows["connections"]].count(False) == 1
+    assert len(rows["messages"]) == 37 * 8
+    assert {row["level"] for row in rows["violations"]} == {"note"}
+    assert [row["rule"] for row in rows["violations"]].count("capture.idle") == 1
+
+
+def test_a_checkpoint_without_idle_hours_forgets_nothing(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:
+    """As earlier versions wrote it: it goes on with 0 and is refused with another number, in one sentence."""
+    folder, out, checkpoint = str(cuts[0].parent), tmp_path / "out", tmp_path / "checkpoint"
+    Watch(spark, folder, str(out), str(checkpoint), OPTIONS, options=ONE_AT_A_TIME, idle_hours=0).run(once=True)
+    for place in (out / STREAM, checkpoint / MARKER):
+        marked = json.loads(place.read_text())
+        assert marked["plan"].pop("idle_hours") == 0
+        place.write_text(json.dumps(marked))
+    with pytest.raises(PipelineError, match=r"^the stream was started with another idle_hours \(0\): go on with the same, or"):
+        Watch(spark, folder, str(out), str(checkpoint), OPTIONS, options=ONE_AT_A_TIME).run(once=True)
+    Watch(spark, folder, str(out), str(checkpoint), OPTIONS, options=ONE_AT_A_TIME, idle_hours=0).run(once=True)
+    assert differing(truth(cuts), published(out)) == {}
+
+
+@pytest.mark.parametrize("hours", [-1.0, float("nan"), float("inf"), MOST_IDLE_HOURS + 1])
+def test_hours_that_are_none(spark: SparkSession, tmp_path: Path, hours: float) -> None:
+    with pytest.raises(ValueError, match="hours are not between 0 and 100000"):
+        Watch(spark, str(tmp_path), str(tmp_path / "out"), str(tmp_path / "checkpoint"), idle_hours=hours)
 
 
 def test_a_stream_of_schema_version_1_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def _add_ports(verb: argparse.ArgumentParser) -> None:
 
 def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     from amqp_sansio.cli.compact import add_file_size
-    from amqp_sansio.cli.pipeline import MASTERS, add_arguments, add_broker, setting
+    from amqp_sansio.cli.pipeline import MASTERS, add_arguments, add_broker, hours, setting
 
     for name, short, long in (
         ("analyze", "captures of any size to tables", _ANALYZE),
@@ -220,6 +220,13 @@ def _add_pipeline(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
                 choices=("newest", "done", "all"),
                 help="when nobody writes to a file any more: there is a newer one (newest), NAME.done stands beside it (done), "
                 "it is there (all); newest, with --once all but for a file that grows",
+            )
+            verb.add_argument(
+                "--idle-hours",
+                type=hours,
+                metavar="H",
+                help="connections of which nothing was captured for so long are taken for over, and their state is forgotten "
+                "(24; 0: never)",
             )
         _add_ports(verb)
         add_arguments(verb)

@@ -48,6 +48,19 @@ def payload(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is neither none nor head:N, with N from 1 to {MOST_OF_A_BODY}")
 
 
+def hours(text: str) -> float:
+    """Hours from 0 to the most that a stream takes, also in parts: 0.5."""
+    from amqp_sansio.captures.replay.options import MOST_IDLE_HOURS
+
+    try:
+        given = float(text)
+    except ValueError:
+        given = -1.0
+    if not 0 <= given <= MOST_IDLE_HOURS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of hours from 0 to {MOST_IDLE_HOURS:.0f}")
+    return given
+
+
 def add_arguments(verb: argparse.ArgumentParser) -> None:
     """The arguments of both `analyze` and `watch`."""
     verb.add_argument("--out", required=True, metavar="DIR", help="folder for the tables: a path, file:, s3: or s3a:")

@@ -14,6 +14,7 @@ def watch(given: argparse.Namespace) -> int:
 
     require_extra()
     from amqp_sansio.captures.columns.place import Place
+    from amqp_sansio.captures.replay.options import IDLE_HOURS
     from amqp_sansio.spark.errors import PipelineError
     from amqp_sansio.spark.progress import Progress
     from amqp_sansio.spark.quiet import quiet
@@ -37,7 +38,9 @@ def watch(given: argparse.Namespace) -> int:
                 closed = "newest" if growing else "all"
                 if growing:
                     complain(f"{growing} is still being written to: it is left for the next time")
-            stream = Watch(spark, given.folder, given.out, given.checkpoint, plan, options={"closed": closed})
+            idle = IDLE_HOURS if given.idle_hours is None else given.idle_hours
+            options = {"closed": closed}
+            stream = Watch(spark, given.folder, given.out, given.checkpoint, plan, options=options, idle_hours=idle)
             with Progress(spark, f"amqp-sansio: {given.folder}", count=stream.count):
                 outcome = stream.run(once=given.once)
         finally:

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def followed(bundles: DataFrame, plan: ReplayOptions) -> DataFrame:
-    """Envelopes of what is settled by now, from a stream of bundles."""
+def followed(bundles: DataFrame, plan: ReplayOptions, idle_hours: float = 0.0) -> DataFrame:
+    """Envelopes of what is settled by now, from a stream of bundles; state expires after so many hours (0: never)."""
     return bundles.groupBy("connection").transformWithStateInPandas(
-        statefulProcessor=Follower(plan), outputStructType=ENVELOPE, outputMode="Append", timeMode="None"
+        statefulProcessor=Follower(plan, idle_hours),
+        outputStructType=ENVELOPE,
+        outputMode="Append",
+        timeMode="ProcessingTime" if idle_hours else "None",
     )
 
 

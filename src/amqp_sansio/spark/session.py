@@ -41,6 +41,7 @@ OF_THE_WORK: Final[dict[str, str]] = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # timers would make batches without end
 }
 """Settings that matter to the results or to memory, and that can be set in a session of the user's as well."""
 

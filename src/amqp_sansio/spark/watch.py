@@ -18,7 +18,7 @@ from amqp_sansio.captures.columns.findings import findings_in
 from amqp_sansio.captures.columns.outcome import Outcome, outcome
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
 from amqp_sansio.captures.former import FORMER_VERSION
-from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.options import IDLE_HOURS, MOST_IDLE_HOURS, ReplayOptions
 from amqp_sansio.captures.tables import SCHEMA_VERSION
 from amqp_sansio.spark.errors import PipelineError
 from amqp_sansio.spark.failures import reason_of, remedied, told
@@ -52,6 +52,9 @@ class Watch:
 
     What it has done is remembered in `checkpoint`; both belong together.  PipelineError when they do not, when the stream was
     started with another plan, or when it fails again and again.
+
+    `idle_hours` (0 to 100,000; 0: never) is how long nothing was captured of a pair of addresses and ports when its state
+    expires.  ValueError for what is no such number.
     """
 
     def __init__(
@@ -63,13 +66,17 @@ class Watch:
         plan: ReplayOptions | None = None,
         *,
         options: Mapping[str, str] | None = None,
+        idle_hours: float = IDLE_HOURS,
     ) -> None:
+        if not 0 <= idle_hours <= MOST_IDLE_HOURS:
+            raise ValueError(f"{idle_hours} hours are not between 0 and {MOST_IDLE_HOURS:.0f}")
         if is_connect(spark):
             raise PipelineError(CONNECT)
         self._spark: Final = prepare(spark)
         self._folder: Final = folder
         self._checkpoint: Final = checkpoint.rstrip("/")
         self._plan: Final = plan or ReplayOptions()
+        self._idle_hours: Final = float(idle_hours)
         self._options = options
         with told("the stream cannot be started"):
             self._place: Final = Place(out)
@@ -111,7 +118,7 @@ class Watch:
         """Starts the query, or starts it again."""
         self._output = Output(self._place, self._folder, self._plan)
         bundles = stream_bundles(self._spark, self._folder, self._options)
-        writer = followed(bundles, self._plan).writeStream.foreachBatch(self._output)
+        writer = followed(bundles, self._plan, self._idle_hours).writeStream.foreachBatch(self._output)
         writer = writer.option("checkpointLocation", self._checkpoint).outputMode("append")
         return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)).start()
 
@@ -166,7 +173,7 @@ class Watch:
         """Sees to it that output and checkpoint are of one stream, and that it was started with the same plan."""
         out, checkpoint, memory = self._place.name, self._checkpoint, self._memory
         ours, theirs = self._place.read(STREAM), memory.read(MARKER)
-        plan = attrs.asdict(self._plan)
+        plan = {**attrs.asdict(self._plan), "idle_hours": self._idle_hours}
         for place, said in ((out, ours), (checkpoint, theirs)):
             version = SCHEMA_VERSION if said is None else json.loads(said).get("schema", FORMER_VERSION)
             if version != SCHEMA_VERSION:
@@ -189,8 +196,11 @@ class Watch:
             return
         if ours is None or theirs is None or json.loads(ours)["stream"] != json.loads(theirs)["stream"]:
             raise PipelineError(f"{out} and the checkpoint {checkpoint} are not of the same stream")
-        before: dict[str, Any] = json.loads(theirs)["plan"]
+        # A stream of an earlier version forgets nothing, and its state has no room for it.
+        before: dict[str, Any] = {"idle_hours": 0.0, **json.loads(theirs)["plan"]}
         changed = [name for name, value in json.loads(json.dumps(plan)).items() if before.get(name) != value]
+        if "idle_hours" in changed:
+            changed[changed.index("idle_hours")] = f"idle_hours ({before['idle_hours']:g})"
         if changed:
             raise PipelineError(f"the stream was started with another {', '.join(changed)}: go on with the same, or begin anew")
 

@@ -69,6 +69,7 @@ class ConnectionReplay:
         self._ends: Ends | None = None
         self._first = ""
         self._key = 0
+        self._idle: str | None = None
 
     @property
     def quiet(self) -> bool:
@@ -79,6 +80,11 @@ class ConnectionReplay:
     def last_ns(self) -> int:
         """When the last packet was captured, ns since 1970 UTC; 0 before the first."""
         return self._listener.time
+
+    @property
+    def waking_port(self) -> int:
+        """The server's port of a connection that is open and would be read from its middle; 0 when there is none."""
+        return max([recorder.waking_port for recorder in self._recorders.values()], default=0)
 
     def feed(self, packets: pa.RecordBatch) -> list[Records]:
         """The next packets."""
@@ -191,6 +197,11 @@ class ConnectionReplay:
         self._flush()
         return self._take()
 
+    def expire(self, why: str) -> list[Records]:
+        """As `finish`, because nothing was captured for long: a note (`capture.idle`) says `why` of what nobody ended."""
+        self._idle = why
+        return self.finish()
+
     def _heard(self, talk: Talk, heard: Heard) -> None:
         last = self._last
         recorder = last[1] if last is not None and last[0] is talk else self._recorder(talk)
@@ -229,7 +240,7 @@ class ConnectionReplay:
         recorder = self._recorders.pop(talk, None)
         if recorder is None:
             recorder = Recorder(talk, self._rows, self.options, self._capture)
-        recorder.finish()
+        recorder.finish(self._idle)
         self._flush(recorder, over=True)
         self._last = None
 

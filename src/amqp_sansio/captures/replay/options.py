@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import attrs
 
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
+
+IDLE_HOURS: Final = 24.0
+"""Hours without a packet after which the state of a pair of addresses and ports expires in a stream, unless said otherwise."""
+MOST_IDLE_HOURS: Final = 100_000.0
+"""The most that may be said: eleven years."""
 
 
 @attrs.frozen(kw_only=True)

@@ -365,15 +365,28 @@ class Recorder:
         speaker: Speaker = "C" if back.side == talk.conversation.client else "S"
         return Heard(back.packet, back.time, speaker, Note("capture.time", text), 0, 0)
 
-    def finish(self) -> None:
-        """Nothing more will be heard of it."""
+    @property
+    def _end(self) -> str:
+        """How it has ended so far: close, reset, eof or open."""
+        if self._close is not None:
+            return "close"
+        conversation = self._talk.conversation
+        return "reset" if conversation.was_reset else "eof" if conversation.has_ended else "open"
+
+    @property
+    def waking_port(self) -> int:
+        """The server's port, if what would still come can be read from its middle; else 0: it has ended, or is unreadable."""
+        if self._end != "open" or self._opaque is not None:
+            return 0
+        _, first, _, second = self._talk.key
+        return first if self._talk.conversation.client else second
+
+    def finish(self, idle: str | None = None) -> None:
+        """Nothing more will be heard of it.  `idle`: why it counts as over although nobody ended it."""
         talk = self._talk
         conversation = talk.conversation
         time = talk.last  # not that of another connection that has taken its ports
-        if self._close is not None:
-            end = "close"
-        else:
-            end = "reset" if conversation.was_reset else "eof" if conversation.has_ended else "open"
+        end = self._end
         for session in self._sessions.values():
             session.finish("open" if end == "open" else "connection", time)
         self._sessions.clear()
@@ -382,6 +395,8 @@ class Recorder:
         note = self.time_back
         if note is not None:
             self._found(note)
+        if idle is not None and end == "open":
+            self._found(Heard(talk.packet, time, "C", Note("capture.idle", idle), 0, 0))
         first, second = conversation.client, 1 - conversation.client
         octets, lost, frames = conversation.octets, conversation.lost, conversation.frames
         unread = sum(conversation.unread)
