@@ -19,16 +19,18 @@ def test_a_refusal_is_the_fault_of_the_one_whose_command_it_names() -> None:
     assert [failure.for_others] == [None]
     failure.error = error = SessionFailed(b"s", 404, "no", "queue.delete")
     assert failure.for_others is error  # nobody knows whose it was
-    failure.of_one = True
+    failure.id = 7
     shared = failure.for_others
     assert isinstance(shared, SharedSessionFailed)
     assert (shared.code, shared.command, shared.text) == (404, "queue.delete", "no")
+    assert failure.for_whom(7) is error
+    assert type(failure.for_whom(8)) is type(failure.for_whom(None)) is SharedSessionFailed
 
 
 def test_whoever_sees_the_error_of_the_others_has_seen_the_failure() -> None:
     failure = Failure()
     assert [failure.seen] == [True]
-    failure.error, failure.of_one = SessionFailed(b"s", 404, "no"), True
+    failure.error, failure.id = SessionFailed(b"s", 404, "no"), 7
     assert [failure.seen] == [False]
     assert failure.for_others is not None
     seen(failure.for_others)

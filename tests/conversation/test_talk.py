@@ -59,6 +59,19 @@ def test_a_refused_command_fails_its_ticket_and_everything_behind_it() -> None:
     assert talk.name not in stage.client.talks
 
 
+@pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
+def test_a_refused_subscription_is_the_fault_of_whoever_receives_from_it(retry: RetryPolicy) -> None:
+    stage = staged(retry=retry)
+    talk = stage.open()
+    stage.get(talk.say(queue.Declare("q")))
+    other, refused = talk.subscribe("q"), talk.subscribe("nowhere")
+    waiting, receiving = other.more, refused.more
+    stage.run()
+    errors = [other.error, refused.error] if retry is NEVER else [waiting.error, receiving.error]
+    assert [type(error) for error in errors] == [SharedSessionFailed, SessionFailed]
+    assert "404 to message.subscribe" in str(errors[1])
+
+
 def test_with_a_retry_policy_a_session_that_failed_is_opened_again_by_the_next_call() -> None:
     stage = staged()
     talk = stage.open()

@@ -14,13 +14,13 @@ from amqp_sansio.spec.base import Command
 
 
 class Failure:
-    """What ended a session.  `error` is None as long as nothing did; `of_one`: it names the command of one caller."""
+    """What ended a session.  `error` is None as long as nothing did; `id`: of the command refused, where known."""
 
-    __slots__ = ("_exclusive", "_gone", "again", "error", "of_one")
+    __slots__ = ("_exclusive", "_gone", "again", "error", "id")
 
     def __init__(self) -> None:
         self.error: AmqpError | None = None
-        self.of_one = False
+        self.id: int | None = None
         self.again: Callable[[], None] | None = None
         """Opens the session again, for the next call."""
         self._exclusive: Final[dict[str, None]] = {}
@@ -35,11 +35,15 @@ class Failure:
     def for_others(self) -> AmqpError | None:
         """As it is raised to those whose command was not refused."""
         error = self.error
-        if not self.of_one or not isinstance(error, SessionFailed):
+        if self.id is None or not isinstance(error, SessionFailed):
             return error
         shared = SharedSessionFailed(error.session, error.code, error.text, error.command)
         shared.__cause__ = error
         return shared
+
+    def for_whom(self, id: int | None) -> AmqpError | None:
+        """As it is raised to whoever said the command of that id."""
+        return self.error if id is not None and id == self.id else self.for_others
 
     def ended(self, name: bytes, event: SessionDetached, wanted: bool) -> None:
         """The session `name` is over; `wanted`: we said so.  Whatever refusal came before it is why."""
@@ -65,7 +69,7 @@ class Failure:
         gone = tuple(self._exclusive)
         self._gone.update(self._exclusive)
         self._exclusive.clear()
-        self.error, self.of_one, self.again = None, False, None
+        self.error, self.id, self.again = None, None, None
         return gone
 
     def must_live(self) -> None:

@@ -10,6 +10,7 @@ from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE
 from amqp_sansio.events import TransferReceived
+from amqp_sansio.spec.message import Subscribe
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.talk import Talk
@@ -43,14 +44,15 @@ class Inbox:
         self._taken = 0
         self._taken_octets = 0
         self._subscription: Subscription | None = None
+        self._said: int | None = None  # the id of message.subscribe in its session
         self._cancelling: Ticket[None] | None = None
 
     def _subscribe(self) -> None:
         """Says subscribe and grants the credit; for a session that was made again, once more."""
         session = self.talk.session
-        subscription = session.subscribe(
-            self.queue, self.destination, accept_mode=0 if self.explicit else 1, acquire_mode=1 if self.browse else 0
-        )  # fmt: skip
+        accept_mode, acquire_mode = 0 if self.explicit else 1, 1 if self.browse else 0
+        self._said = session.send(Subscribe(self.queue, self.destination, accept_mode, acquire_mode))
+        subscription = session._subscriptions[self.destination]
         self._subscription = subscription
         self._taken = self._taken_octets = 0
         if not self.explicit:

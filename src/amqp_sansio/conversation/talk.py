@@ -335,8 +335,10 @@ class Talk:
                 error = MessageReturned(reject.code or 0, reject.text or "")
                 self._answers.returned(reject.transfers or EMPTY, error)
             case ExceptionReceived(id=id):
-                refused = failure_of(self.name, event, self._answers.verb(id) or self.transactions.verb(id or 0))
-                self.failure.error, self.failure.of_one = refused, id is not None
+                subscribing = message.Subscribe.VERB if id in [inbox._said for inbox in self.inboxes.values()] else ""
+                verb = self._answers.verb(id) or self.transactions.verb(id or 0) or subscribing
+                refused = failure_of(self.name, event, verb)
+                self.failure.error, self.failure.id = refused, id
                 self._answers.refused(id, refused)
             case ProducerCreditChanged():
                 self._check_room()
@@ -383,11 +385,10 @@ class Talk:
         self.failure.again = again
         self.attached = Ticket()
         self._in_doubt(event.in_doubt)
-        error = self.failure.for_others
         for inbox in self.inboxes.values():
-            inbox._interrupt(error)
+            inbox._interrupt(self.failure.for_whom(inbox._said))
         if self._room is not None:
-            self._room.fail(error or SessionLost(self.name, ENDED_HERE))
+            self._room.fail(self.failure.for_others or SessionLost(self.name, ENDED_HERE))
 
     def _in_doubt(self, ids: RangeSet) -> None:
         """The session is gone: who waits for an answer hears so."""
@@ -403,11 +404,10 @@ class Talk:
             self.failure.error = error if isinstance(error, SessionLost) else SessionLost(self.name, str(error), doubt)
         error = error and self.failure.error
         self._in_doubt(EMPTY)
-        others = error and self.failure.for_others
         for inbox in list(self.inboxes.values()):
-            inbox._close(others)
+            inbox._close(error and self.failure.for_whom(inbox._said))
         self.inboxes.clear()
-        gone = others or SessionLost(self.name, ENDED_HERE)
+        gone = (error and self.failure.for_others) or SessionLost(self.name, ENDED_HERE)
         if self.attached.done:
             self.attached = Ticket()
         self.attached.fail(gone)
