@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 from amqp_sansio.captures.columns.findings import Damage
+from amqp_sansio.captures.columns.late import Late
 from amqp_sansio.captures.columns.outcome import Outcome
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.main import parser
@@ -121,3 +122,14 @@ def test_what_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str]) -> Non
         "amqp-sansio: /b: no capture",
         "amqp-sansio: ... and 1 more",
     ]
+
+
+def test_files_that_came_too_late_are_in_the_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """stderr named them when their batch was published."""
+    late = Late(batch=3, capture="/a", packets=2, octets=30, first_ns=4, last_ns=5)
+    assert report(attrs.evolve(outcome(note=2), late=[late]), as_json=True) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["late"] == [
+        {"batch": 3, "capture": "/a", "packets": 2, "octets": 30, "first_ns": 4, "last_ns": 5, "files": 1}
+    ]
+    assert said.err == ""

@@ -167,7 +167,7 @@ def test_tables_of_schema_version_1_give_the_page_of_today(tmp_path: Path) -> No
     captures = finer_captures(tmp_path)
     run(captures, str(tmp_path / "tables"), ReplayOptions(broker="north", tables=tuple(TABLES), body_head=8))
     now = page(str(tmp_path / "tables")).replace(str(tmp_path), "/tmp/v1")
-    assert page(str(TABLES_1)) == re.sub(r"<h3>Could not be read, or not to the end: 1</h3><ul>.*?</ul>", "", now)
+    assert page(str(TABLES_1)) == re.sub(r"<h3>Not read, not to the end, or too late: 1</h3><ul>.*?</ul>", "", now)
 
 
 # Memory and the page are bounded, whatever the tables hold.

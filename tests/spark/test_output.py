@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.spark.rows import violations
 
+from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA, Late
 from amqp_sansio.captures.columns.place import MANIFEST, Place, Written
-from amqp_sansio.captures.columns.writer import Writer
+from amqp_sansio.captures.columns.writer import Writer, unique, write_whole
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark import output
 from amqp_sansio.spark.errors import PipelineError
@@ -106,3 +108,46 @@ def test_the_manifest_stays_short_however_many_batches_there_are(tmp_path: Path)
     assert len(rows(place)) < 16
     output_of(place)(frame(5), 39)
     assert sum(rows(place)) == 39 + 5
+
+
+def with_late(rows: int, place: str, prefix: str) -> list[Written]:
+    """Two tasks tell of one late file, each of so many packets as the batch has rows."""
+    told = [{"capture": "late.pcap", "packets": rows, "octets": 10, "first_ns": 4, "last_ns": 5}]
+    batch = pa.RecordBatch.from_pylist(told, LATE_SCHEMA)
+    tasks = [write_whole([batch], LATE_SCHEMA, place, LATE, unique(prefix)) for _ in range(2)]
+    return [*written(rows, place, prefix), *tasks[0], *tasks[1]]
+
+
+def test_a_late_file_is_said_once_it_is_published_and_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that is done again, because the stream was killed before Spark had noted it, tells it again."""
+    monkeypatch.setattr(output, "write_tables", with_late)
+    place = place_in(tmp_path)
+    said: list[str] = []
+    expected = Late(batch=0, capture="late.pcap", packets=6, octets=20, first_ns=4, last_ns=5)
+    for count in (3, 3):
+        stream = Output(place, "captures", PLAN, said.append)
+        stream(frame(count), 0)
+        assert stream.late == [expected]
+        assert json.loads(place.read(MANIFEST) or b"")["problems"] == [str(expected)]
+        assert said.pop() == str(expected)
+        assert said == []
+        assert rows(place) == [3]
+    monkeypatch.setattr(output, "write_tables", written)
+    later = output_of(place)
+    later(frame(1), 1)
+    assert later.late == [expected]
+    assert list(Path(place.work, LATE).iterdir()) == []
+
+
+def test_what_a_batch_that_failed_has_lost_is_not_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables are as they were; the batch is done again, by the next start."""
+    monkeypatch.setattr(output, "write_tables", with_late)
+    place = place_in(tmp_path)
+    said: list[str] = []
+    stream = Output(place, "captures", PLAN, said.append)
+    with monkeypatch.context() as patch:
+        patch.setattr(place, "publish", lambda *_: pytest.fail("killed"))
+        with pytest.raises(pytest.fail.Exception):
+            stream(frame(3), 0)
+    assert said == []
+    assert output_of(place).late == []

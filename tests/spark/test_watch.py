@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.captures import build
+from tests.captures.packets import packet_rows
 from tests.spark.truth import OPTIONS, differing, generated, published, rotated, truth
 from tests.waiting import awaited
 
+from amqp_sansio.captures.columns.outcome import Outcome
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM
 from amqp_sansio.captures.replay.options import MOST_IDLE_HOURS, ReplayOptions
 from amqp_sansio.captures.tables import TABLES
@@ -165,6 +167,42 @@ def test_a_checkpoint_without_idle_hours_forgets_nothing(spark: SparkSession, cu
 def test_hours_that_are_none(spark: SparkSession, tmp_path: Path, hours: float) -> None:
     with pytest.raises(ValueError, match="hours are not between 0 and 100000"):
         Watch(spark, str(tmp_path), str(tmp_path / "out"), str(tmp_path / "checkpoint"), idle_hours=hours)
+
+
+def test_a_file_that_comes_too_late_is_named_with_what_it_lost(spark: SparkSession, tmp_path: Path) -> None:
+    """It holds seconds before what was judged of its connection: said once its batch is published, and kept in the manifest,
+    also by the next start.  Files that come in order are not named, nor is one with what nobody has heard of before."""
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    talk = build.records(build.conversation([b"x" * 200] * 60).segments, step=50_000_000)
+    early = build.records(build.conversation([b"y"], build.Segment(True, 0, client_port=40001)).segments)
+    third = len(talk) // 3
+    parts = [talk[:third], talk[2 * third :], talk[third : 2 * third], early, talk[-1:]]
+    said: list[str] = []
+
+    def stream() -> Outcome:
+        watch = Watch(spark, str(folder), str(out), str(tmp_path / "state"), OPTIONS, options=ONE_AT_A_TIME, warn=said.append)
+        return watch.run(once=True)
+
+    def arrive(*numbers: int) -> None:
+        for number in numbers:
+            build.write(folder / f"cut-{number}.pcap", build.pcap(parts[number], nano=True))
+
+    arrive(0, 1)
+    assert stream().late == []
+    assert "late" not in json.loads((out / MANIFEST).read_bytes())
+    assert said == []
+    arrive(2)
+    (late,) = stream().late
+    octets = sum(len(row["payload"]) for row in packet_rows(f"{folder}/cut-2.pcap") if isinstance(row["payload"], bytes))
+    assert (late.capture, late.packets, late.octets) == (f"{folder}/cut-2.pcap", third, octets)
+    assert (late.first_ns, late.last_ns) == (parts[2][0].time, parts[2][-1].time)
+    assert said == [str(late)]
+    arrive(3, 4)
+    assert stream().late == [late]
+    assert said == [str(late)]
+    manifest = json.loads((out / MANIFEST).read_bytes())
+    assert (manifest["problems"], len(manifest["late"])) == ([str(late)], 1)
 
 
 def test_a_stream_of_schema_version_1_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -154,6 +154,11 @@ class Listener:
         """Whether no connection is open: what is remembered is of the past only."""
         return not self._talks and not self._strangers
 
+    @property
+    def spoken(self) -> bool:
+        """Whether AMQP was spoken on any connection so far."""
+        return bool(self._used)
+
     def state(self) -> tuple[object, ...]:
         """What it remembers: dicts and lists of plain values, talks and what belongs to them; `resume` takes it."""
         open_ = dict(self._talks), dict(self._strangers), dict(self._past), dict(self._used)

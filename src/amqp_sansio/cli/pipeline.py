@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypedDict
 
+import attrs
+
 from amqp_sansio.captures.errors import PipelineError
 from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 from amqp_sansio.cli.output import NO_CONNECTION, complain, json_line
@@ -175,6 +177,7 @@ def report(outcome: Outcome, as_json: bool) -> int:
             "tables": dict(outcome.rows),
             "findings": dict(outcome.findings),
             "damage": [{"capture": each.capture, "offset": each.offset, "text": each.text} for each in outcome.damage],
+            **({"late": [attrs.asdict(each) for each in outcome.late]} if outcome.late else {}),
             "files": outcome.files,
             "octets": outcome.octets,
             "seconds": round(outcome.seconds, 3),

@@ -39,8 +39,16 @@ def watch(given: argparse.Namespace) -> int:
                 if growing:
                     complain(f"{growing} is still being written to: it is left for the next time")
             idle = IDLE_HOURS if given.idle_hours is None else given.idle_hours
-            options = {"closed": closed}
-            stream = Watch(spark, given.folder, given.out, given.checkpoint, plan, options=options, idle_hours=idle)
+            stream = Watch(
+                spark,
+                given.folder,
+                given.out,
+                given.checkpoint,
+                plan,
+                options={"closed": closed},
+                idle_hours=idle,
+                warn=complain,
+            )
             with Progress(spark, f"amqp-sansio: {given.folder}", count=stream.count):
                 outcome = stream.run(once=given.once)
         finally:

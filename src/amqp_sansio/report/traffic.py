@@ -280,7 +280,7 @@ def captures(folder: Folder, seen: Overview) -> Markup:
         )
     if isinstance(problems, list) and problems:
         items = [tag("li", str(each), most=1000) for each in problems[:SHOWN]]
-        parts += [tag("h3", f"Could not be read, or not to the end: {count(len(problems))}"), tag("ul", *items)]
+        parts += [tag("h3", f"Not read, not to the end, or too late: {count(len(problems))}"), tag("ul", *items)]
     heard = {name: (number, size) for name, number, size in seen.captures.top(1000)}
     listed = [str(each) for each in named] if isinstance(named, list) else sorted(heard)
     rows: list[tuple[Content, ...]] = []

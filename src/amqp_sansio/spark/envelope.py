@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
+from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA
 from amqp_sansio.captures.columns.tables import table_schema
 from amqp_sansio.captures.tables import TABLES
 
@@ -29,8 +30,8 @@ FULL_OCTETS: Final = 1024 * 1024
 
 @cache
 def arrow_schema(table: str) -> pa.Schema:
-    """The Arrow schema of a table, by its name."""
-    return table_schema(TABLES[table])
+    """The Arrow schema of a table, by its name, or of what is told of late files."""
+    return LATE_SCHEMA if table == LATE else table_schema(TABLES[table])
 
 
 class Envelope(NamedTuple):

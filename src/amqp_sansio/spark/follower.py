@@ -17,6 +17,7 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from amqp_sansio.captures.columns.bundles import opened, together
 from amqp_sansio.captures.columns.cycles import seldom
+from amqp_sansio.captures.columns.late import Lateness
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.envelope import SCHEMA, Envelope, Sealer
@@ -83,14 +84,17 @@ class Follower(StatefulProcessor):
             replay = ConnectionReplay(self._plan if slept is None else self._waking(slept[2]))
             self._look(timerValues, self._idle_ns, again=slept is not None)
         sealer = Sealer()
+        lateness = Lateness(replay.latest_ns, replay.spoken)
         for _, batch in together(opened(in_order(rows))):
+            lateness.look(batch)
             full = list(sealer.add(replay.feed(batch)))
             if full:
                 yield as_frame(full)
         last = replay.last_ns
         self._latest = max(self._latest, last)
+        replay.latest_ns = lateness.latest_ns
         self._state.update((replay.snapshot(), last, 0) if self._idle_ns else (replay.snapshot(),))
-        rest = list(sealer.rest())
+        rest = [*sealer.add(lateness.records()), *sealer.rest()]
         if rest:
             yield as_frame(rest)
 

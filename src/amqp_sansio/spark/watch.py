@@ -15,6 +15,7 @@ import attrs
 
 from amqp_sansio.captures.columns.end_to_end import SOURCE
 from amqp_sansio.captures.columns.findings import findings_in
+from amqp_sansio.captures.columns.late import Late
 from amqp_sansio.captures.columns.outcome import Outcome, outcome
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM, Place, Written
 from amqp_sansio.captures.former import FORMER_VERSION
@@ -51,7 +52,7 @@ class Watch:
     """A stream over the capture files that come into `folder`, into the tables at `out`.
 
     What it has done is remembered in `checkpoint`; both belong together.  PipelineError when they do not, when the stream was
-    started with another plan, or when it fails again and again.
+    started with another plan, or when it fails again and again.  `warn` takes one sentence about each file that came too late.
 
     `idle_hours` (0 to 100,000; 0: never) is how long nothing was captured of a pair of addresses and ports when its state
     expires.  ValueError for what is no such number.
@@ -67,6 +68,7 @@ class Watch:
         *,
         options: Mapping[str, str] | None = None,
         idle_hours: float = IDLE_HOURS,
+        warn: Callable[[str], None] = lambda text: None,
     ) -> None:
         if not 0 <= idle_hours <= MOST_IDLE_HOURS:
             raise ValueError(f"{idle_hours} hours are not between 0 and {MOST_IDLE_HOURS:.0f}")
@@ -78,6 +80,8 @@ class Watch:
         self._plan: Final = plan or ReplayOptions()
         self._idle_hours: Final = float(idle_hours)
         self._options = options
+        self._warn: Final = warn
+        self._late: list[Late] = []
         with told("the stream cannot be started"):
             self._place: Final = Place(out)
             self._memory: Final = Place(checkpoint)
@@ -112,11 +116,11 @@ class Watch:
             files = self._place.published()
         finally:
             self._place.discard()
-        return outcome(self._place.name, self._plan, files, findings_in(files, self._place.name), began)
+        return outcome(self._place.name, self._plan, files, findings_in(files, self._place.name), began, self._late)
 
     def start(self, once: bool, trigger: str = TRIGGER) -> StreamingQuery:
         """Starts the query, or starts it again."""
-        self._output = Output(self._place, self._folder, self._plan)
+        self._output = Output(self._place, self._folder, self._plan, self._warn)
         bundles = stream_bundles(self._spark, self._folder, self._options)
         writer = followed(bundles, self._plan, self._idle_hours).writeStream.foreachBatch(self._output)
         writer = writer.option("checkpointLocation", self._checkpoint).outputMode("append")
@@ -167,6 +171,7 @@ class Watch:
             files += write_tables(open_records(self._spark, self._checkpoint, self._plan), place.work, OPEN)
         if SOURCE in self._plan.tables:
             files += write_end_to_end(self._spark, [*settled, *files], place.name, place.work)
+        output.late = self._late = [each for each in output.late if each.batch <= last]
         output.publish(files, settled.__contains__)
 
     def _belong_together(self) -> None:

@@ -11,8 +11,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from amqp_sansio.captures.columns.late import LATE, LATE_SCHEMA
 from amqp_sansio.captures.columns.place import Written
-from amqp_sansio.captures.columns.writer import Writer
+from amqp_sansio.captures.columns.writer import Writer, unique, write_whole
 from amqp_sansio.spark.envelope import envelopes_in, unseal
 
 FILES: Final = "table string, folder string, path string, rows bigint, octets bigint"
@@ -30,10 +31,14 @@ def write_envelopes(batches: Iterator[pa.RecordBatch], place: str, prefix: str) 
 
 
 def write_records(records: Iterable[tuple[str, pa.RecordBatch]], place: str, prefix: str) -> Iterator[pa.RecordBatch]:
-    """Writes records of all tables to files; gives the list of files as rows of FILES."""
+    """Writes records of all tables to files, those of late files to one more; gives the list of files as rows of FILES."""
     writer = Writer(place, prefix)
     written: list[Written] = []
+    late: list[pa.RecordBatch] = []
     for table, batch in records:
-        written += writer.add(table, batch)
-    written += writer.rest()
+        if table == LATE:
+            late.append(batch)
+        else:
+            written += writer.add(table, batch)
+    written += [*writer.rest(), *write_whole(late, LATE_SCHEMA, place, LATE, unique(prefix))]
     yield pa.RecordBatch.from_pylist([each._asdict() for each in written], schema=SCHEMA)

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from tests.captures.packets import Row, batch, by_connection, gathered, packet_r
 from amqp_sansio.captures.columns.gathered import BATCH_ROWS, Records
 from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.state import read, write
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.witnesses import observers
@@ -117,6 +119,21 @@ def test_a_snapshot_of_an_idle_connection_is_small() -> None:
     over = replay
     assert over.quiet
     assert len(over.snapshot()) < 256
+
+
+def test_the_latest_time_is_in_the_snapshot() -> None:
+    """In one of an earlier version it is not: there it is that of the last packet."""
+    (rows,) = by_connection(packet_rows(str(DATA / "hello.pcap"))).values()
+    replay = ConnectionReplay()
+    assert not ConnectionReplay().spoken
+    replay.feed(batch(rows))
+    assert replay.spoken
+    replay.latest_ns = replay.last_ns + 7
+    octets = replay.snapshot()
+    assert ConnectionReplay.restore(octets).latest_ns == replay.last_ns + 7
+    heard, own = cast("tuple[object, tuple[object, ...]]", read(octets, replay._given()))
+    earlier = write((heard, own[:-1]), replay._given())
+    assert ConnectionReplay.restore(earlier).latest_ns == replay.last_ns
 
 
 def test_what_is_no_snapshot_is_refused() -> None:

@@ -70,11 +70,18 @@ class ConnectionReplay:
         self._first = ""
         self._key = 0
         self._idle: str | None = None
+        self.latest_ns = 0
+        """The latest time of all packets, ns since 1970 UTC, where whoever feeds them looks at it (see `late`)."""
 
     @property
     def quiet(self) -> bool:
         """Whether no connection is open on these ports: what is remembered serves only to tell strays and to count uses."""
         return self._listener.quiet
+
+    @property
+    def spoken(self) -> bool:
+        """Whether AMQP was spoken on these ports so far."""
+        return self._listener.spoken
 
     @property
     def last_ns(self) -> int:
@@ -279,7 +286,7 @@ class ConnectionReplay:
         """What it remembers, as octets that `restore` takes in any process with the same version of the encoding."""
         for talk in self._recorders:
             talk.conversation.tidy()
-        own = self._recorders, self._order, self._capture, self._ends, self._first, self._key
+        own = self._recorders, self._order, self._capture, self._ends, self._first, self._key, self.latest_ns
         return write((self._listener.state(), own), self._given())
 
     @classmethod
@@ -294,7 +301,8 @@ class ConnectionReplay:
             if not isinstance(state, tuple):
                 raise TypeError(type(state).__name__)
             made._listener.resume(state[0])
-            made._recorders, made._order, made._capture, made._ends, made._first, made._key = state[1]
+            made._recorders, made._order, made._capture, made._ends, made._first, made._key, *latest = state[1]
+            made.latest_ns = latest[0] if latest else made.last_ns  # snapshots of earlier versions do not tell it
         except (TypeError, ValueError, AttributeError) as error:
             raise DecodeError("state of a replay", 1, f"not a snapshot of a replay: {error}") from error
         return made

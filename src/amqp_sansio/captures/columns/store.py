@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal, TypeAlias
 
+import attrs
+
 from amqp_sansio.captures.columns.end_to_end import joined_of
 from amqp_sansio.captures.columns.failures import told
 from amqp_sansio.captures.columns.findings import Findings, findings_in
+from amqp_sansio.captures.columns.late import LATE, Late
 from amqp_sansio.captures.columns.place import STREAM, Place, Written
 from amqp_sansio.captures.columns.writer import write_empty
 from amqp_sansio.captures.errors import PlaceError
@@ -68,12 +71,13 @@ def manifest_of(
     options: ReplayOptions,
     engine: Engine,
     problems: Iterable[str] = (),
+    late: Sequence[Late] = (),
 ) -> bytes:
     """The manifest as JSON, the same for the same files: what was read and asked for, which files hold the tables.
 
     Paths are relative to the folder of the tables; `file_id` counts the captures, of which the first NAMED_CAPTURES are named
     and `more_captures` counts the rest: rows name theirs; `problems` are places in them that cannot be
-    read.
+    read, and the files that came too `late` for a stream.
     """
     said = {
         "kind": "amqp-sansio tables",
@@ -81,7 +85,8 @@ def manifest_of(
         "engine": engine,
         "captures": [str(each) for each in captures[:NAMED_CAPTURES]],
         **({"more_captures": len(captures) - NAMED_CAPTURES} if len(captures) > NAMED_CAPTURES else {}),
-        "problems": list(problems),
+        "problems": [*problems, *map(str, late)],
+        **({LATE: [attrs.asdict(each) for each in late]} if late else {}),
         "ports": list(options.ports),
         "payload": options.body_head,
         "broker": options.broker,
