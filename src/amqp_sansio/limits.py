@@ -140,6 +140,9 @@ class BrokerLimits:
     already.  As many again for the selectors of the bindings that match: one for each, and one for each 64 characters of it."""
     subscribers: int = 256 * 1024
     """Subscriptions to all queues of one virtual host together."""
+    displacing_queues: int = 1024
+    """Rings (qpid.policy_type) from which one message pushes older ones out to their alternate exchanges; what it pushes out of
+    further ones goes nowhere."""
     browsers: int = 1024
     """Subscriptions to one queue that look at each message of it: not-acquired ones, and those with a selector.  So many looks
     are what a message that comes, or comes back, can cost besides its deliveries."""

@@ -15,6 +15,7 @@ from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.values import Value
 
 Step: TypeAlias = tuple[str, int, int, int]
 """What, and three numbers that choose among what there is."""
@@ -57,8 +58,8 @@ class History(Stage):
 
 def _declare(h: History, a: int, b: int, c: int) -> None:
     alternate = "x" if c == 3 and "x" in h.host.exchanges else None
-    arguments = {"qpid.priorities": 3} if c == 2 else None
-    h.host.declare_queue(QUEUES[a % 5], alternate, durable=b > 0, arguments=arguments)
+    choices: dict[int, dict[str, Value]] = {1: {"qpid.policy_type": "ring", "qpid.max_count": 2}, 2: {"qpid.priorities": 3}}
+    h.host.declare_queue(QUEUES[a % 5], alternate, durable=b > 0, arguments=choices.get(c))
 
 
 def _exchange(h: History, a: int, b: int, c: int) -> None:

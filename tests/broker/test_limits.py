@@ -15,7 +15,7 @@ from amqp_sansio.events import ConnectionClosed, ExceptionReceived, ProducerCred
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec import dtx, exchange, message, queue, tx
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.spec.values import Map
+from amqp_sansio.spec.values import Map, Value
 
 Room = Callable[[BrokerLimits, int], int]
 """Takes so much of something; what was answered, or how much was had."""
@@ -89,6 +89,20 @@ def subscribers(limits: BrokerLimits, amount: int) -> int:
     for number in range(amount):
         session.subscribe("q", f"{number}")
     return code(client)
+
+
+def displacing_queues(limits: BrokerLimits, amount: int) -> int:
+    """Dead letters of so many full rings that get one message; `q`, which gets them, is not full."""
+    client, session = begin(limits)
+    session.send(exchange.Bind("q", "amq.fanout"))
+    for number in range(amount):
+        arguments: dict[str, Value] = {"qpid.policy_type": "ring", "qpid.max_count": 1}
+        session.send(queue.Declare(f"{number}", "amq.fanout", arguments=arguments))
+        session.send(exchange.Bind(f"{number}", "amq.direct", "k"))
+    for _ in range(2):
+        session.publish("amq.direct", routing_key="k")
+    client.world.run()
+    return client.world.broker.host().queues["q"].available
 
 
 def browsers(limits: BrokerLimits, amount: int) -> int:
@@ -264,6 +278,7 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "binding_words": (4, REFUSED, binding_words),
     "routing_steps": (4, REFUSED, routing_steps),
     "subscribers": (4, REFUSED, subscribers),
+    "displacing_queues": (4, (3, 4, 4), displacing_queues),
     "browsers": (4, REFUSED, browsers),
     "consumer_priorities": (4, REFUSED, consumer_priorities),
     "queue_messages": (4, REFUSED, messages),

@@ -241,6 +241,21 @@ def test_a_queue_that_goes_with_its_owner_goes_with_the_restart() -> None:
     assert [type(each).__name__ for entry in then.broker.journal() for each in entry.operations] == ["QueueDeleted"]
 
 
+def test_after_a_restart_the_time_of_queues_that_nobody_uses_begins_again() -> None:
+    world, client, session = declared()
+    arguments = {"qpid.auto_delete_timeout": 5}
+    for name, exclusive in (("owned", True), ("left", False), ("fresh", False)):
+        say(client, session, queue.Declare(name, durable=True, exclusive=exclusive, arguments=arguments))
+    say(client, session, message.Subscribe("left", "d", 0, 0), message.Cancel("d"))
+    world.tick(3.0)
+    then = again(world).broker
+    names = {"owned", "left", "fresh"}
+    assert (then.tick(100.0), names <= then.host().queues.keys()) == (105.0, True)
+    then.tick(105.0)
+    assert not names & then.host().queues.keys()
+    assert [type(each).__name__ for entry in then.journal() for each in entry.operations] == ["QueueDeleted"] * 3
+
+
 def test_time_goes_on_by_the_epochs() -> None:
     world = World(BrokerConfig(journal=True, epoch=1000.0))
     client = world.connect()

@@ -183,6 +183,21 @@ ATTACKS: Final[dict[str, Attack]] = {
         [queue.Declare("q"), *[publish("q", shop=number % 10) for number in range(4 * n)]],
         [word for shop in range(10) for word in subscribe(f"d{shop}", selector=f"shop = {shop}")],
     ),
+    "a full ring and its dead letters": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [
+            queue.Declare("dead"),
+            exchange.Bind("dead", "amq.fanout"),
+            queue.Declare("q", "amq.fanout", arguments={"qpid.policy_type": "ring", "qpid.max_count": n}),
+            *[publish("q")] * n,
+        ],
+        [publish("q")] * n,
+    ),
+    "queues that linger, used and left again": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [queue.Declare(name, arguments={"qpid.auto_delete_timeout": 5}) for name in ("q", *[f"q{at}" for at in range(n)])],
+        [word for number in range(n) for word in (message.Subscribe("q", "d", 0, 0), message.Cancel("d"))],
+    ),
     "bound and unbound": lambda n: (
         DEFAULT_BROKER_LIMITS,
         [queue.Declare("q"), *[exchange.Bind("q", "amq.topic", f"a.{number}.#") for number in range(n)]],

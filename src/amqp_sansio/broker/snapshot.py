@@ -173,10 +173,10 @@ def _build(broker: Broker, ledger: Ledger, sessions: Iterable[Mapping[str, Any]]
         orphans: list[Queue] = [
             site.host.queues[each.queue]
             for each in host.queues.values()
-            if each.exclusive and site.host.queues[each.queue].owner is None
+            if site.host.unused(site.host.queues[each.queue], each.exclusive)
         ]
         for queue in orphans:  # they go with their owners, who are no more
-            site.host.delete_queue(queue.name)
+            site.host.left(queue)
 
 
 def _strip(host: HostLedger, sessions: Iterable[Mapping[str, Any]]) -> None:

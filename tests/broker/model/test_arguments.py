@@ -8,6 +8,7 @@ from tests.broker.model.things import refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.arguments import (
+    KNOWN,
     BindingArguments,
     QueueArguments,
     SubscriptionArguments,
@@ -16,6 +17,7 @@ from amqp_sansio.broker.model.arguments import (
     read_queue_arguments,
     read_subscription_arguments,
 )
+from amqp_sansio.broker.model.hints import HINTS
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Map, Uint8, Value
 
@@ -44,7 +46,7 @@ def test_without_arguments_there_are_ten_levels_and_the_limits_of_the_host() -> 
     ],
 )
 def test_what_is_understood(name: str, value: Value, expected: tuple[int, int, int]) -> None:
-    assert attrs.astuple(read_queue_arguments(Map({name: value}), LIMITS)) == (*expected, False, False, False, False)
+    assert attrs.astuple(read_queue_arguments(Map({name: value}), LIMITS)) == (*expected, *[False] * 4, "reject", 0)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,11 @@ def test_what_is_understood(name: str, value: Value, expected: tuple[int, int, i
         ("qpid.priorities", None),
         ("qpid.max_count", -1),
         ("qpid.max_size", "big"),
-        ("qpid.policy_type", "ring"),
+        ("qpid.policy_type", "ring_strict"),
+        ("qpid.policy_type", 1),
+        ("qpid.auto_delete_timeout", -1),
+        ("qpid.auto_delete_timeout", 2**32),
+        ("qpid.auto_delete_timeout", 1.5),
         ("no-local", "yes"),
         ("no-local", 1),
     ],
@@ -70,6 +76,25 @@ def test_what_is_understood(name: str, value: Value, expected: tuple[int, int, i
 @pytest.mark.rule("queue.declare.arguments.unknown-argument")
 def test_a_value_that_cannot_be(name: str, value: Value) -> None:
     assert refusal(read_queue_arguments, Map({name: value}), LIMITS).condition is conditions.QUEUE_DECLARE_VALUE
+
+
+@pytest.mark.parametrize("value", ["reject", "ring", b"ring", "self-destruct"])
+def test_the_policies_of_full_queues(value: Value) -> None:
+    word = value.decode() if isinstance(value, bytes) else value
+    assert read_queue_arguments(Map({"qpid.policy_type": value}), LIMITS) == QueueArguments(10, 100, 1000, policy=str(word))
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0, 0), (Uint8(5), 5), ("60", 60), (2**32 - 1, 2**32 - 1)])
+def test_how_long_an_unused_queue_stays(value: Value, expected: int) -> None:
+    asked = read_queue_arguments(Map({"qpid.auto_delete_timeout": value}), LIMITS)
+    assert asked == QueueArguments(10, 100, 1000, linger=expected)
+
+
+@pytest.mark.parametrize("name", HINTS["queue.declare"])
+def test_a_hint_of_a_queue_changes_nothing(name: str) -> None:
+    for value in (True, 7, "text", None):
+        assert read_queue_arguments(Map({name: value}), LIMITS) == QueueArguments(10, 100, 1000)
+    assert name not in KNOWN
 
 
 @pytest.mark.parametrize(

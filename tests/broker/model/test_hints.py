@@ -47,7 +47,7 @@ def test_a_hint_is_taken_whatever_its_value_and_is_not_known(name: str) -> None:
     assert name not in (*OF_SUBSCRIPTIONS, *KNOWN)
 
 
-@pytest.mark.parametrize("name", [*HINTS[SUBSCRIBE], *OF_SUBSCRIPTIONS, *KNOWN])
+@pytest.mark.parametrize("name", [*HINTS[SUBSCRIBE], *HINTS["queue.declare"], *OF_SUBSCRIPTIONS, *KNOWN])
 def test_the_manual_has_every_argument(name: str) -> None:
     page = Path(__file__).resolve().parents[3] / "docs" / "topics" / "arguments.md"
     assert f"`{name}`" in page.read_text(encoding="utf-8")

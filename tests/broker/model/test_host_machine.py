@@ -30,6 +30,14 @@ from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 QUEUES = st.sampled_from(["a", "b", "c"])
 EXCHANGES = st.sampled_from(["amq.direct", "amq.topic", "x", "y"])
 KEYS = st.sampled_from(["a", "k"])
+ARGUMENTS = st.sampled_from(
+    [
+        {},
+        {"qpid.policy_type": "ring", "qpid.max_count": 2},
+        {"qpid.policy_type": "self-destruct", "qpid.max_count": 2},
+        {"qpid.auto_delete_timeout": 3},
+    ]
+)
 LIMITS = attrs.evolve(DEFAULT_BROKER_LIMITS, queue_messages=6)
 
 
@@ -95,12 +103,12 @@ class HostMachine(RuleBasedStateMachine):
         self.body = 0
         self.acquired: list[Entry] = []
 
-    @initialize(durable=st.booleans(), messages=st.integers(0, 4))
-    def begin(self, durable: bool, messages: int) -> None:
+    @initialize(durable=st.booleans(), messages=st.integers(0, 4), arguments=ARGUMENTS)
+    def begin(self, durable: bool, messages: int, arguments: dict[str, Any]) -> None:
         """Two queues, one the other's alternate, with something on the first: what is interesting is near."""
         self.attempt(lambda: self.host.declare_queue("b", durable=True))
         self.attempt(lambda: self.host.bind("b", "amq.direct", "a"))
-        self.attempt(lambda: self.host.declare_queue("a", "amq.direct", durable=durable))
+        self.attempt(lambda: self.host.declare_queue("a", "amq.direct", durable=durable, arguments=arguments))
         for at in range(messages):
             sent, queues = self.made("", "a", 1 + at % 2, None)
             self.attempt(lambda sent=sent, queues=queues: self.host.enqueue(sent, queues))  # type: ignore[misc]
@@ -121,10 +129,14 @@ class HostMachine(RuleBasedStateMachine):
             self.store.forget()
 
     @rule(
-        name=QUEUES, durable=st.booleans(), alternate=st.sampled_from(["", "amq.direct", "amq.topic", "x"]), auto=st.booleans()
+        name=QUEUES,
+        durable=st.booleans(),
+        alternate=st.sampled_from(["", "amq.direct", "amq.topic", "x"]),
+        auto=st.booleans(),
+        arguments=ARGUMENTS,
     )
-    def declare_queue(self, name: str, durable: bool, alternate: str, auto: bool) -> None:
-        self.attempt(lambda: self.host.declare_queue(name, alternate, False, durable, False, auto))
+    def declare_queue(self, name: str, durable: bool, alternate: str, auto: bool, arguments: dict[str, Any]) -> None:
+        self.attempt(lambda: self.host.declare_queue(name, alternate, False, durable, False, auto, arguments))
 
     @rule(name=QUEUES, if_empty=st.booleans())
     def delete_queue(self, name: str, if_empty: bool) -> None:
@@ -264,6 +276,11 @@ class HostMachine(RuleBasedStateMachine):
         ]
         assert len(set(there)) == len(there)
         assert store.places == set(there)
+
+    @invariant()
+    def no_ring_has_more_than_it_may(self) -> None:
+        for queue in self.host.queues.values():
+            assert queue.policy != "ring" or queue.messages <= queue.most_messages
 
     @invariant()
     def nobody_sees_what_is_not_journalled(self) -> None:

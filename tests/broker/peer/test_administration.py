@@ -29,6 +29,49 @@ def test_a_message_through_a_topic_exchange(world: World) -> None:
     assert result == ExchangeBoundResult(queue_not_matched=True)
 
 
+def test_a_hint_of_a_queue_is_taken_and_handed_out_once_and_not_where_it_came_to_nothing(world: World) -> None:
+    client, session = world.session()
+    for name in ("q", "r"):
+        done(client, session, queue.Declare(name, arguments={"qpid.file_size": 24, "qpid.max_count": 5}))
+    assert [(hint.command, hint.argument) for hint in world.broker.hints.take()] == [("queue.declare", "qpid.file_size")]
+    session.send(queue.Declare("s", arguments={"qpid.flow_stop_count": 24, "odd": 5}))
+    world.run()
+    (refused,) = client.take(ExceptionReceived)
+    assert (refused.error_code, "'odd'" in refused.description) == (531, True)
+    assert world.broker.hints.take() == ()
+
+
+def test_a_full_ring_drops_the_oldest_and_a_queue_that_destroys_itself_ends_who_subscribes(world: World) -> None:
+    client, session = world.session()
+    for policy in ("ring", "self-destruct"):
+        done(client, session, queue.Declare(policy, arguments={"qpid.policy_type": policy, "qpid.max_count": 2}))
+    for body in (b"1", b"2", b"3"):
+        session.publish(routing_key="ring", body=body)
+    session.subscribe("ring", "d").grant(5)
+    world.run()
+    assert bodies(client) == [b"2", b"3"]
+    session.subscribe("self-destruct", "e")
+    for body in (b"1", b"2", b"3"):
+        session.publish(routing_key="self-destruct", body=body)
+    world.run()
+    (ended,) = client.take(ExceptionReceived)
+    assert "'self-destruct' is deleted" in ended.description
+    assert list(world.broker.host().queues) == ["ring"]
+
+
+def test_a_queue_outlives_its_session_for_a_while(world: World) -> None:
+    world.tick(10.0)
+    client, session = world.session()
+    done(client, session, queue.Declare("q", exclusive=True, arguments={"qpid.auto_delete_timeout": 3}))
+    client.cut()
+    world.tick(1.0)
+    assert world.broker.due == 14.0
+    world.tick(2.5)
+    assert "q" in world.broker.host().queues
+    world.tick(0.5)
+    assert world.broker.host().queues == {}
+
+
 def test_queries(world: World) -> None:
     client, session = world.session()
     assert done(client, session, queue.Query("q")) == QueueQueryResult()

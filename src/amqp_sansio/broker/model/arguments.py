@@ -9,7 +9,7 @@ import attrs
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
 from amqp_sansio.broker.model.hints import HINTS
-from amqp_sansio.broker.model.queue import MOST_LEVELS
+from amqp_sansio.broker.model.queue import MOST_LEVELS, POLICIES, REJECT
 from amqp_sansio.broker.routing.filters import NO_LOCAL as NO_LOCAL_FILTER
 from amqp_sansio.broker.routing.filters import SELECTORS
 from amqp_sansio.broker.selectors.errors import SelectorError
@@ -25,7 +25,9 @@ MAX_COUNT: Final = "qpid.max_count"
 MAX_SIZE: Final = "qpid.max_size"
 """Octets of this queue, likewise."""
 POLICY: Final = "qpid.policy_type"
-"""What happens beyond them: "reject" is all there is."""
+"""What happens beyond them: one of `POLICIES`."""
+AUTO_DELETE_TIMEOUT: Final = "qpid.auto_delete_timeout"
+"""Seconds that the queue stays when nobody uses it any more, 0 to 2**32 - 1; one of more than 0 makes it auto-delete."""
 NO_LOCAL: Final = "no-local"
 """Whether it gets nothing that its owner's own connection publishes; Qpid JMS says one or the other of every queue."""
 _DIGITS: Final = 20  # of 2**64 - 1
@@ -40,7 +42,7 @@ _LIFETIMES: Final = {"PERMANENT": "", "DELETE_ON_SESSION_END": "SESSION", "DELET
 PRIORITY: Final = "x-priority"
 """Of a subscription: those with a higher one come first.  A number of 32 bits, 0 where there is none."""
 OF_SUBSCRIPTIONS: Final = (*SELECTORS, NO_LOCAL_FILTER, PRIORITY)
-KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL, EXCLUSIVITY, LIFETIME)
+KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL, EXCLUSIVITY, LIFETIME, AUTO_DELETE_TIMEOUT)
 
 
 @attrs.frozen
@@ -56,13 +58,16 @@ class QueueArguments:
     of_connection: bool = False
     """Exclusive to all sessions of the connection."""
     deleted_with_owner: bool = False
+    policy: str = REJECT
+    linger: int = 0
+    """Seconds."""
 
 
 def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments:
     """Refused for an argument that is not known, and for a value that an argument cannot have."""
     refuse_unknown(arguments, conditions.QUEUE_DECLARE_ARGUMENT)
     levels, most_messages, most_octets = MOST_LEVELS, limits.queue_messages, limits.queue_octets
-    no_local, exclusivity, owner = False, "NONE", ""
+    no_local, exclusivity, owner, policy, linger = False, "NONE", "", REJECT, 0
     for name, value in arguments.items():
         if name in PRIORITIES:
             levels = _number(name, value, 1, MOST_LEVELS)
@@ -71,8 +76,9 @@ def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments
         elif name == MAX_SIZE:
             most_octets = min(_number(name, value, 0), most_octets)
         elif name == POLICY:
-            if _text(value) != "reject":
-                raise Refused(conditions.QUEUE_DECLARE_VALUE, f'{name} is "reject" here, not {value!r}')
+            policy = _word(name, value, POLICIES)
+        elif name == AUTO_DELETE_TIMEOUT:
+            linger = _number(name, value, 0, 2**32 - 1)
         elif name == NO_LOCAL:
             no_local = _boolean(name, value)
         elif name == EXCLUSIVITY:
@@ -83,7 +89,9 @@ def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments
         text = f"{LIFETIME} {arguments[LIFETIME]!r} goes with {EXCLUSIVITY} {owner!r}, not {exclusivity!r}"
         raise Refused(conditions.QUEUE_DECLARE_VALUE, text)
     of_session, of_connection = exclusivity == "SESSION", exclusivity == "CONNECTION"
-    return QueueArguments(levels, most_messages, most_octets, no_local, of_session, of_connection, bool(owner))
+    return QueueArguments(
+        levels, most_messages, most_octets, no_local, of_session, of_connection, bool(owner), policy, linger
+    )  # fmt: skip
 
 
 @attrs.frozen
@@ -135,9 +143,9 @@ def read_binding_arguments(arguments: Map, limits: BrokerLimits) -> BindingArgum
 
 
 def refuse_unknown(arguments: Map, condition: Condition) -> None:
-    """Refused for an argument that no queue has."""
+    """Refused for an argument that no queue has and that is no hint."""
     for name in arguments:
-        if name not in KNOWN:
+        if name not in KNOWN and name not in HINTS["queue.declare"]:
             raise Refused(condition, f"{name!r}; known are {', '.join(KNOWN)}")
 
 

@@ -19,6 +19,29 @@ HINTS: Final[dict[str, dict[str, str]]] = {
         "x-filter-auto-close": "Qpid's clients of AMQP 0-8 say so of browsers; in 0-10 message.flush says it",
         "local-address": "Broker-J shows it to its administrator",
     },
+    "queue.declare": {
+        "qpid.file_count": "qpidd's older store has files of a fixed size; here a log grows with what is in it",
+        "qpid.file_size": "likewise",
+        "qpid.flow_stop_count": "qpidd holds publishers up from there on; BrokerLimits.throttle_messages does it here",
+        "qpid.flow_stop_size": "likewise",
+        "qpid.flow_resume_count": "they go on from half of that",
+        "qpid.flow_resume_size": "likewise",
+        **dict.fromkeys(
+            (
+                "qpid.alert_count",
+                "qpid.alert_count_up",
+                "qpid.alert_count_down",
+                "x-qpid-maximum-message-count",
+                "qpid.alert_size",
+                "qpid.alert_size_up",
+                "qpid.alert_size_down",
+                "x-qpid-maximum-message-size",
+                "qpid.alert_repeat_gap",
+                "x-qpid-minimum-alert-repeat-gap",
+            ),
+            "qpidd tells its management agent of it, which is not here",
+        ),
+    },
 }
 """By command and argument, why it changes nothing."""
 

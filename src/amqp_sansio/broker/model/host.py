@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker import conditions
@@ -14,10 +14,11 @@ from amqp_sansio.broker.model.arguments import (
     read_queue_arguments,
     refuse_unknown,
 )
+from amqp_sansio.broker.model.lifetimes import Lifetimes
 from amqp_sansio.broker.model.owner import connection_of
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.ring import browses
-from amqp_sansio.broker.model.topology import TYPES, Topology
+from amqp_sansio.broker.model.topology import TYPES
 from amqp_sansio.broker.operations import Bound, ExchangeDeclared, Operation, QueueDeclared
 from amqp_sansio.broker.routing.filters import FILTERS, Filter
 from amqp_sansio.broker.selectors.properties import Selectable
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 Arguments = Mapping[str, Value] | None
 
 
-class VirtualHost(Topology):
+class VirtualHost(Lifetimes):
     """Exchanges, queues, bindings and messages, apart from those of every other virtual host.
 
     The methods that do what a command says take its fields in their order: `delete_exchange(*command.values())`.  They
@@ -59,7 +60,6 @@ class VirtualHost(Topology):
         self.error_codes: Final[ErrorCodes] = error_codes
         self.selectable: Final = Selectable()
         """Properties of its messages as selectors see them."""
-        self._owned: Final[dict[object, dict[Queue, None]]] = {}
 
     # --- exchanges --------------------------------------------------------------------------------------------------------
 
@@ -281,7 +281,7 @@ class VirtualHost(Topology):
         octets = octets_of(given)
         self._room("queues", self.limits.queues, len(self.queues) + 1)
         self._room("argument_octets", self.limits.argument_octets, self.argument_octets + octets)
-        auto_delete = auto_delete or asked.deleted_with_owner
+        auto_delete = auto_delete or asked.deleted_with_owner or asked.linger > 0
         made = Queue(
             queue,
             durable,
@@ -294,6 +294,8 @@ class VirtualHost(Topology):
             asked.most_octets,
             self.stirred,
             asked.no_local,
+            asked.policy,
+            asked.linger,
         )
         self.queues[queue] = made
         self.no_local += asked.no_local
@@ -360,28 +362,8 @@ class VirtualHost(Topology):
             self._room("browsers", self.limits.browsers, found.browsers + 1)
         self._room("consumer_priorities", self.limits.consumer_priorities, found.ranks_with(consumer.priority))
         found.subscribe(consumer)
+        self._lingering.stop(found)
         return found
-
-    def unsubscribe(self, queue: Queue, consumer: Consumer) -> int:
-        """A consumer leaves; a queue that is deleted with its last one goes, unless it goes with its owner."""
-        was = queue.subscribers
-        queue.unsubscribe(consumer)
-        if was and not queue.subscribers and queue.auto_delete and queue.owner is None and not queue.deleted:
-            return self._drop(queue)
-        return 0
-
-    def owned(self, owner: object) -> Iterable[Queue]:
-        """The queues that are exclusive to somebody."""
-        return self._owned.get(owner, ())
-
-    def owner_ended(self, owner: object) -> int:
-        """A session, or a connection, is over: its exclusive queues are everybody's, or deleted when they are auto-delete."""
-        number = 0
-        for queue in list(self._owned.pop(owner, ())):
-            queue.owner = None
-            if queue.auto_delete:
-                number = max(number, self._drop(queue))
-        return number
 
     # --- inside -----------------------------------------------------------------------------------------------------------
 
@@ -394,20 +376,6 @@ class VirtualHost(Topology):
         if not _free(found, owner):
             raise Refused(owned, f"another session has queue {queue!r} for itself")
         return found
-
-    def _own(self, queue: Queue, owner: object) -> None:
-        if owner is not None:
-            queue.owner = owner
-            self._owned.setdefault(owner, {})[queue] = None
-
-    def _drop(self, queue: Queue, by: object = None) -> int:
-        if queue.owner is not None:
-            owned = self._owned.get(queue.owner)
-            if owned is not None:
-                owned.pop(queue, None)
-                if not owned:
-                    del self._owned[queue.owner]
-        return self._remove_queue(queue, by)
 
     def _alternate(self, name: str | None, missing: Condition) -> Exchange | None:
         if not name:

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 MOST_LEVELS: Final = 10
 """Priorities are 0 to 9."""
+REJECT: Final = "reject"
+"""A full queue takes nothing more: the publish is refused."""
+RING: Final = "ring"
+"""A full queue gives up its oldest messages for newer ones."""
+SELF_DESTRUCT: Final = "self-destruct"
+"""A queue that is to get more than it may have is deleted."""
+POLICIES: Final = (REJECT, RING, SELF_DESTRUCT)
+"""What becomes of a queue that is full: qpidd's words."""
 
 
 def level_of(priority: int, levels: int) -> int:
@@ -52,8 +60,8 @@ class Queue:
 
     __slots__ = (
         "_acquired", "_awaited", "_lines", "_mask", "_next", "_released", "_releases", "_stirred", "acquired", "alternate",
-        "arguments", "auto_delete", "available", "bindings", "deleted", "durable", "held", "level", "levels", "most_messages",
-        "most_octets", "name", "no_local", "octets", "owner", "ring",
+        "arguments", "auto_delete", "available", "bindings", "deleted", "durable", "held", "level", "levels", "linger",
+        "most_messages", "most_octets", "name", "no_local", "octets", "owner", "policy", "ring",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +77,8 @@ class Queue:
         most_octets: int = DEFAULT_BROKER_LIMITS.queue_octets,
         stirred: dict[Queue, None] | None = None,
         no_local: bool = False,
+        policy: str = REJECT,
+        linger: int = 0,
     ) -> None:
         self.name: Final = name
         self.durable: Final = durable
@@ -82,6 +92,10 @@ class Queue:
         self.most_octets: Final = most_octets
         self.no_local: Final = no_local
         """Whether it gets nothing that the connection of its `user` publishes."""
+        self.policy: Final = policy
+        """One of `POLICIES`: what becomes of it when it is full."""
+        self.linger: Final = linger
+        """Seconds that it stays, if it is auto-delete, when nobody uses it any more."""
         self.level: Final = _LEVELS[levels]
         """The level of each priority."""
         self.bindings: Final[dict[tuple[Exchange, str], Binding]] = {}
@@ -152,6 +166,17 @@ class Queue:
                 return entry
             mask ^= 1 << level  # what is held holds its own level up, and no other
         return None
+
+    @property
+    def oldest(self) -> Entry | None:
+        """Of what nobody has acquired, the first of the lowest level, visible or not: what a ring gives up next."""
+        mask = self._mask
+        line = self._lines[(mask & -mask).bit_length() - 1] if mask else None
+        return None if line is None else line.head
+
+    def has_room(self, message: Message) -> bool:
+        """Whether the message fits in with its limits."""
+        return self.messages < self.most_messages and self.octets + message.size <= self.most_octets
 
     def take(self) -> Entry | None:
         """The next message, acquired; None when none is available."""

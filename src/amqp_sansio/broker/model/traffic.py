@@ -6,15 +6,16 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
 from amqp_sansio.broker.model.expiry import Expiry
 from amqp_sansio.broker.model.intake import Intake
 from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.model.queue import REJECT, RING, SELF_DESTRUCT
+from amqp_sansio.broker.model.room import Publish, Room
 from amqp_sansio.broker.operations import Dequeued, Enqueued, MessageStored, Operation
 from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
@@ -26,11 +27,8 @@ _position: Final = attrgetter("position")
 UNDATED: Final = 1024
 """Messages that may wait for the next tick before those that have gone meanwhile are forgotten."""
 
-Publish: TypeAlias = "tuple[Message, Sequence[Queue]]"
-"""A message and the queues that are to get it."""
 
-
-class Traffic:
+class Traffic(Room):
     """The messages of one virtual host.
 
     What returns a number gives that of the journal entry that must be journalled before the change counts; 0 when there is
@@ -44,17 +42,11 @@ class Traffic:
         limits: BrokerLimits = DEFAULT_BROKER_LIMITS,
         intake: Intake | None = None,
     ) -> None:
+        super().__init__(limits)
         self.name: Final = name
         self.journal: Final = journal if journal is not None else Journal()
-        self.limits: Final = limits
         self.intake: Final = intake if intake is not None else Intake()
         """Who numbers the messages of the broker; its epoch is that of the broker."""
-        self.messages = 0
-        """On all queues; one that is on several counts on each."""
-        self.octets = 0
-        self.held_messages = 0
-        """Messages that transactions hold back: they are on no queue yet."""
-        self.held_octets = 0
         self.stirred: Final[OrderedDict[Queue, None]] = OrderedDict()
         """Queues that may have something for somebody.  An OrderedDict: the first key of a dict that was emptied from the front
         is searched behind all those that were deleted."""
@@ -66,34 +58,17 @@ class Traffic:
 
     # --- in ---------------------------------------------------------------------------------------------------------------
 
-    def admit(self, publishes: Iterable[Publish]) -> None:
-        """Refused 506, naming the limit, when there is no room for all of these together.  Changes nothing."""
-        counts: dict[Queue, list[int]] = {}
-        messages, octets = self.messages, self.octets
-        for message, queues in publishes:
-            size = message.size
-            for queue in queues:
-                count = counts.setdefault(queue, [queue.messages, queue.octets])
-                count[0] += 1
-                count[1] += size
-                _room("queue_messages", queue.most_messages, count[0], queue)
-                _room("queue_octets", queue.most_octets, count[1], queue)
-            messages += len(queues)
-            octets += len(queues) * size
-        _room("host_messages", self.limits.host_messages, messages)
-        _room("host_octets", self.limits.host_octets, octets)
-
     def enqueue(self, message: Message, queues: Sequence[Queue]) -> int:
         """Puts a message on queues; on durable ones a persistent message is held until it is journalled.
 
-        Refused 506, naming the limit, when one of them has no room: then it is on none.
+        Refused 506, naming the limit, when one of them has no room: then it is on none.  A full ring gives up older messages
+        for it, in the same journal entry, and a full queue that destroys itself is deleted with it.
         """
-        limits = self.limits
         size = message.size
         for queue in queues:
             if queue.messages >= queue.most_messages or queue.octets + size > queue.most_octets:
-                self.admit([(message, queues)])
-        if self.messages + len(queues) > limits.host_messages or self.octets + size * len(queues) > limits.host_octets:
+                return self.commit([(message, queues)], ())
+        if not self.takes(message, len(queues)):
             self.admit([(message, queues)])
         if message.persistent and self.journal.enabled:
             operations = self._stored(message, queues)
@@ -129,18 +104,19 @@ class Traffic:
         """
         if not admitted:
             self.admit(publishes)
-        written: list[Operation] = []
-        if self.journal.enabled:
-            for message, queues in publishes:
-                if message.persistent:
-                    written += self._stored(message, queues)
+        taken: list[Operation] = []
         for entry in entries:
-            self._off(entry, written)
-        number = self.journal.write(*written, *operations)
+            self._off(entry, taken)
+        written: list[Operation] = []
         held: list[Entry] = []
+        spent: dict[Queue, None] = {}
         for message, queues in publishes:
-            held += self._put(message, [queue for queue in queues if not queue.deleted], held=number != 0)
-        self._unhold_after(number, held)
+            self._place(message, queues, written, held, spent)
+        number = self.journal.write(*written, *taken, *operations)
+        if held:
+            self.journal.after(number, partial(self._unhold, held))
+        for queue in spent:
+            number = max(number, self._drop(queue))
         return number
 
     def restore(self, queue: Queue, message: Message, redelivered: bool) -> Entry:
@@ -178,7 +154,7 @@ class Traffic:
         What is not acquired is not affected.  Refused 506 when there is no room where they would go.
         """
         rejected = [entry for entry in entries if entry.state == ACQUIRED]
-        self.admit([(entry.message, self._alternates(entry)) for entry in rejected])
+        self.admit([(entry.message, self._alternates(entry)) for entry in rejected], letters=True)
         return self._move(rejected, [], rejected=True)
 
     def begin_ttl(self, message: Message) -> None:
@@ -207,11 +183,11 @@ class Traffic:
         self._undated.clear()
 
     @property
-    def due(self) -> float | None:
-        """When to call `expire`: at once when it is to begin the time of messages, None when nothing will expire."""
+    def next_expiry(self) -> float | None:
+        """When to call `expire_messages`: at once when it is to begin the time of messages, None when nothing will expire."""
         return AT_ONCE if self._undated else self._expiry.next
 
-    def expire(self, now: float) -> float | None:
+    def expire_messages(self, now: float) -> float | None:
         """Takes off what expired up to now; the next moment at which something does, None when nothing will."""
         if self._undated:
             self._date(now)
@@ -245,6 +221,66 @@ class Traffic:
         elif self._undated and message in self._undated:
             self._undated[message] += entries
         return entries
+
+    def _place(
+        self,
+        message: Message,
+        queues: Sequence[Queue],
+        operations: list[Operation],
+        held: list[Entry],
+        spent: dict[Queue, None],
+    ) -> None:
+        """Puts a message on those of the queues that there still are, `held` where a journal is kept; `spent` are those that it
+        destroys.
+
+        What rings give up for it goes where their alternate exchanges say, as far as there is room; of the first
+        BrokerLimits.displacing_queues of them, so that one message costs no more than so many routes.
+        """
+        waits = self.journal.enabled
+        chosen: list[Queue] = []
+        letters: list[Entry] = []
+        displacing = 0
+        for queue in queues:
+            if queue.deleted:
+                continue
+            if queue.policy != REJECT and not queue.has_room(message):
+                if queue.policy == SELF_DESTRUCT:
+                    spent[queue] = None
+                else:
+                    given_up: list[Entry] = []
+                    fits = self._make_room(message, queue, operations, given_up)
+                    if given_up and queue.alternate is not None:
+                        displacing += 1
+                        if displacing <= self.limits.displacing_queues:
+                            letters += given_up
+                    if not fits:
+                        continue
+            chosen.append(queue)
+        if waits and message.persistent:
+            operations += self._stored(message, chosen)
+        entries = self._put(message, chosen, held=waits)
+        if waits:
+            held += entries
+        if letters:
+            self._carry(letters, operations, held, bounded=True)
+
+    def _make_room(self, message: Message, ring: Queue, operations: list[Operation], given_up: list[Entry]) -> bool:
+        """Takes off what a ring gives up until the message fits; whether it does.
+
+        Nothing goes that somebody has acquired, nor what has a higher priority than the message.
+        """
+        level = ring.level[message.priority]
+        while not ring.has_room(message):
+            entry = ring.oldest
+            if entry is None or ring.level[entry.message.priority] > level:
+                return False
+            self._off(entry, operations)
+            given_up.append(entry)
+        return True
+
+    def _drop(self, queue: Queue, by: object = None) -> int:
+        """Takes a queue away.  Done by whoever knows which queues there are."""
+        raise NotImplementedError
 
     def _off(self, entry: Entry, operations: list[Operation]) -> None:
         queue = entry.queue
@@ -319,19 +355,43 @@ class Traffic:
         """Takes entries off their queues and puts their messages where the alternate exchange says, in one journal entry.
 
         There each is a message of its own, which counts as redelivered when it did so before; what was `rejected` only when it
-        was published with that mark, for nobody was sent it from there.  A queue that is full gets none; a persistent message
-        for which all are full goes to the first of them nevertheless, for it is never dropped.
+        was published with that mark, for nobody was sent it from there.
         """
         held: list[Entry] = []
+        self._carry(entries, operations, held, rejected)
+        number = self.journal.write(*operations) if operations else 0
+        self._unhold_after(number, held)
+        return number
+
+    def _carry(
+        self,
+        entries: Iterable[Entry],
+        operations: list[Operation],
+        held: list[Entry],
+        rejected: bool = False,
+        bounded: bool = False,
+    ) -> None:
+        """Does what `_move` does but for the journal entry.
+
+        A queue that is full gets none, but a ring gives up older messages, which go nowhere then: nothing is moved twice.  A
+        persistent message for which all are full goes to the first that is no ring nevertheless, unless this is `bounded`: then
+        it goes, and so does what the limits of the host do not let in.
+        """
         for entry in entries:
             queues = self._alternates(entry)
             self._off(entry, operations)
             message = self.intake.copy(entry.message)
             if entry.message in self._undated:
                 self.begin_ttl(message)
-            chosen = [queue for queue in queues if self._has_room(message, queue)]
-            if not chosen and message.persistent:
-                chosen = list(queues[:1])
+            chosen = [
+                queue
+                for queue in queues
+                if queue.has_room(message) or (queue.policy == RING and self._gives_way(message, queue, operations))
+            ]
+            if bounded and not self.takes(message, len(chosen)):
+                chosen = []
+            if not chosen and message.persistent and not bounded:
+                chosen = [queue for queue in queues if queue.policy != RING][:1]
             redelivered = message.redelivered if rejected else entry.redelivered
             stored = self._stored(message, chosen, redelivered) if message.persistent and self.journal.enabled else []
             operations += stored
@@ -341,15 +401,7 @@ class Traffic:
                 moved.redelivered = redelivered
                 if waits:
                     held.append(moved)
-        number = self.journal.write(*operations) if operations else 0
-        self._unhold_after(number, held)
-        return number
 
-    def _has_room(self, message: Message, queue: Queue) -> bool:
-        return queue.messages < queue.most_messages and queue.octets + message.size <= queue.most_octets
-
-
-def _room(limit: str, value: int, asked: int, queue: Queue | None = None) -> None:
-    if asked > value:
-        where = f" for queue {queue.name!r}" if queue is not None else ""
-        raise Refused(conditions.TRANSFER_LIMIT, f"limit {limit} is {value}{where}; {asked} would be there")
+    def _gives_way(self, message: Message, ring: Queue, operations: list[Operation]) -> bool:
+        """Whether a ring has room for a dead letter, for which it gives up what goes nowhere then."""
+        return message.size <= ring.most_octets and self._make_room(message, ring, operations, [])

@@ -22,6 +22,8 @@ def declare_queue(holder: Holder, id: int, command: queue.Declare) -> None:
         command.arguments,
         owner=holder,
     )
+    if command.arguments:
+        holder.broker.hints.given(command.VERB, command.arguments)
     holder.complete_after(number, id)
 
 
