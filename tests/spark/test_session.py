@@ -44,7 +44,7 @@ def test_a_master_that_nobody_knows_is_said_in_one_line(spark: SparkSession) -> 
     code = "from amqp_sansio.spark.session import open_session; open_session('nowhere')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("amqp_sansio.spark.errors.PipelineError: 'nowhere' is no master: local[N], "), done.stderr
+    assert last.startswith("amqp_sansio.captures.errors.PipelineError: 'nowhere' is no master: local[N], "), done.stderr
     assert "Exception in thread" not in done.stderr
 
 
