@@ -14,7 +14,6 @@ from amqp_sansio.broker.model.hints import Hints
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.intake import Intake
 from amqp_sansio.broker.operations import Entry, Opened, SessionLeft
-from amqp_sansio.broker.peer.agenda import Agenda
 from amqp_sansio.broker.peer.holder import Holder, Key
 from amqp_sansio.broker.peer.keeping import keepable
 from amqp_sansio.broker.peer.kept import Kept
@@ -26,6 +25,7 @@ from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.config import Profile, ServerConfig
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import Event
+from amqp_sansio.kernel.agenda import Agenda
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.values import Map

@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
-from amqp_sansio.broker.peer.agenda import Agenda
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
+from amqp_sansio.kernel.agenda import Agenda
 from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.spec.codes import CloseCode
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.broker.model.lingering import Lingering
 from amqp_sansio.broker.model.topology import Topology
+from amqp_sansio.kernel.countdowns import Countdowns
 from amqp_sansio.kernel.deadlines import earliest
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 
@@ -29,7 +29,7 @@ class Lifetimes(Topology):
     ) -> None:
         super().__init__(name, journal, limits, intake)
         self._owned: Final[dict[object, dict[Queue, None]]] = {}
-        self._lingering: Final = Lingering()
+        self._lingering: Final[Countdowns[Queue]] = Countdowns()
 
     def unsubscribe(self, queue: Queue, consumer: Consumer) -> int:
         """A consumer leaves; a queue that is deleted with its last one is left, unless it goes with its owner."""
@@ -63,7 +63,7 @@ class Lifetimes(Topology):
         """Nobody uses an auto-delete queue any more: it goes, at once or so many seconds after the next `expire` (`linger`)."""
         if not queue.linger:
             return self._drop(queue)
-        self._lingering.begin(queue)
+        self._lingering.begin(queue, queue.linger)
         return 0
 
     @property

@@ -9,11 +9,10 @@ from amqp_sansio.broker.conditions import CONDITIONS, Condition, Refused
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.operations import BranchDecided, BranchEnded, Operation
 from amqp_sansio.broker.transactions.branch import Branch, InDoubt, Outcome, prepared, standing, xid_of
-from amqp_sansio.broker.transactions.timeouts import Timeouts
 from amqp_sansio.broker.transactions.work import Host, Work
 from amqp_sansio.engine.xid import XidKey, key_of, show
 from amqp_sansio.errors import LocalProtocolError
-from amqp_sansio.kernel.deadlines import AT_ONCE
+from amqp_sansio.kernel.countdowns import Countdowns
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.codes import ErrorCode, XaStatus
 from amqp_sansio.spec.dtx import Xid
@@ -61,7 +60,7 @@ class Coordinator:
         self._working: Final[dict[object, Branch]] = {}
         self._known_to: Final[dict[object, dict[Branch, None]]] = {}
         self._evictable: Final[dict[Branch, None]] = {}
-        self._timeouts: Final = Timeouts()
+        self._timeouts: Final[Countdowns[Branch]] = Countdowns()
 
     # --- demarcation ------------------------------------------------------------------------------------------------------
 
@@ -89,7 +88,7 @@ class Coordinator:
         if branch is None:
             self._make_room()
             branch = self.branches[key] = Branch(key, Work(self._host, self._limits), self.default_timeout)
-            self._timeouts.begin(branch)
+            self._timeouts.begin(branch, branch.timeout)
         return self._done(branch, owner, cell)
 
     def end(self, owner: object, xid: Xid | None, suspend: bool = False, fail: bool = False) -> Outcome:
@@ -176,12 +175,12 @@ class Coordinator:
         assert branch is not None
         branch.timeout = seconds
         if branch.phase in (Phase.OPEN, Phase.ROLLBACK_ONLY):
-            self._timeouts.begin(branch)
+            self._timeouts.begin(branch, branch.timeout)
 
     @property
     def due(self) -> float | None:
         """When to `tick`: at once when the time of a branch is to begin, None when no branch can time out."""
-        return AT_ONCE if self._timeouts.fresh else self._timeouts.next
+        return self._timeouts.next
 
     def tick(self, now: float) -> float | None:
         """Rolls back what took too long; `due`, on the same clock."""

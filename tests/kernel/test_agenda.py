@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.broker.peer.agenda import FEW, Agenda
+from amqp_sansio.kernel.agenda import FEW, Agenda
 
 
 def test_things_are_due_in_the_order_of_their_moments() -> None:

@@ -12,7 +12,7 @@ FEW: Final = 64
 
 
 class Agenda(Generic[T]):
-    """Things with a next moment each, on the broker's clock.
+    """Things with a next moment each, on the caller's clock.
 
     A thing may be noted again and again: it stays in the heap under the earliest moment only, and what comes too early is told
     a later one when it is called.
