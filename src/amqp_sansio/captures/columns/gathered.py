@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.messages import message_batch, transfer_batch
-from amqp_sansio.captures.columns.tables import Common, table_batch
-from amqp_sansio.captures.replay.message import Message
+from amqp_sansio.captures.columns.tables import Common, Commons, table_batch
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Row, Rows
 from amqp_sansio.captures.tables import TABLES
+
+R = TypeVar("R")
 
 BATCH_ROWS: Final = 8192
 """Rows of one batch at most."""
@@ -24,14 +27,34 @@ class Records(NamedTuple):
     batch: pa.RecordBatch
 
 
-class _Waiting:
-    """Rows of one kind, and of which connection how many of them are."""
+class _Waiting(Generic[R]):
+    """Rows of one kind that become batches of a table, and of which connection how many of them are."""
 
-    __slots__ = ("commons", "rows")
+    __slots__ = ("_commons", "_make", "_rows", "_table")
 
-    def __init__(self) -> None:
-        self.rows: list[Row | Message] = []
-        self.commons: list[tuple[Common, int]] = []
+    def __init__(self, table: str, make: Callable[[Commons, Sequence[R]], pa.RecordBatch]) -> None:
+        self._table: Final = table
+        self._make: Final = make
+        self._rows: list[R] = []
+        self._commons: list[tuple[Common, int]] = []
+
+    def add(self, common: Common, rows: Sequence[R]) -> Iterator[Records]:
+        """Takes rows of one connection; the batches that are full."""
+        at = 0
+        while at < len(rows):
+            part = rows[at : at + BATCH_ROWS - len(self._rows)]
+            self._rows += part
+            self._commons.append((common, len(part)))
+            at += len(part)
+            if len(self._rows) == BATCH_ROWS:
+                yield from self.rest()
+
+    def rest(self) -> Iterator[Records]:
+        """What waits, as a batch."""
+        rows, commons = self._rows, self._commons
+        if rows:
+            self._rows, self._commons = [], []
+            yield Records(self._table, self._make(commons, rows))
 
 
 class Gathered:
@@ -41,7 +64,11 @@ class Gathered:
         self.rows: Final = Rows()
         """Where the connection at hand puts its rows; they are taken from here."""
         self._tables: Final = frozenset(options.tables)
-        self._waiting: Final[dict[str, _Waiting]] = {}
+        self._plain: Final[dict[str, _Waiting[Row]]] = {
+            name: _Waiting(name, partial(table_batch, TABLES[name])) for name in options.tables if name != "end_to_end"
+        }
+        self._transfers: Final = _Waiting("commands", transfer_batch)
+        self._messages: Final = _Waiting("messages", message_batch)
         self._made: list[Records] = []
 
     def take(self, common: Common) -> None:
@@ -50,15 +77,15 @@ class Gathered:
         for name, found in rows.by_table.items():
             if found:
                 if name in self._tables:
-                    self._add(name, common, found)
+                    self._made += self._plain[name].add(common, found)
                 found.clear()
         if rows.transfers:
             if "commands" in self._tables:
-                self._add(_TRANSFERS, common, rows.transfers)
+                self._made += self._transfers.add(common, rows.transfers)
             rows.transfers.clear()
         if rows.messages:
             if "messages" in self._tables:
-                self._add("messages", common, rows.messages)
+                self._made += self._messages.add(common, rows.messages)
             rows.messages.clear()
 
     def full(self) -> list[Records]:
@@ -68,40 +95,13 @@ class Gathered:
 
     def rest(self) -> list[Records]:
         """All that was taken."""
-        for name in self._waiting:
-            self._make(name)
+        for waiting in self._plain.values():
+            self._made += waiting.rest()
+        self._made += self._transfers.rest()
+        self._made += self._messages.rest()
         return self.full()
 
     def damage(self, common: Common, row: Row) -> None:
         """Takes a row of `violations` that is about a file."""
         if "violations" in self._tables:
-            self._add("violations", common, [row])
-
-    def _add(self, name: str, common: Common, rows: list[Row] | list[Message]) -> None:
-        waiting = self._waiting.get(name)
-        if waiting is None:
-            waiting = self._waiting[name] = _Waiting()
-        at = 0
-        while at < len(rows):
-            part = rows[at : at + BATCH_ROWS - len(waiting.rows)]
-            waiting.rows += part
-            waiting.commons.append((common, len(part)))
-            at += len(part)
-            if len(waiting.rows) == BATCH_ROWS:
-                self._make(name)
-
-    def _make(self, name: str) -> None:
-        waiting = self._waiting[name]
-        rows, commons = waiting.rows, waiting.commons
-        if not rows:
-            return
-        waiting.rows, waiting.commons = [], []
-        if name == "messages":
-            self._made.append(Records(name, message_batch(commons, rows)))  # type: ignore[arg-type]
-        elif name == _TRANSFERS:
-            self._made.append(Records("commands", transfer_batch(commons, rows)))  # type: ignore[arg-type]
-        else:
-            self._made.append(Records(name, table_batch(TABLES[name], commons, rows)))  # type: ignore[arg-type]
-
-
-_TRANSFERS: Final = "transfers"
+            self._made += self._plain["violations"].add(common, [row])
