@@ -74,7 +74,8 @@ def main() -> int:
         live = (sys.executable, "-m", "pytest", "-v", "tests/spark/live/test_crashes.py", "tests/spark/live/test_kills.py")
         broker_j = (sys.executable, "-m", "tools.interop", "--as-it-is", "--only", "broker_j", "-v", "-k", "crash_after_crash")
         seeds = (sys.executable, "-m", "amqp_sansio", "simulate", "--seed", str(seed * SEEDS), "--count", str(SEEDS))
-        variants = (sys.executable, "-m", "pytest", "-n", "2", "tests/captures/test_variants.py")
+        captures = [f"tests/captures/test_{each}.py" for each in ("variants", "observed")]
+        variants = (sys.executable, "-m", "pytest", "-n", "2", *captures)
         for command in (properties, fuzz, pipeline, variants, serving, live, broker_j, seeds):
             failed = failed or not passes(command, environment)
         packets = [f"tests/captures/columns/test_{each}.py" for each in ("runs", "losses")]
