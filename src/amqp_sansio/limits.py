@@ -163,7 +163,8 @@ class BrokerLimits:
     branches: int = 4096
     """Branches of distributed transactions that one virtual host knows."""
     transaction_messages: int = 256 * 1024
-    """Messages and accepts that one transaction holds back."""
+    """Messages and accepts that one transaction holds back.  Of a local one, what it was made to accept counts until it is
+    settled, also when that was rolled back."""
     transaction_octets: int = 256 * _MIB
     """Octets of header and body that one transaction holds back."""
     held_messages: int = 1024 * 1024
@@ -174,7 +175,7 @@ class BrokerLimits:
     """Octets that wait to be taken from one connection, from which on it gets no more deliveries and is not read."""
     unaccepted_transfers: int = 65536
     """Transfers to one session that it has not settled; it gets no more until it does.  What it has accepted in a transaction
-    is settled, until that is rolled back."""
+    counts there (`transaction_messages`), and here no more."""
     selector_octets: int = 4096
     """Octets of one message selector, in UTF-8; a longer one is refused with 531."""
     selector_depth: int = 64

@@ -178,6 +178,31 @@ ATTACKS: Final[dict[str, Attack]] = {
         [*delivered(n), tx.Select(), message.Accept(ALL)],
         [message.Release(RangeSet.of(number)) for number in range(n)],
     ),
+    "accepted and rolled back, again and again": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [*delivered(n), tx.Select()],
+        [tx.Rollback(), message.Accept(ALL)] * n,
+    ),
+    "accepted and rolled back between others that are settled": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [*delivered(2 * n), message.Accept(RangeSet.of(*range(0, 2 * n, 2))), tx.Select()],
+        [tx.Rollback(), message.Accept(ALL)] * n,
+    ),
+    "accepted one by one and rolled back": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [*delivered(n), tx.Select()],
+        [word for at in range(n) for word in (message.Accept(RangeSet.of(2 * at, 2 * at + 1)), tx.Rollback())],
+    ),
+    "accepted, released in part and rolled back": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [*delivered(2 * n, acquire_mode=0), message.Stop("d"), tx.Select()],
+        [word for at in range(n) for word in (message.Accept(ALL), message.Release(RangeSet.of(2 * at)), tx.Rollback())],
+    ),
+    "accepts of ids that are not there, in a transaction": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [*delivered(n), tx.Select(), message.Accept(ALL)],
+        [message.Accept(RangeSet.of(0x7FFFFFF4 + 2 * at, 0x7FFFFFF8 + 4 * at)) for at in range(n)],
+    ),
     "ten subscriptions with selectors on a full queue": lambda n: (
         DEFAULT_BROKER_LIMITS,
         [queue.Declare("q"), *[publish("q", shop=number % 10) for number in range(4 * n)]],

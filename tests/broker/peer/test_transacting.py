@@ -67,7 +67,9 @@ def test_a_rolled_back_accept_leaves_the_message_with_the_session(world: World) 
     done(client, session, tx.Rollback())
     assert counts(world) == (0, 2)
     (holder,) = world.broker._sessions.values()
-    assert sorted(holder.unsettled) == [first.id, second.id]
+    assert (sorted(holder.unsettled), sorted(holder.pledged)) == ([second.id], [first.id])
+    done(client, session, message.Release(RangeSet.of(first.id)))
+    assert sorted(holder.pledged) == []
 
 
 def deliveries(client: Client, session: Session, count: int) -> list[int]:
@@ -160,6 +162,7 @@ def test_every_message_is_available_or_in_the_hands_of_its_session(said: list[tu
         "rollback": lambda _: tx.Rollback(),
     }
     done(client, session, message.Cancel("d"))
+    here, accepted = set(ids), set[int]()
     for word, places in said:
         done(client, session, words[word](RangeSet.of(*[ids[place] for place in places])))
         if word in ("release", "reject"):
@@ -167,7 +170,18 @@ def test_every_message_is_available_or_in_the_hands_of_its_session(said: list[tu
         held = [record.entry for record in (*holder.unsettled.values(), *holder.pledged.values()) if record.acquired]
         assert q.acquired == len(set(held)) == len(held)
         assert holder.tx is not None
-        assert set(holder.tx.accepted) == {record.entry for record in holder.pledged.values()}
+        named = {ids[place] for place in places} & here
+        if word == "accept":
+            accepted |= named
+        elif word in ("release", "reject"):
+            here -= named
+            accepted -= named
+        elif word == "commit":
+            here -= accepted
+        if word in ("commit", "rollback"):
+            accepted.clear()
+        assert {id for id in ids if id in holder.pledged.pledged()} == accepted
+        assert {*holder.unsettled, *holder.pledged} == here
     left = q.messages
     client.cut()
     assert (q.available, q.acquired) == (left, 0)

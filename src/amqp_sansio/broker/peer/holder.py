@@ -6,6 +6,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
+from amqp_sansio.broker.peer.pledges import Pledges
+from amqp_sansio.broker.peer.unsettled import Unsettled
 from amqp_sansio.engine.feedback import parts
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError
 from amqp_sansio.kernel.picking import ById
@@ -32,18 +34,6 @@ RESULT_OCTETS: Final = 12 + 6 + 4
 """Of a frame with execution.result, besides the value: the head of the frame, codes and flags, the id."""
 MOST_TEXT: Final = 1000
 """Characters of a description that we say."""
-
-
-class Unsettled:
-    """A transfer to the session that it may still refer to."""
-
-    __slots__ = ("acquired", "entry", "explicit")
-
-    def __init__(self, entry: Entry, acquired: bool, explicit: bool) -> None:
-        self.entry: Final = entry
-        self.acquired = acquired
-        self.explicit: Final = explicit
-        """Whether accept, reject or release ends it; else its completion does."""
 
 
 class Missed:
@@ -95,8 +85,8 @@ class Holder:
         """Consumers that get nothing because too much is unsettled."""
         self.tx: Work | None = None
         """What the local transaction holds back, once tx.select was said."""
-        self.pledged: Final[ById[Unsettled]] = ById()
-        """What was accepted in the local transaction, until it is decided."""
+        self.pledged: Final = Pledges()
+        """What was accepted in a local transaction, this or an earlier one, and is not settled; it is not in `unsettled`."""
         self.ended = False
         self.owing: Final[dict[int, Struct | None]] = {}
         """Results that are not said yet: it is detached, or an entry is not journalled."""

@@ -10,7 +10,8 @@ import attrs
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED
 from amqp_sansio.broker.model.arguments import SubscriptionArguments
 from amqp_sansio.broker.peer.consumer import Consumer
-from amqp_sansio.broker.peer.holder import Holder, Unsettled
+from amqp_sansio.broker.peer.holder import Holder
+from amqp_sansio.broker.peer.unsettled import Unsettled
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.broker.transactions.work import Work
 from amqp_sansio.config import Profile
@@ -71,6 +72,7 @@ def take(holder: Holder) -> dict[str, object]:
         "owned": tuple([queue.name for queue in holder.site.host.owned(holder)]),
         "unsettled": _records(holder.unsettled),
         "pledged": _records(holder.pledged),
+        "accepted": holder.pledged.pledged().ranges,
         "published": None if holder.tx is None else tuple([
             (message.number, tuple([queue.name for queue in queues if not queue.deleted]))
             for message, queues in holder.tx.published
@@ -116,12 +118,13 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
     holder.shown.update(RangeSet.of(*[id for id, record in holder.unsettled.items() if not record.acquired]))
     holder.pledged.add_all(_unsettled(plain["pledged"], rebuilding))
     if plain["published"] is not None:
-        holder.tx = Work(host, host.limits)
+        holder.tx = Work(host, host.limits, holder.pledged)
         for number, queues in plain["published"]:
             holder.tx.hold(
                 rebuilding.messages[number], [rebuilding.queues[name] for name in queues if name in rebuilding.queues]
             )
-        holder.tx.accepted.update(dict.fromkeys([record.entry for record in holder.pledged.values()]))
+        accepted = plain.get("accepted")  # before 0.2 a rollback left nothing there
+        holder.pledged.accept(holder.pledged.ids.freeze() if accepted is None else RangeSet(accepted))
     holder.accepts.update(RangeSet(plain["accepts"]))
     for code, ranges in plain["rejects"]:
         holder.rejects[code] = MutableRangeSet(RangeSet(ranges))

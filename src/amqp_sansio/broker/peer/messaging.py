@@ -86,16 +86,19 @@ def stop(holder: Holder, id: int, command: message.Stop) -> None:
 def accept(holder: Holder, id: int, command: message.Accept) -> None:
     """message.accept: what is acquired is off its queue; ids that are over or were never known are ignored."""
     unsettled = holder.unsettled
-    ids = unsettled.among(command.transfers or EMPTY)
+    named = command.transfers or EMPTY
+    ids = unsettled.among(named)
     entries = [record.entry for each in ids if (record := unsettled[each]).acquired]
     work = holder.work
     number = 0
-    if work is not None:
+    if work is not None and work is holder.tx:
+        work.admit(len(entries))
+        for each in ids:
+            if unsettled[each].acquired:
+                holder.pledged[each] = unsettled[each]
+        holder.pledged.accept(named)
+    elif work is not None:
         work.accept(entries)
-        if work is holder.tx:  # which gives them back to the session when it is rolled back
-            for each in ids:
-                if unsettled[each].acquired:
-                    holder.pledged[each] = unsettled[each]
     elif entries:
         number = holder.site.host.dequeue(entries)
     for each in ids:
@@ -105,15 +108,13 @@ def accept(holder: Holder, id: int, command: message.Accept) -> None:
 
 
 def _withdraw_accepts(holder: Holder, ids: RangeSet) -> None:
-    """Transfers that the open local transaction has accepted are unsettled again: neither reject nor release waits for commit.
+    """Transfers that a local transaction has accepted are unsettled again: neither reject nor release waits for commit.
 
     qpid.messaging releases at each rollback whatever it has accepted before.
     """
-    work = holder.tx
-    if work is not None:
-        for each in holder.pledged.among(ids):
-            record = holder.unsettled[each] = holder.pledged.remove(each)
-            work.withdraw(record.entry)
+    pledged = holder.pledged
+    for each in pledged.among(ids):
+        holder.unsettled[each] = pledged.remove(each)
 
 
 def reject(holder: Holder, id: int, command: message.Reject) -> None:

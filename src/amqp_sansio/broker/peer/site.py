@@ -82,11 +82,12 @@ class Site:
     def end(self, holder: Holder) -> None:
         """A session is over: what it has acquired is available again, its queues are free or gone."""
         if holder.tx is not None:
-            holder.tx.rollback(True)
-            holder.pledged.clear()
+            holder.tx.rollback(False)
         self.coordinator.owner_ended(holder)
         entries = [record.entry for record in holder.unsettled.values() if record.acquired]
+        entries += [record.entry for record in holder.pledged.values()]
         holder.unsettled.clear()
+        holder.pledged.clear()
         holder.shown.clear()
         for missed in holder.missed.values():
             missed.forget()

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 def tx_select(holder: Holder, id: int, command: tx.Select) -> None:
     """tx.select: from here on transfers and accepts wait for commit."""
     if holder.tx is None:
-        holder.tx = Work(holder.site.host, holder.broker.limits)
+        holder.tx = Work(holder.site.host, holder.broker.limits, holder.pledged)
     holder.complete(id)
 
 
 def tx_commit(holder: Holder, id: int, command: tx.Commit) -> None:
     """tx.commit: all of it, and the next transaction begins."""
-    number = holder.tx.commit() if holder.tx is not None else 0
-    holder.pledged.clear()
+    pledged = holder.pledged
+    number = holder.tx.commit(taken=pledged.entries()) if holder.tx is not None else 0
+    pledged.commit()
     holder.complete_after(number, id)
 
 
@@ -31,8 +32,7 @@ def tx_rollback(holder: Holder, id: int, command: tx.Rollback) -> None:
     """tx.rollback: nothing of it; what was accepted is the session's again, acquired and not accepted."""
     if holder.tx is not None:
         holder.tx.rollback(False)
-    holder.unsettled.add_all(holder.pledged)
-    holder.pledged.clear()
+    holder.pledged.rollback()
     holder.complete(id)
 
 

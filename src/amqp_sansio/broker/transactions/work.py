@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Final, Protocol
 
 from amqp_sansio.broker import conditions
@@ -47,11 +47,12 @@ class Work:
     and what is accepted goes back to its queue.
     """
 
-    __slots__ = ("_host", "_limits", "accepted", "closed", "octets", "published")
+    __slots__ = ("_host", "_limits", "_pledged", "accepted", "closed", "octets", "published")
 
-    def __init__(self, host: Host, limits: BrokerLimits) -> None:
+    def __init__(self, host: Host, limits: BrokerLimits, pledged: Sized = ()) -> None:
         self._host: Final = host
         self._limits: Final = limits
+        self._pledged: Final = pledged  # accepts that the session of a local transaction keeps itself
         self.published: list[tuple[Message, tuple[Queue, ...]]] = []
         """Messages, and the queues on which commit puts them."""
         self.accepted: dict[Entry, None] = {}
@@ -88,17 +89,19 @@ class Work:
         self._room(len(taken), 0)
         self.accepted.update(dict.fromkeys(taken))
 
-    def withdraw(self, entry: Entry) -> None:
-        """Takes an accept back: the message stays acquired, and neither commit nor rollback affects it."""
-        del self.accepted[entry]
+    def admit(self, accepts: int) -> None:
+        """Refused 506, naming the limit, when the transaction would hold too much with so many accepts more."""
+        self._room(accepts, 0)
 
-    def commit(self, operations: Sequence[Operation] = (), admitted: bool = False) -> int:
+    def commit(self, operations: Sequence[Operation] = (), admitted: bool = False, taken: Sequence[Entry] = ()) -> int:
         """All of it happens, in one journal entry together with `operations`; the number of that entry.
+
+        `taken` are the messages of accepts that the session keeps itself: they leave their queues, too.
 
         Nothing is visible before it is journalled.  Refused 506 when a queue has no room, unless that was looked at before
         (`admitted`): then nothing has changed.
         """
-        number = self._host.commit(self.published, tuple(self.accepted), operations, admitted)
+        number = self._host.commit(self.published, (*self.accepted, *taken), operations, admitted)
         self._clear()
         return number
 
@@ -127,7 +130,7 @@ class Work:
         self.octets = 0
 
     def _room(self, messages: int, octets: int) -> None:
-        held = len(self.published) + len(self.accepted) + messages
+        held = len(self.published) + len(self.accepted) + len(self._pledged) + messages
         limits, host = self._limits, self._host
         if held > limits.transaction_messages:
             raise _over("transaction_messages", limits.transaction_messages, held)
