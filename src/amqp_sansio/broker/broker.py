@@ -51,6 +51,8 @@ class Broker:
         self.limits: Final[BrokerLimits] = config.limits
         self.now: float | None = None
         """The moment of the last tick; None before the first."""
+        self._began = 0.0
+        """The moment of the first one, by which all had arrived that was there before."""
         self.hints: Final = Hints()
         """Arguments that clients gave and that change nothing: `take` them for a log."""
         self._journals: Final = Journal(config.journal)
@@ -318,7 +320,10 @@ class Broker:
         the next tick, so that nothing is lost to a program that ticks behind the events; only the expiration in its header
         (BrokerConfig.epoch) counts from the last tick then, and may be early.
         """
-        self.now = now = now + 0.0  # what is no number is refused before anything has changed
+        now = now + 0.0  # what is no number is refused before anything has changed
+        if self.now is None:
+            self._began = now
+        self.now = now
         due = dict.fromkeys(self._untold)
         self._untold.clear()
         for each in self._agenda.due(now):

@@ -158,6 +158,18 @@ def test_no_priority(value: Value) -> None:
     assert (refused.condition, "x-priority" in refused.text) == (conditions.SUBSCRIBE_VALUE, True)
 
 
+@pytest.mark.parametrize(("value", "expected"), [(0, 0), (Uint8(60), 60), ("3600", 3600), (b"0", 0), (2**63 - 1, 2**63 - 1)])
+def test_the_replay_period_of_a_subscription(value: Value, expected: int) -> None:
+    asked = read_subscription_arguments(Map({"x-qpid-replay-period": value}), LIMITS)
+    assert asked == SubscriptionArguments(replay=expected)
+
+
+@pytest.mark.parametrize("value", [-1, "-1", 2**63, "a while", "", True, 0.5, None])
+def test_no_replay_period(value: Value) -> None:
+    refused = refusal(read_subscription_arguments, Map({"x-qpid-replay-period": value}), LIMITS)
+    assert (refused.condition, "x-qpid-replay-period" in refused.text) == (conditions.SUBSCRIBE_VALUE, True)
+
+
 @pytest.mark.parametrize(("value", "expected"), [(True, True), (False, False), ("true", True), (b"False", False)])
 def test_no_local_of_subscriptions_and_bindings(value: Value, expected: bool) -> None:
     given = Map({"x-qpid-no-local": value})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from tests.broker.harness import Client, World, blurt, bodies, done
-from tests.broker.restarts import again, declared, publish, resumed
+from tests.broker.restarts import JOURNAL, again, declared, publish, resumed, stored
 
 from amqp_sansio import ServerConfig, Session
 from amqp_sansio.broker.config import BrokerConfig
@@ -14,7 +15,7 @@ from amqp_sansio.engine.credit import CREDIT_MODE
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import BrokerLimits, Limits
-from amqp_sansio.spec import queue
+from amqp_sansio.spec import message, queue
 from amqp_sansio.spec.message import Acquire, DeliveryProperties, Transfer
 from amqp_sansio.spec.values import Value
 
@@ -313,6 +314,112 @@ def test_what_came_before_a_restart_is_nobodys_own() -> None:
     client, session = resumed(then, session)
     publish(client, session, b"own")
     assert bodies(client) == [b"before"]
+
+
+def replay(session: Session, destination: str, seconds: int, acquire_mode: int = 0) -> None:
+    session.subscribe("q", destination, acquire_mode=acquire_mode, arguments={"x-qpid-replay-period": seconds}).grant(10)
+
+
+@pytest.mark.parametrize("acquire_mode", [0, 1])
+def test_a_subscription_with_a_replay_period_gets_what_arrived_since_then(world: World, acquire_mode: int) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for moment in (100.0, 10.0, 10.0):
+        world.tick(moment)
+        session.publish(routing_key="q", body=b"%g" % world.now)
+        world.run()
+    world.tick(5.0)
+    replay(session, "d", 15, acquire_mode)  # since 110, which is what it wants too
+    world.run()
+    assert bodies(client) == [b"110", b"120"]
+    world.tick(1000.0)
+    session.publish(routing_key="q", body=b"later")
+    world.run()
+    assert bodies(client) == [b"later"], "the moment is that of message.subscribe"
+    kept = world.broker.host().queues["q"].available
+    assert kept == (1 if acquire_mode == 0 else 4)
+    session.subscribe("q", "e", acquire_mode=1).grant(10)
+    world.run()
+    assert bodies(client)[0] == b"100", "it stays for the others"
+
+
+def test_a_replay_period_of_no_seconds_begins_at_the_end_of_the_queue(world: World) -> None:
+    client, session = scene(world, 2)
+    session.subscribe("q", "taker").grant(1)
+    world.run()
+    (taken,) = client.take(TransferReceived)
+    replay(session, "d", 0)  # nobody has said what time it is
+    world.run()
+    assert bodies(client) == []
+    session.publish(routing_key="q", body=b"new")
+    world.run()
+    assert bodies(client) == [b"new"]
+    session.release([taken.id])
+    world.run()
+    assert [event.transfer.destination for event in client.take(TransferReceived)] == ["taker"], "it comes back to its place"
+
+
+def test_a_replay_period_goes_with_a_selector(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    for number, seconds in enumerate((100.0, 10.0, 0.0)):
+        world.tick(seconds)
+        session.publish(routing_key="q", body=b"%d" % number, application_headers={"n": number})
+        world.run()
+    session.subscribe("q", "d", arguments={"x-qpid-replay-period": 5, "x-apache-selector": "n <> 1"}).grant(10)
+    world.run()
+    assert bodies(client) == [b"2"]
+
+
+def test_an_immediate_message_counts_on_a_subscription_with_a_replay_period(world: World) -> None:
+    client, session = world.session()
+    done(client, session, queue.Declare("q"))
+    world.tick(100.0)
+    replay(session, "d", 0)
+    world.run()
+    session.publish(routing_key="q", body=b"now", immediate=True)
+    world.run()
+    assert bodies(client) == [b"now"]
+
+
+@pytest.mark.parametrize("seconds", [0, 5])
+def test_a_kept_subscription_goes_on_from_the_same_moment(seconds: int) -> None:
+    world, client, session = declared(attrs.evolve(JOURNAL, epoch=1000.0), timeout=300)
+    world.tick(100.0)
+    publish(client, session, b"old")
+    world.tick(50.0)
+    replay(session, "d", seconds)
+    world.run()
+    assert bodies(client) == []
+    client.cut()
+    then = again(world, config=attrs.evolve(world.broker.config, epoch=1160.0 - 7.0))
+    then.tick(7.0)  # ten seconds later
+    client, session = resumed(then, session)
+    publish(client, session, b"new")
+    assert bodies(client) == ([b"new"] if seconds == 0 else [b"old", b"new"])
+    (holder,) = then.broker._sessions.values()
+    (consumer,) = holder.consumers.values()
+    assert consumer.since is not None
+    assert consumer.since.moment == 7.0 - 10.0 - seconds
+
+
+def test_what_was_there_before_a_restart_arrived_with_it(world: World) -> None:
+    before, client, session = declared()
+    publish(client, session, b"before")
+    client.cut()
+    then = again(before)
+    then.tick(1000.0)
+    client, session = then.session()
+    stored(then)
+    replay(session, "now", 0, 1)
+    replay(session, "d", 10, 1)
+    then.run()
+    assert [event.transfer.destination for event in client.take(TransferReceived)] == ["d"]
+    session.send(message.Cancel("d"))
+    then.tick(11.0)
+    replay(session, "e", 10, 1)
+    then.run()
+    assert bodies(client) == []
 
 
 def test_a_released_message_comes_again_to_a_subscription_that_selects_it(world: World) -> None:

@@ -54,15 +54,21 @@ def test_a_session_that_is_kept_goes_on_with_all_that_it_held() -> None:
 
 def test_what_a_subscription_asked_for_is_kept() -> None:
     world, client, session = declared(timeout=300)
-    wanted: dict[str, Value] = {"x-priority": 7, "x-apache-selector": "JMSPriority > 4", "x-qpid-no-local": True}
+    wanted: dict[str, Value] = {
+        "x-priority": 7,
+        "x-apache-selector": "JMSPriority > 4",
+        "x-qpid-no-local": True,
+        "x-qpid-replay-period": 9,
+    }
     say(client, session, message.Subscribe("q", "d", arguments=Map(wanted)), message.Subscribe("q", "e"))
     client.cut()
     then = again(world)
     (holder,) = then.broker._sessions.values()
     told = {
-        name: (each.priority, each.selector and each.selector.text, each.no_local) for name, each in holder.consumers.items()
+        name: (each.priority, each.selector and each.selector.text, each.no_local, each.since and each.since.moment)
+        for name, each in holder.consumers.items()
     }
-    assert told == {"d": (7, "JMSPriority > 4", True), "e": (0, None, False)}
+    assert told == {"d": (7, "JMSPriority > 4", True, -9.0), "e": (0, None, False, None)}
 
 
 def test_the_transaction_of_a_kept_session_goes_on() -> None:

@@ -41,7 +41,9 @@ _LIFETIMES: Final = {"PERMANENT": "", "DELETE_ON_SESSION_END": "SESSION", "DELET
 """Each with the exclusivity of those at whose end it is deleted."""
 PRIORITY: Final = "x-priority"
 """Of a subscription: those with a higher one come first.  A number of 32 bits, 0 where there is none."""
-OF_SUBSCRIPTIONS: Final = (*SELECTORS, NO_LOCAL_FILTER, PRIORITY)
+REPLAY_PERIOD: Final = "x-qpid-replay-period"
+"""Of a subscription: it gets what arrived in so many seconds before it, and later; with 0 what comes behind it.  Broker-J's."""
+OF_SUBSCRIPTIONS: Final = (*SELECTORS, NO_LOCAL_FILTER, PRIORITY, REPLAY_PERIOD)
 KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL, EXCLUSIVITY, LIFETIME, AUTO_DELETE_TIMEOUT)
 
 
@@ -102,6 +104,8 @@ class SubscriptionArguments:
     priority: int = 0
     no_local: bool = False
     """It gets nothing that its own connection published."""
+    replay: int | None = None
+    """Seconds: it gets nothing that arrived earlier.  None: it gets all that is there."""
 
 
 NOTHING_ASKED: Final = SubscriptionArguments()
@@ -116,7 +120,10 @@ def read_subscription_arguments(arguments: Map, limits: BrokerLimits) -> Subscri
     priority = 0
     if PRIORITY in arguments:
         priority = _number(PRIORITY, arguments[PRIORITY], -(2**31), 2**31 - 1, conditions.SUBSCRIBE_VALUE)
-    return SubscriptionArguments(selector, priority, _no_local(arguments, conditions.SUBSCRIBE_VALUE))
+    replay = None
+    if REPLAY_PERIOD in arguments:
+        replay = _number(REPLAY_PERIOD, arguments[REPLAY_PERIOD], 0, 2**63 - 1, conditions.SUBSCRIBE_VALUE)
+    return SubscriptionArguments(selector, priority, _no_local(arguments, conditions.SUBSCRIBE_VALUE), replay)
 
 
 @attrs.frozen

@@ -70,12 +70,12 @@ class Intake:
                 )
         ttl = envelope.ttl
         self.last += 1
-        return Message(self.last, envelope, body, None if ttl is None else now + ttl / 1000, publisher)
+        return Message(self.last, envelope, body, None if ttl is None else now + ttl / 1000, publisher, now)
 
     def copy(self, message: Message) -> Message:
         """The same message with a number of its own."""
         self.last += 1
-        return Message(self.last, message.envelope, message.body, message.expires, message.publisher)
+        return Message(self.last, message.envelope, message.body, message.expires, message.publisher, message.arrived)
 
     def restored(
         self,

@@ -99,9 +99,17 @@ class Message:
     `number` is its name in the journal: a serial of the broker, 1 and up.  `expires` is on the broker's clock.
     """
 
-    __slots__ = ("body", "envelope", "expires", "number", "publisher", "size", "stored")
+    __slots__ = ("arrived", "body", "envelope", "expires", "number", "publisher", "size", "stored")
 
-    def __init__(self, number: int, envelope: Envelope, body: bytes, expires: float | None = None, publisher: int = 0) -> None:
+    def __init__(
+        self,
+        number: int,
+        envelope: Envelope,
+        body: bytes,
+        expires: float | None = None,
+        publisher: int = 0,
+        arrived: float = 0.0,
+    ) -> None:
         self.number: Final = number
         self.envelope: Final = envelope
         self.body: Final = body
@@ -111,6 +119,8 @@ class Message:
         """When it is of no more use; None: never, or its time has not begun (`Traffic.begin_ttl`)."""
         self.publisher: Final = publisher
         """The number of the connection on which it was published; 0 when nobody knows that, as after a restart."""
+        self.arrived: Final = arrived
+        """The moment of the last tick before it came, on the broker's clock; 0 when nobody knows that, as after a restart."""
         self.stored = 0
         """In how many places the journal knows it: durable queues and prepared branches.  At 0 it must be stored first."""
 

@@ -6,17 +6,26 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
 from amqp_sansio.broker.model.owner import published_by
+from amqp_sansio.broker.model.since import Since
 from amqp_sansio.broker.peer.unsettled import Unsettled
 from amqp_sansio.engine.transmit import transfer
 from amqp_sansio.errors import AmqpError, LimitError, NoCredit
 
 if TYPE_CHECKING:
+    from amqp_sansio.broker.broker import Broker
     from amqp_sansio.broker.model.arguments import SubscriptionArguments
     from amqp_sansio.broker.model.entry import Entry
     from amqp_sansio.broker.model.message import Message
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.peer.holder import Holder
     from amqp_sansio.engine.subscription import Subscriber
+
+
+def _begin(broker: Broker, replay: int | None) -> Since | None:
+    """From when on a subscription of now wants messages that asks for a replay of so many seconds."""
+    if replay is None:
+        return None
+    return Since((broker.now or 0.0) - replay, 0 if replay else broker._intake.last)
 
 
 class Consumer:
@@ -40,6 +49,7 @@ class Consumer:
         "queue",
         "selective",
         "selector",
+        "since",
         "subscriber",
     )
 
@@ -50,8 +60,12 @@ class Consumer:
         subscriber: Subscriber,
         exclusive: bool,
         asked: SubscriptionArguments = NOTHING_ASKED,
+        since: Since | None = None,
     ) -> None:
-        """Joins the subscribers of the queue, or raises `Refused`."""
+        """Joins the subscribers of the queue, or raises `Refused`.
+
+        `since`: where the replay period that it asks for began, when it was there before a restart.
+        """
         self.holder: Final = holder
         self.owner: Final[object] = holder
         self.subscriber: Final = subscriber
@@ -60,7 +74,9 @@ class Consumer:
         self.priority: Final = asked.priority
         self.selector: Final = asked.selector
         self.no_local: Final = asked.no_local
-        self.selective: Final = asked.selector is not None or asked.no_local
+        self.since: Final = _begin(holder.broker, asked.replay) if since is None else since
+        """From when on it wants messages; None: from whenever."""
+        self.selective: Final = asked.selector is not None or asked.no_local or self.since is not None
         self.explicit: Final = subscriber.accept_mode == 0
         self.acquires: Final = subscriber.acquire_mode == 0
         self._accept_mode: Final = subscriber.accept_mode
@@ -131,11 +147,13 @@ class Consumer:
         return len(entry.message.body) + (len(entry.header) if self.holder.session.counts_headers else 0)
 
     def selects(self, entry: Entry) -> bool:
-        """Whether its selector is true for the message, and it is not from its own connection when that is not wanted."""
+        """Whether it wants the message: its selector is true, it arrived in time, and from elsewhere if that matters."""
         return self._selects(entry.message, entry.redelivered)
 
     def _selects(self, message: Message, redelivered: bool) -> bool:
         if self.no_local and published_by(message, self.owner):
+            return False
+        if self.since is not None and not self.since.wants(message, self.holder.broker._began):
             return False
         if self.selector is None:
             return True

@@ -9,6 +9,7 @@ import attrs
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED
 from amqp_sansio.broker.model.arguments import SubscriptionArguments
+from amqp_sansio.broker.model.since import Since
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.broker.peer.holder import Holder
 from amqp_sansio.broker.peer.unsettled import Unsettled
@@ -65,7 +66,7 @@ def take(holder: Holder) -> dict[str, object]:
         "consumers": tuple([
             (
                 each.destination, each.queue.name, each.exclusive, each.selector and each.selector.text, each.priority,
-                each.no_local,
+                each.no_local, _moment(each.since, holder.broker),
             )
             for each in holder.consumers.values() if not each.queue.deleted
         ]),
@@ -110,7 +111,9 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
     for destination, name, exclusive, *more in plain["consumers"]:
         if name in rebuilding.queues:
             subscriber = session._subscribers[destination]
-            holder.consumers[destination] = Consumer(holder, name, subscriber, exclusive, _asked(host.limits, *more))
+            holder.consumers[destination] = Consumer(
+                holder, name, subscriber, exclusive, _asked(host.limits, *more[:3]), _since(broker, *more[3:])
+            )  # fmt: skip
         else:
             code = SUBSCRIBE_QUEUE_DELETED.code(session.profile.error_codes)
             failing = failing or (None, code, f"queue {name!r} is deleted", None)
@@ -136,6 +139,15 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
     _catch_up(holder)
     broker._keep(holder)
     return holder
+
+
+def _moment(since: Since | None, broker: Broker) -> tuple[float, int] | None:
+    """From when on a subscription wants messages, on the clock of the epoch; its own clock ends with the broker."""
+    return None if since is None else (since.moment + (broker.config.epoch or 0.0), since.number)
+
+
+def _since(broker: Broker, kept: tuple[float, int] | None = None) -> Since | None:
+    return None if kept is None else Since(kept[0] - (broker.config.epoch or 0.0), kept[1])
 
 
 def _asked(limits: BrokerLimits, selector: str | None = None, *more: Any) -> SubscriptionArguments:
