@@ -20,13 +20,14 @@ from typing import Final
 
 import trustme
 
-from amqp_sansio import ClientConnection, ServerConnection, Session
+from amqp_sansio import ClientConfig, ClientConnection, Profile, RangeSet, ServerConnection, Session
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.verifiers import Verifier, write
-from amqp_sansio.events import AttachRequested, CommandReceived, OpenRequested
+from amqp_sansio.events import AttachRequested, CommandReceived, OpenRequested, TransferReceived
 from amqp_sansio.spec.connection import StartOk
 from amqp_sansio.spec.message import Subscribe, Transfer
-from amqp_sansio.spec.queue import Query
+from amqp_sansio.spec.queue import Declare, Query
+from amqp_sansio.spec.session import Attach, Detach, Expected
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_command, frame_control
 
@@ -37,6 +38,8 @@ FLOODS: Final = 8
 """Connections that flood, each with OCTETS."""
 OCTETS: Final = 32 * 1024 * 1024
 LOGINS: Final = 100
+REPLAYED: Final = 60
+"""Messages of a MiB that a client wants again."""
 SECONDS: Final = 2.0
 CLIENT: Final = """
 import asyncio, sys
@@ -211,6 +214,38 @@ def unread(src: str) -> str:
     return f"one client that is logged in, {OCTETS // MIB} MiB of questions, no answer read: {grown / MIB:.0f} MiB held"
 
 
+def again(src: str) -> str:
+    """Behind login: a session attached again, to which everything is to be said again; the client reads nothing of it."""
+    with served(src) as (process, port), socket.create_connection(("127.0.0.1", port)) as connected:
+        machine = ClientConnection(ClientConfig(profile=Profile(completion="manual")))
+        session: Session | None = None
+        got, wanted = 0, 0
+        while True:
+            connected.sendall(machine.data_to_send())
+            machine.receive_data(connected.recv(1 << 20))
+            got += sum(isinstance(event, TransferReceived) for event in machine.events())
+            if machine.is_open and session is None:
+                session = machine.session("s", timeout=300)
+            elif session is not None and session.state == "attached" and not wanted:
+                session.send(Declare("q"))
+                for _ in range(REPLAYED):
+                    session.publish(routing_key="q", body=bytes(MIB))
+                connected.sendall(machine.data_to_send())
+                session.subscribe("q", "d", accept_mode=1, acquire_mode=1).grant(REPLAYED)
+                wanted = REPLAYED
+            elif wanted and got == wanted:
+                break
+        assert session is not None
+        assert session._channel is not None
+        before, most = settled(process), 0
+        for control in (Detach(session.name), Attach(session.name), Expected(RangeSet.of(0))):
+            connected.sendall(frame_control(session._channel.number, LAYOUT.encode_control(control), 4096))
+        for _ in range(30):
+            time.sleep(0.1)
+            most = max(most, memory(process) - before)
+    return f"a session attached again that wants {REPLAYED} MiB again and reads nothing: {most / MIB:.0f} MiB held"
+
+
 def hostile(src: str) -> str:
     """A server that sends messages beyond the credit, to a client with prefetch=10 that takes them as they come."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -256,7 +291,7 @@ def main() -> None:
     src = parser.parse_args().src
     with tempfile.TemporaryDirectory() as folder:
         print(unfinished(src), idle(src, folder), logins(src, folder), sep="\n")
-    print(logged_in(src), unread(src), hostile(src), sep="\n")
+    print(logged_in(src), unread(src), again(src), hostile(src), sep="\n")
 
 
 if __name__ == "__main__":

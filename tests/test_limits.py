@@ -30,8 +30,8 @@ from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.events import ConnectionClosed, Event, Origin
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec import dtx, execution, file, message, queue, stream
-from amqp_sansio.spec.connection import Secure, SecureOk, Start, StartOk
-from amqp_sansio.spec.session import Attach, CommandPoint, Completed
+from amqp_sansio.spec.connection import Open, Secure, SecureOk, Start, StartOk, TuneOk
+from amqp_sansio.spec.session import Attach, CommandPoint, Completed, Detach, RequestTimeout
 from amqp_sansio.testing.scripted import ScriptedPeer, Word
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_command, frame_control
@@ -175,6 +175,22 @@ def replay_commands(limits: Limits, amount: int) -> bool:
     for _ in range(amount - 1):
         session.sync()
     return refused("replay_commands", session.sync)
+
+
+def held_octets(limits: Limits, amount: int) -> bool:
+    """Of a command that comes before the server has heard what is expected."""
+    server = ServerConnection(ServerConfig(limits=limits, session_timeout=60))
+    peer = ScriptedPeer(server)
+    peer.say(HEADER, StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 0, 0), Open(""))
+    peer.say(Attach(b"s"), RequestTimeout(60), CommandPoint(0, 0), channel=ONE)
+    (session,) = server.sessions
+    peer.say(Detach(b"s"), channel=ONE)
+    server.receive_data(peer.octets_of(Attach(b"s"), ONE))
+    server.next_event()
+    server.accept(b"s", resume=session)
+    empty = len(LAYOUT.encode_command(queue.Declare(""), False))
+    said = [queue.Declare("x" * 40), queue.Declare("x" * (amount - 2 * empty - 40))]
+    return judged("held_octets", peer.say(CommandPoint(0, 0), *said, channel=ONE))
 
 
 class Endless:
@@ -447,6 +463,7 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
     "ranges": (4, BELOW_AND_AT, (ranges, ranges_kept, ranges_known)),
     "replay_octets": (100, BELOW_AND_AT, (replay_octets,)),
     "replay_commands": (4, BELOW_AND_AT, (replay_commands,)),
+    "held_octets": (100, BELOW_AND_AT, (held_octets,)),
     "sasl_rounds": (4, BELOW_AND_AT, (sasl_rounds, sasl_rounds_at_the_client)),
     "sasl_octets": (100, BELOW_AND_AT, (sasl_octets, sasl_octets_at_the_client)),
     "channels": (4, BELOW_AND_AT, (channels, channels_agreed_on)),

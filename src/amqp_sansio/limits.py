@@ -52,6 +52,9 @@ class Limits:
     """Octets of commands kept for replay, per session."""
     replay_commands: int = 65536
     """Commands kept for replay, per session."""
+    held_octets: int = 64 * _MIB
+    """Octets of commands that came while a session was resumed, before all that was in doubt was said again: they are handed
+    out behind `SessionAttached`."""
     sasl_rounds: int = 32
     """Rounds of secure / secure-ok."""
     sasl_octets: int = 64 * _KIB

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amqp_sansio.engine.outbound import Outbound
+from amqp_sansio.engine.replaying import Replaying
 from amqp_sansio.errors import LimitError
 from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, RangeSet
 from amqp_sansio.limits import Limits
@@ -113,18 +114,49 @@ def test_what_is_in_doubt_and_what_is_replayed_is_that_of_plain_sets(
     kept = set(range(n)) - completed - confirmed
     last = max(expects)
     wanted = {id for id in expects if id < n} | set(range(last, n))
-    plan = outbound.replay(ids_of(expects))
-    assert plan.ids == [(base + id) & TOP for id in sorted(kept & wanted)]
-    assert plan.missing == EMPTY
-    assert plan.gap == ids_of(wanted - kept)
+    assert outbound.kept.ids.freeze() == ids_of(kept)
+    assert outbound.wanted(ids_of(expects)) == ids_of(wanted)
+    assert outbound.missing(ids_of(wanted)) == EMPTY
+    replaying = Replaying(outbound.kept.ids, outbound.ever(ids_of(wanted)))
+    gaps = EMPTY
+    while gap := replaying.gap(2):
+        gaps |= gap
+    assert gaps == ids_of(wanted - kept)
+    assert list(iter(replaying.next, None)) == [(base + id) & TOP for id in sorted(kept & wanted)]
 
 
 def test_nothing_is_kept_without_a_detached_lifetime_but_ids_are() -> None:
     outbound = sent(3, retain=False)
     assert outbound.kept == {}
     assert outbound.outstanding.freeze() == RangeSet([(0, 2)])
-    assert outbound.replay(RangeSet.of(1)).missing == RangeSet([(1, 2)])
-    assert outbound.replay(RangeSet.of(3)).missing == EMPTY
+    assert outbound.missing(outbound.wanted(RangeSet.of(1))) == RangeSet([(1, 2)])
+    assert outbound.missing(outbound.wanted(RangeSet.of(3))) == EMPTY
+
+
+@given(st.lists(st.sampled_from(["say", "say", "keep", "keep not", "complete", "confirm", "look"]), max_size=30), st.data())
+def test_what_is_missing_is_what_is_in_doubt_and_was_said_while_nothing_was_kept(words: list[str], data: st.DataObject) -> None:
+    """However often the lifetime comes and goes: what was kept is kept no more when it ends."""
+    outbound = Outbound(data.draw(st.booleans()))
+    doubt, kept = set[int](), set[int]()
+    for word in words:
+        if word == "say":
+            id = outbound.say(b"p", None, None)
+            doubt.add(id)
+            kept |= {id} if outbound.retain else set()
+        elif word == "keep":
+            outbound.begin_retaining()
+        elif word == "keep not":
+            outbound.stop_retaining()
+            kept.clear()
+        elif word == "look":
+            outbound.missing(RangeSet([(0, 99)]))
+        else:
+            some = data.draw(st.frozensets(st.integers(0, 20))) & doubt
+            (outbound.completed(RangeSet.of(*some), False) if word == "complete" else outbound.confirm(RangeSet.of(*some)))
+            doubt -= some
+            kept -= some
+        assert set(outbound.kept) == kept
+    assert outbound.missing(RangeSet([(0, 99)])) == RangeSet.of(*(doubt - kept))
 
 
 def test_limits_of_what_is_kept() -> None:

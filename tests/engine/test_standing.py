@@ -95,7 +95,9 @@ def test_commands_wait_while_it_resumes_and_nothing_else_does() -> None:
     walk(session, "resuming")
     session._emit_command(event)
     assert carrier.happened() == []
+    session._held_octets = 7
     session._emit_held()
+    assert session._held_octets == 0
     assert carrier.happened() == [event]
     walk(session, "attached")
     session._emit_command(event)

@@ -228,6 +228,21 @@ ATTACKS: Final[dict[str, Attack]] = {
         [queue.Declare("q"), *[exchange.Bind("q", "amq.topic", f"a.{number}.#") for number in range(n)]],
         [exchange.Unbind("q", "amq.topic", f"a.{number}.#") for number in range(n)],
     ),
+    "attached again and again with much in doubt": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [c.RequestTimeout(100), *delivered(n)],
+        [c.Detach(b"s"), c.Attach(b"s"), c.Expected(RangeSet.of(n)), c.CommandPoint(0, 0)] * n,
+    ),
+    "attached again and again with much in doubt that is not kept": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [c.RequestTimeout(0), *delivered(2 * n), c.Completed(RangeSet.of(*range(0, 2 * n, 2)))],
+        [c.RequestTimeout(100), c.Detach(b"s"), c.Attach(b"s"), c.Expected(RangeSet.of(2 * n)), c.RequestTimeout(0)] * n,
+    ),
+    "lifetimes that come and go with much in doubt": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [c.RequestTimeout(100), *delivered(2 * n), c.Confirmed(RangeSet.of(*range(0, 2 * n, 2)))],
+        [c.RequestTimeout(0), c.RequestTimeout(100)] * n,
+    ),
     "subscriptions cancelled and made anew": lambda n: (
         DEFAULT_BROKER_LIMITS,
         [queue.Declare("q"), *[word for number in range(n) for word in subscribe(f"d{number}")]],

@@ -76,6 +76,7 @@ class Wishes:
             assembly_octets=most,
             buffered_octets=max(limits.buffered_octets, most),
             replay_octets=max(limits.replay_octets, most),
+            held_octets=max(limits.held_octets, most),
         )
 
     @property

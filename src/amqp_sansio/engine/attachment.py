@@ -141,7 +141,7 @@ def granted(session: Session, seconds: int | None) -> None:
     if seconds == 0:
         session._outbound.stop_retaining()
     else:
-        session._outbound.retain = True
+        session._outbound.begin_retaining()
 
 
 def leave(
@@ -174,6 +174,7 @@ def leave(
     )  # fmt: skip
     session._detached_at = None  # its time begins at its next tick: the last one of the connection may be long ago
     session._untouch()
+    session._replaying = None
     session._channel = None
     channel.session = None
     channel.carrier._forget(channel.number)

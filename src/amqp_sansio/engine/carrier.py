@@ -94,6 +94,15 @@ class Carrier(Protocol):
         """Appends whole frames to the output."""
         ...
 
+    @property
+    def _has_room(self) -> bool:
+        """Whether there is room for more of what can wait."""
+        ...
+
+    def _wait_for_room(self, session: Session) -> None:
+        """`replaying.go_on(session)` wants to be called when octets were taken."""
+        ...
+
     def _emit(self, event: Event) -> None:
         """Puts an event behind those that are waiting to be handed out."""
         ...

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine import attachment, feedback, outcomes
+from amqp_sansio.engine import attachment, feedback, outcomes, replaying
 from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.content_talk import content_completed
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
-from amqp_sansio.engine.transmit import say_exception
-from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, TimeoutGranted
+from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, TimeoutGranted
 from amqp_sansio.kernel.picking import pick
-from amqp_sansio.kernel.serials import EMPTY, RangeSet, serial_lt
-from amqp_sansio.spec import execution
+from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.tables.session import FLUSH_EXPECTED
-from amqp_sansio.wire.segments import frame_command
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
@@ -117,68 +114,7 @@ def _expected(session: Session, control: Control, offset: int) -> None:
             )
         return
     if session.state == "resuming":
-        _resume(session, ids, offset)
-
-
-def _resume(session: Session, ids: RangeSet, offset: int) -> None:
-    """The other side has told what it expects: say again what it has not got."""
-    outbound, channel = session._outbound, session._channel
-    assert channel is not None
-    if not ids and not session.has_state:
-        session._timeout_known = False  # it may be a new one over there, which nobody has asked to be kept
-        attachment.resumed(session, False)
-        return
-    if not ids:
-        _give_up(session, Origin.PEER, f"the {session.peer} has no state of this session: it is lost")
-        return
-    if serial_lt(outbound.next_id, ids.last):
-        violate(
-            session,
-            "session.expected.include-next-command",
-            f"session.expected {ids}",
-            (f"session.expected {RangeSet.of(outbound.next_id)}",),
-            ErrorCode.INVALID_ARGUMENT,
-            offset,
-            f"the next command was never sent: {outbound.next_id}",
-        )
-        return
-    plan = outbound.replay(ids)
-    if plan.missing:
-        text = f"the {session.peer} expects commands {plan.missing}, which the {session.role} did not keep"
-        _give_up(session, Origin.LOCAL, text)
-        return
-    room = channel.carrier._max_frame_size - 12
-    for id in plan.ids:
-        payload, header, body = outbound.kept[id]
-        if len(payload) > room or (len(header or b"") > room and not session.delivers):
-            _give_up(session, Origin.LOCAL, f"command {id} does not fit into the frames of this connection")
-            return
-    if plan.gap:
-        for part in feedback.parts(session, plan.gap):
-            channel.say(controls.Gap(part))
-    for id in plan.ids:
-        payload, header, body = outbound.kept[id]
-        if outbound.position != id:
-            channel.say(controls.CommandPoint(id, 0))
-            outbound.point(id)
-        for frame in frame_command(channel.number, payload, header, body, room + 12, session.delivers):
-            channel.carrier._write(frame)
-        outbound.position = (id + 1) & 0xFFFFFFFF
-    attachment.resumed(session)
-    session._inbound.due = bool(session._inbound.completed)
-    if session._inbound.due:
-        session._touch()
-
-
-def _give_up(session: Session, origin: Origin, text: str) -> None:
-    """The session cannot be resumed and is over.  A client hears why: session.detach has neither code nor text."""
-    if session.role == "server":
-        description = f"session cannot be resumed: {text}"
-        say_exception(session, execution.Exception_(ErrorCode.ILLEGAL_STATE, description=description))
-    else:
-        assert session._channel is not None
-        session._channel.say(controls.Detach(session.name))
-    attachment.leave(session, origin, None, text, ended=True)
+        replaying.resume(session, ids, offset)
 
 
 def _confirmed(session: Session, control: Control, offset: int) -> None:

@@ -12,6 +12,7 @@ from amqp_sansio.engine.contents import CONTENT_VERBS
 from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
 from amqp_sansio.engine.credit_book import CREDIT_RULE, DESTINATION_RULE, UNITS
 from amqp_sansio.engine.inbound import DUPLICATE
+from amqp_sansio.engine.replaying import holds
 from amqp_sansio.engine.results import Owed, exception_of
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import EXPLICIT, NONE, Delivery
@@ -41,6 +42,8 @@ _new: Final = tuple.__new__  # what a NamedTuple does, for a third of the time
 def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> None:
     """A command arrived, as octets."""
     carrier = session._carrier
+    if session._state == "resuming" and not holds(session, payload, header, body, offset):
+        return
     what = "command"
     try:
         command, sync = carrier.layout.decode_command(payload, 0, len(payload), carrier.reading)

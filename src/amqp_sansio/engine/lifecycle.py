@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.config import ClientConfig, Profile, ServerConfig
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.heartbeat import Heartbeat
+from amqp_sansio.engine.replaying import go_on
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Event, Origin, Violation
@@ -24,6 +25,7 @@ from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import SegmentReader, frame_control
 
 if TYPE_CHECKING:
+    from amqp_sansio.engine.session import Session
     from amqp_sansio.engine.standing import Standing
     from amqp_sansio.wire.layouts.layout import Layout
 
@@ -68,6 +70,8 @@ class Lifecycle:
         self._written = 0  # octets, those in the outbox included
         self._taken = 0
         self._touched: dict[Standing, None] = {}
+        self._most_waiting = 1 << 62  # octets in the outbox from which on what can wait is written when they were taken
+        self._roomless: Final[dict[Session, None]] = {}  # sessions that have more to say again
         self._closing: Close | None = None  # our close that waits for its close-ok
         self._close_until: float | None = None
         self._close_end: int | None = None  # the inbound offset up to which that is looked for
@@ -89,6 +93,8 @@ class Lifecycle:
         octets = b"".join(outbox) if len(outbox) > 1 else outbox[0]
         outbox.clear()
         self._taken = self._written
+        if self._roomless:
+            self._go_on()
         return octets
 
     @property
@@ -190,6 +196,22 @@ class Lifecycle:
         """Appends whole frames to the output."""
         self._outbox.append(octets)
         self._written += len(octets)
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether there is room for more of what can wait."""
+        return self._written - self._taken < self._most_waiting
+
+    def _wait_for_room(self, session: Session) -> None:
+        """The session goes on saying again what is in doubt when octets were taken."""
+        self._roomless[session] = None
+
+    def _go_on(self) -> None:
+        while self._roomless and self._has_room and self._closed_cause is None:
+            session = next(iter(self._roomless))
+            del self._roomless[session]
+            if session._replaying is not None:  # else it was detached meanwhile
+                go_on(session)
 
     def _emit(self, event: Event) -> None:
         """Puts an event behind those that wait."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from amqp_sansio.errors import LimitError
 from amqp_sansio.kernel.machine import Machine
-from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import HALF, TOP, MutableRangeSet, RangeSet, between, serial_add, serial_lt
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, EXPECTED, FLUSH_EXPECTED, SERVER, STREAM
@@ -25,17 +25,6 @@ def trim(ids: MutableRangeSet, next_id: int) -> None:
         ids.discard(RangeSet([(serial_add(next_id, 1), serial_add(next_id, -_WIDEST // 2))]))
 
 
-class Replay(NamedTuple):
-    """What to say again after an attachment, given what the other side expects."""
-
-    ids: list[int]
-    """Commands to send again, in order."""
-    gap: RangeSet
-    """Commands that the other side expects although it has said that they are confirmed or complete."""
-    missing: RangeSet
-    """Commands in doubt that we did not keep: the session cannot go on."""
-
-
 class Outbound:
     """Ids, and the octets that are kept for replay.
 
@@ -45,10 +34,13 @@ class Outbound:
     * `confirmed`: those of them that will complete for certain.
     * `known`: completed, and not yet told to the other side in known-completed; `known_due` when it asked for a timely reply.
     * `expected_asked`: answers to come that say what the other side expects: one for each flush that asked for it.
-    * `kept`: octets of what may have to be said again; nothing is kept unless `retain`.
+    * `kept`: octets of what may have to be said again; nothing is kept unless `retain`.  `bare`: what is in doubt and is not
+      kept; what was said from `bare_from` on, while nothing was kept, is looked up when it is wanted.
     """
 
     __slots__ = (
+        "bare",
+        "bare_from",
         "confirmed",
         "expected_asked",
         "kept",
@@ -77,8 +69,10 @@ class Outbound:
         self.known_due = False
         self.expected_asked = 0
         self.retain = retain
-        self.kept: dict[int, Said] = {}
+        self.kept: Final[ById[Said]] = ById()
         self.kept_octets = 0
+        self.bare: MutableRangeSet = MutableRangeSet()
+        self.bare_from = 0
 
     def check_room(self, octets: int, limits: Limits, commands: int = 1) -> None:
         """LimitError when commands of so many octets together cannot be kept for replay.  Changes nothing."""
@@ -100,9 +94,25 @@ class Outbound:
 
     def stop_retaining(self) -> None:
         """No detached lifetime is wanted any more: nothing will be replayed."""
-        self.retain = False
+        if self.retain:
+            self.retain = False
+            self.bare.update(self.kept.ids.freeze())
+            self.bare_from = self.next_id
         self.kept.clear()
         self.kept_octets = 0
+
+    def begin_retaining(self) -> None:
+        """From here on what is said is kept."""
+        if not self.retain:
+            self._look_up_bare()
+            self.retain = True
+
+    def _look_up_bare(self) -> None:
+        """What was said while nothing was kept and is in doubt: costs what was said since it was looked up last."""
+        if self.bare_from != self.next_id:
+            said = RangeSet([(self.bare_from, serial_add(self.next_id, -1))])
+            self.bare.update(self.confirmed.missing(self.outstanding.common(said)))
+            self.bare_from = self.next_id
 
     def begin_attachment(self) -> None:
         """A new transport: the numbering must be said again."""
@@ -143,7 +153,7 @@ class Outbound:
         if news:
             if self.confirmed:
                 self.confirmed.discard(news)
-            if self.kept:
+            if self.kept or self.bare.highs:
                 self._drop(news)
         self.known.update(ids - beyond if beyond else ids)
         trim(self.known, self.next_id)
@@ -178,7 +188,7 @@ class Outbound:
         news = RangeSet.span(first, last)
         if self.confirmed.highs:
             self.confirmed.discard(news)
-        if self.kept:
+        if self.kept or self.bare.highs:
             self._drop(news)
         return news
 
@@ -197,8 +207,8 @@ class Outbound:
         self.known_due = False
         return ids
 
-    def replay(self, expected: RangeSet) -> Replay:
-        """What has to be said again when the other side expects these ids.
+    def wanted(self, expected: RangeSet) -> RangeSet:
+        """Which of our ids the other side wants when it expects these.
 
         A set cannot be open-ended: its greatest id stands for itself and everything after it.  A non-empty set only.
         """
@@ -206,16 +216,21 @@ class Outbound:
         wanted = expected - self.beyond(expected)
         if serial_lt(last, self.next_id):
             wanted |= RangeSet([(last, serial_add(self.next_id, -1))])
-        kept = MutableRangeSet()
-        for id in self.kept:
-            kept.add(id)
-        ids = [id for id in self.kept if id in wanted]
-        in_doubt = self.outstanding.freeze() - self.confirmed.freeze() - kept.freeze()
-        missing = in_doubt & wanted
-        ever = RangeSet([(serial_add(self.next_id, -_WIDEST), serial_add(self.next_id, -1))])
-        return Replay(ids, (wanted & ever) - kept.freeze() - missing, missing)
+        return wanted
+
+    def ever(self, ids: RangeSet) -> RangeSet:
+        """Those of the ids that may be of commands said in this session: the others are too far back."""
+        return ids & RangeSet([(serial_add(self.next_id, -_WIDEST), serial_add(self.next_id, -1))])
+
+    def missing(self, wanted: RangeSet) -> RangeSet:
+        """Those of the ids that are in doubt and were not kept: the session cannot go on."""
+        if not self.retain:
+            self._look_up_bare()
+        return self.bare.common(wanted)
 
     def _drop(self, ids: RangeSet) -> None:
-        for id in pick(ids, self.kept):
-            payload, header, body = self.kept.pop(id)
+        """What is in doubt no more is not kept either."""
+        if self.bare.highs:
+            self.bare.discard(ids)
+        for payload, header, body in self.kept.take(ids):
             self.kept_octets -= len(payload) + len(header or b"") + len(body or b"")

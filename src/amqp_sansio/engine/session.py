@@ -97,7 +97,7 @@ class Session(Standing):
         self._channel.say(controls.RequestTimeout(seconds))
         self._wanted = seconds
         if seconds != 0:
-            self._outbound.retain = True
+            self._outbound.begin_retaining()
 
     def snapshot(self) -> dict[str, object]:
         """All of it as a plain value: builtins and values of spec, which can be stored and pickled.  See `restore`."""

@@ -179,7 +179,9 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     outbound.outstanding = MutableRangeSet(RangeSet(half["outstanding"]))
     outbound.confirmed = MutableRangeSet(RangeSet(half["confirmed"]))
     outbound.known = MutableRangeSet(RangeSet(half["known"]))
-    outbound.kept = dict(half["kept"])
+    outbound.kept.add_all(dict(half["kept"]))
+    outbound.bare.update(outbound.outstanding.freeze() - outbound.confirmed.freeze() - outbound.kept.ids.freeze())
+    outbound.bare_from = outbound.next_id
     outbound.kept_octets = sum([
         len(payload) + len(header or b"") + len(body or b"") for payload, header, body in outbound.kept.values()
     ])  # fmt: skip

@@ -33,6 +33,7 @@ from amqp_sansio.tables.endpoint import COMMAND, ENDPOINT
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import Carrier
     from amqp_sansio.engine.channel import Channel
+    from amqp_sansio.engine.replaying import Replaying
 
 State: TypeAlias = Literal["detached", "attaching", "resuming", "attached", "refused", "detaching", "ended"]
 """Where a session stands: the states of `tables.endpoint`, which says what each means."""
@@ -113,6 +114,10 @@ class Standing:
         self._timeout_known = False
         self._held: list[Event] = []
         """Events of commands that came while the session was resuming."""
+        self._held_octets = 0
+        """Of those commands."""
+        self._replaying: Replaying | None = None
+        """What is left to say again before the session is attached."""
         self._touched = False
         self._detached_at: float | None = None
         self._command_cache: dict[tuple[str, int, int, bool], tuple[bytes, bytes]] = {}
@@ -283,7 +288,7 @@ class Standing:
 
     def _emit_held(self) -> None:
         """The commands that came while the session was resuming, in order."""
-        held, self._held = self._held, []
+        held, self._held, self._held_octets = self._held, [], 0
         for event in held:
             self._carrier._emit(event)
 

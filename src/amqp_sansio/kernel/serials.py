@@ -326,6 +326,13 @@ class MutableRangeSet:
         left = min(at, most - len(found))
         return RangeSet._of_line(merge([*zip(lows[:left], highs[:left], strict=True), *found]))
 
+    def first_within(self, low: int, high: int) -> Range | None:
+        """The first ids in a row from `low` to `high`, which is not less; None when there are none."""
+        at = bisect_left(self.highs, low)
+        if at == len(self.highs) or self.lows[at] > high:
+            return None
+        return max(low, self.lows[at]), min(high, self.highs[at])
+
     def end_of(self, id: int) -> int:
         """The last id of the range in which this one is, which is in the set."""
         return self.highs[bisect_left(self.highs, id)]

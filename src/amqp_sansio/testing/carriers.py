@@ -55,6 +55,14 @@ class BareCarrier:
         """See Carrier."""
         self.out += octets
 
+    @property
+    def _has_room(self) -> bool:
+        """Always."""
+        return True
+
+    def _wait_for_room(self, session: Session) -> None:
+        """Nobody waits."""
+
     def _emit(self, event: Event) -> None:
         """See Carrier."""
         self.events.append(event)

@@ -9,9 +9,13 @@ from amqp_sansio import ClientConfig, ClientConnection, ConnectionClosedError, L
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Event, SessionAttached, SessionDetached, TransferReceived
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.session import Attach, Expected
 from amqp_sansio.testing.link import Link
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_control
 
 
 def test_it_begins_without_an_identity(world: World) -> None:
@@ -64,6 +68,38 @@ def test_full_at_the_limit_of_the_outbox() -> None:
         list(broker.events())
         assert peer.bytes_to_send == 8
         assert peer.full is full
+
+
+def test_what_is_said_again_fills_the_outbox_and_no_more() -> None:
+    """A client that attaches again, wants everything again and takes nothing; it is not read meanwhile."""
+    most, body = 50_000, 9000
+    world = World(BrokerConfig(limits=BrokerLimits(outbox_octets=most)))
+    client = world.connect(ClientConfig(profile=Profile(completion="manual")), ServerConfig(session_timeout=60))
+    session = client.session(b"s", 60)
+    done(client, session, queue.Declare("q"))
+    for _ in range(40):
+        session.publish(routing_key="q", body=bytes(body))
+    session.subscribe("q", "d", accept_mode=1, acquire_mode=1).grant(40)
+    world.run()
+    assert len(client.take(TransferReceived)) == 40
+    client.cut()
+    again = world.connect(server=ServerConfig(session_timeout=60))
+    (holder,) = world.broker._sessions.values()
+    world.clients.remove(again)
+    again.peer.receive_data(frame_control(1, LAYOUT.encode_control(Attach(b"s"))))
+    again.peer.receive_data(frame_control(1, LAYOUT.encode_control(Expected(RangeSet.of(0)))))
+    list(world.broker.events())
+    octets, rounds = b"", 0
+    while holder.session.state == "resuming":
+        rounds += 1
+        assert most <= again.peer.bytes_to_send < most + body + 500
+        assert not again.peer.wants_data
+        octets += again.peer.data_to_send()
+        assert again.peer in world.broker.ready() or holder.session._speaks
+        list(world.broker.events())
+    octets += again.peer.data_to_send()
+    assert (octets.count(bytes(body)), rounds) == (40, 6)
+    assert again.peer.wants_data
 
 
 def test_sessions_that_outlive_their_connection_are_counted() -> None:

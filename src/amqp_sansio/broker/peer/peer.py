@@ -66,6 +66,7 @@ class Peer:
         self._config: Final = config
         self._most: Final = broker.limits.outbox_octets
         self._connection: Final = ServerConnection(config)
+        self._connection._most_waiting = self._most
         self._identity: str | None = None
         self._site: Site | None = None
         """The virtual host that it opened, and what belongs to it."""
