@@ -31,6 +31,7 @@ UNLIMITED: Final = 0xFFFFFFFF
 
 
 def _subscribing(client: Machine) -> Iterator[None]:
+    assert isinstance(client, ClientConnection)
     yield
     session = client.session(SESSION)
     yield
@@ -40,6 +41,7 @@ def _subscribing(client: Machine) -> Iterator[None]:
 
 
 def _attaching(client: Machine) -> Iterator[None]:
+    assert isinstance(client, ClientConnection)
     yield
     client.session(SESSION)
     yield

@@ -194,6 +194,7 @@ def fresh_server(said: Said) -> list[str]:
 
 def _client_script(conn: Machine) -> Iterator[None]:
     """Opens, attaches, subscribes with credit, publishes: so that there is something for every verb to refer to."""
+    assert isinstance(conn, ClientConnection)
     yield
     session = conn.session(b"fuzz")
     yield

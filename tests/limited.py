@@ -43,7 +43,7 @@ def attached(limits: Limits, profile: Profile | None = None) -> ScriptedPeer:
 def client_session(limits: Limits, timeout: int | None = 0) -> tuple[ScriptedPeer, Session]:
     """A client with a session that is attached."""
     peer = at_client(limits)
-    session = peer.connection.session(b"s", timeout=timeout)
+    session = peer.client.session(b"s", timeout=timeout)
     peer.say(Attached(b"s"), channel=ONE)
     return peer, session
 

@@ -246,8 +246,8 @@ def sasl_octets_at_the_client(limits: Limits, amount: int) -> bool:
 def channels(limits: Limits, amount: int) -> bool:
     peer = at_client(limits)
     for at in range(amount - 1):
-        peer.connection.session(b"%d" % at)
-    return refused("channels", lambda: peer.connection.session(b"last"))
+        peer.client.session(b"%d" % at)
+    return refused("channels", lambda: peer.client.session(b"last"))
 
 
 def channels_agreed_on(limits: Limits, amount: int) -> bool:
@@ -261,8 +261,8 @@ def channels_agreed_on(limits: Limits, amount: int) -> bool:
 def sessions(limits: Limits, amount: int) -> bool:
     peer = at_client(limits)
     for at in range(amount - 1):
-        peer.connection.session(b"%d" % at)
-    return refused("sessions", lambda: peer.connection.session(b"last"))
+        peer.client.session(b"%d" % at)
+    return refused("sessions", lambda: peer.client.session(b"last"))
 
 
 def sessions_of_the_other_side(limits: Limits, amount: int) -> bool:
@@ -399,7 +399,7 @@ def incomplete_file_deliveries(limits: Limits, amount: int) -> bool:
 def incomplete_file_deliveries_of_ours(limits: Limits, amount: int) -> bool:
     peer = attached(limits)
     peer.say(file.Consume("q", "t", nowait=True), file.Open("f", 0), channel=ONE)
-    (session,) = peer.connection.sessions
+    (session,) = peer.server.sessions
     session.complete([0, 1])
     session.send(file.Open("f", 0))
     for at in range(amount - 1):

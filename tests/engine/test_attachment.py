@@ -8,7 +8,6 @@ import pickle
 import attrs
 import pytest
 
-from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import SessionDetachedError
 from amqp_sansio.events import (
@@ -135,7 +134,7 @@ def test_headers_are_minded_only_where_they_are_read_otherwise_than_by_default()
     """Two readings are compared by value in either build: whoever minds looks at every header on receipt."""
     for limits, minds in ((DEFAULT_LIMITS, False), (attrs.evolve(DEFAULT_LIMITS, nesting=7), True)):
         session = Session(b"s", "client", limits=limits)
-        session._bind(Channel(0, BareCarrier("client", limits=limits)))
+        session._bind(BareCarrier("client", limits=limits).channel(0))
         assert session._minds_headers is minds
 
 

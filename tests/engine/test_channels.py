@@ -17,7 +17,6 @@ def attached(channels: Channels, number: int, name: bytes) -> Session:
     session._bind(channel)
     session.attach()
     channel.receive_control(Attached(name), 0)
-    channels.name(channel)
     return session
 
 
@@ -39,12 +38,12 @@ def test_a_channel_is_free_again_when_its_session_is_detached() -> None:
     session = attached(channels, 1, b"a")
     attached(channels, 2, b"b")
     assert channels.free(5).number == 3
-    assert (channels.session(b"a"), channels.sessions) == (session, 2)
+    assert (channels.session_named(b"a"), channels.attached) == (session, 2)
     session.detach()
     channels.at(1).receive_control(Detached(b"a", 0), 0)
-    channels.unname(1)
+    channels.forget(1)
     channels.sweep(channels.at(1))
-    assert (channels.session(b"a"), channels.sessions) == (None, 1)
+    assert (channels.session_named(b"a"), channels.attached) == (None, 1)
     assert channels.free(5).number == 1
 
 
@@ -56,7 +55,7 @@ def test_the_lowest_one_is_found_whatever_was_given_up_last() -> None:
         attached(channels, number, b"%d" % number)
     for number in (1, 3):
         channels.at(number).session = None
-        channels.unname(number)
+        channels.forget(number)
         channels.used.pop(number)
     assert channels.free(5).number == 1
 
@@ -75,7 +74,7 @@ def test_channel_0_is_the_last_one_also_when_it_was_given_up_last(swept: bool) -
             channels.at(number).receive_control(Detached(b"%d" % number, 0), 0)
             channels.sweep(channels.at(number))
         else:
-            channels.unname(number)
+            channels.forget(number)
             channels.used.pop(number)
     assert channels.free(4).number == 2
 

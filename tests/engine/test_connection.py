@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.builds import attributes
+from tests.engine.opened import asked, served, serving
 from tests.engine.verdicts import server_of, violation_of
 
 from amqp_sansio.config import STRICT_PROFILE, ClientConfig, ClientMechanism, ServerConfig
@@ -15,10 +16,8 @@ from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.sasl import CramMd5, CramMd5Server, Plain, PlainServer
 from amqp_sansio.engine.server import ServerConnection
-from amqp_sansio.engine.session import Session
-from amqp_sansio.errors import AmqpError, ConnectionClosedError, EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.errors import AmqpError, ConnectionClosedError
 from amqp_sansio.events import (
-    AttachRequested,
     Authenticated,
     ConnectionClosed,
     ConnectionOpened,
@@ -31,35 +30,17 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
-from amqp_sansio.spec.connection import Close, CloseOk, Heartbeat, Open, OpenOk, Start, StartOk, Tune, TuneOk
+from amqp_sansio.spec.connection import Close, CloseOk, Heartbeat, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.queue import Declare
-from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, Detached
+from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detached
 from amqp_sansio.testing.link import Link
 from amqp_sansio.testing.scripted import ScriptedPeer
 from amqp_sansio.wire.frames import frame_command
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
-
-
-def served(config: ServerConfig | None = None, tune_ok: TuneOk | None = None) -> ScriptedPeer:
-    """The client, told what to say, of an open server."""
-    peer = ScriptedPeer(ServerConnection(config))
-    peer.say(HEADER, StartOk({}, "ANONYMOUS", b"", "en_US"), tune_ok or TuneOk(0, 0, 0), Open(""))
-    peer.hear()
-    assert peer.connection.is_open
-    return peer
-
-
-def serving(config: ClientConfig | None = None, tune: Tune | None = None) -> ScriptedPeer:
-    """The server, told what to say, of an open client."""
-    peer = ScriptedPeer(ClientConnection(config))
-    peer.say(HEADER, Start({}, ("ANONYMOUS",), ("en_US",)), tune or Tune(65535, 65535, 0, 120), OpenOk(()))
-    peer.hear()
-    assert peer.connection.is_open
-    return peer
 
 
 # --- channels ---------------------------------------------------------------------------------------------------------
@@ -109,33 +90,6 @@ def test_limit_sessions_for_the_peer(limit: int, good: bool) -> None:
         assert violation_of(events).code == 320
 
 
-@pytest.mark.parametrize(("limit", "good"), [(1, False), (2, True), (3, True)])
-def test_limit_sessions_for_the_caller(limit: int, good: bool) -> None:
-    peer = serving(ClientConfig(limits=Limits(sessions=limit)))
-    peer.connection.session("a")
-    if good:
-        peer.connection.session("b")
-    else:
-        with pytest.raises(LimitError, match="sessions"):
-            peer.connection.session("b")
-        assert peer.hear() == [Attach(b"a", False)]
-
-
-@pytest.mark.parametrize(("limit", "good"), [(1, False), (2, True), (3, True)])
-def test_limit_channels(limit: int, good: bool) -> None:
-    peer = serving(ClientConfig(limits=Limits(channels=limit)))
-    first = peer.connection.session("a")
-    assert first._channel is not None
-    if good:
-        second = peer.connection.session("b")
-        assert second._channel is not None
-        assert second._channel.number != first._channel.number
-    else:
-        assert first._channel.number == 0
-        with pytest.raises(LimitError, match="channels"):
-            peer.connection.session("b")
-
-
 @pytest.mark.parametrize("limits", [Limits(header_octets=100), Limits(header_structs=1)])
 def test_the_limits_of_headers_hold_also_behind_a_command_that_is_known(limits: Limits) -> None:
     """A transfer like one before it is read quickly, but not past a limit that the quick way does not look at."""
@@ -148,108 +102,7 @@ def test_the_limits_of_headers_hold_also_behind_a_command_that_is_known(limits: 
     assert violation_of(told[1]).rule in ("limits.header_octets", "limits.header_structs")
 
 
-def test_a_channel_is_used_again_once_it_is_free() -> None:
-    peer = serving(tune=Tune(2, 65535, 0, 0))
-    session = peer.connection.session("a")
-    assert session._channel is not None
-    number = session._channel.number
-    peer.say(Attached(b"a"), channel=number)
-    session.detach()
-    peer.say(Detached(b"a", 0), channel=number)
-    again = peer.connection.session("b")
-    assert again._channel is not None
-    assert again._channel.number == number
-    assert peer.connection.sessions == (again,)
-
-
 # --- sessions ---------------------------------------------------------------------------------------------------------
-
-
-def asked(config: ServerConfig | None = None, *, force: bool = False) -> ScriptedPeer:
-    """A server that was asked for session s and has not answered."""
-    peer = served(config)
-    peer.connection.receive_data(peer.octets_of(Attach(b"s", force), 1))
-    assert peer.connection.next_event() == AttachRequested(b"s", 1, force)
-    return peer
-
-
-def test_the_application_accepts() -> None:
-    peer = asked()
-    session = server_of(peer).accept(b"s", timeout=5)
-    assert peer.hear() == [Attached(b"s")]
-    assert peer.connection.next_event() == SessionAttached(b"s", 1)
-    assert peer.connection.sessions == (session,)
-    assert peer.connection.session_named(b"s") is session
-    with pytest.raises(LocalProtocolError, match="no AttachRequested"):
-        server_of(peer).accept(b"s")
-
-
-def test_the_application_refuses() -> None:
-    peer = asked()
-    server_of(peer).refuse(b"s")
-    assert peer.hear() == [Detached(b"s", 1)]
-    assert peer.connection.next_event() is None
-    assert peer.connection.sessions == ()
-
-
-def test_the_config_answers_what_the_application_does_not() -> None:
-    peer = asked()
-    assert peer.connection.next_event() == SessionAttached(b"s", 1)
-    closed = asked(ServerConfig(attach="refuse"))
-    assert closed.connection.next_event() is None
-    assert closed.hear() == [Detached(b"s", 1)]
-
-
-def test_another_name_than_was_asked_for_is_the_callers_mistake() -> None:
-    peer = asked()
-    with pytest.raises(LocalProtocolError, match="an answer to b's'"):
-        server_of(peer).accept(b"t")
-    with pytest.raises(LocalProtocolError, match="one name"):
-        server_of(peer).accept(b"s", Session(b"t", "server"))
-    assert peer.hear() == []
-    server_of(peer).accept(b"s")
-
-
-def test_force_gives_the_name_to_a_new_session() -> None:
-    peer = asked()
-    old = server_of(peer).accept(b"s")
-    peer.say()
-    peer.hear()
-    peer.connection.receive_data(peer.octets_of(Attach(b"s", True), 2))
-    assert peer.connection.next_event() == AttachRequested(b"s", 2, True)
-    events = list(peer.connection.events())
-    assert [type(event) for event in events] == [SessionDetached, SessionAttached]
-    assert peer.connection.sessions != (old,)
-    assert Attached(b"s") in peer.hear()
-
-
-def test_a_name_is_attached_once() -> None:
-    peer = serving()
-    peer.connection.session("a")
-    with pytest.raises(LocalProtocolError, match="attached on this connection"):
-        peer.connection.session("a")
-    assert peer.hear() == [Attach(b"a", False)]
-
-
-def test_a_name_too_long_for_a_frame_takes_no_channel() -> None:
-    peer = serving(tune=Tune(1, 4096, 0, 0))
-    with pytest.raises(EncodeError):
-        peer.connection.session(b"x" * 5000)
-    assert peer.connection.sessions == ()
-    peer.connection.session(b"x")
-    assert peer.hear() == [Attach(b"x", False)]
-
-
-def test_the_longest_name_that_fits_is_answered_all_the_same() -> None:
-    # Detached is one octet longer than the attach that it answers.
-    name = b"x" * (4096 - 18)
-    for config in (ServerConfig(max_frame_size=4096), ServerConfig(max_frame_size=4096, attach="refuse")):
-        peer = served(config)
-        assert len(peer.octets_of(Attach(name))) == 4096
-        peer.say(Attach(name), Attach(b"other"), Detach(name), Attach(name), channel=1)
-        heard = peer.hear()
-        assert len(heard) == 4
-        assert peer.connection.is_open
 
 
 def test_sessions_are_detached_before_the_connection_is_closed() -> None:
@@ -259,7 +112,7 @@ def test_sessions_are_detached_before_the_connection_is_closed() -> None:
     assert [type(event) for event in events] == [SessionAttached, SessionDetached, ConnectionClosed]
     assert session._channel is None
     with pytest.raises(ConnectionClosedError):
-        peer.connection.session(b"t")
+        peer.server.accept(b"t")
     with pytest.raises(AmqpError, match=r"\(320\): go"):
         session.sync()
 
@@ -272,29 +125,6 @@ def test_what_was_gathered_is_written_before_close() -> None:
     peer.connection.close()
     heard = peer.hear()
     assert [type(each) for each in heard[-2:]] == [Completed, Close]
-
-
-def test_a_session_goes_on_over_another_connection() -> None:
-    link = Link(ClientConnection(), ServerConnection(ServerConfig(session_timeout=60)))
-    link.run()
-    session = link.client.session(b"s", timeout=60)
-    link.run()
-    (theirs,) = link.server.sessions
-    link.cut()
-    link.run()
-    snapshot = session.snapshot()
-
-    def on_server(connection: ServerConnection, event: Event) -> None:
-        if isinstance(event, AttachRequested):
-            connection.accept(event.session, resume=theirs)
-
-    again = Link(ClientConnection(), ServerConnection(ServerConfig(session_timeout=60)), on_server=on_server)
-    again.run()
-    resumed = again.client.resume(pickle.loads(pickle.dumps(snapshot)))
-    heard = again.run()
-    assert resumed is not session
-    assert ("client", SessionAttached(b"s", 1, True)) in heard
-    assert again.client.sessions == (resumed,)
 
 
 # --- frames -----------------------------------------------------------------------------------------------------------
@@ -382,7 +212,7 @@ def test_frames_at_random_make_events_only(frames: list[bytes], role: str, attac
         if attached and role == "server":
             peer.say(Attach(b"s"), CommandPoint(0, 0), channel=1)
         elif attached:
-            conn.session(b"s")
+            peer.client.session(b"s")
             peer.say(Attached(b"s"), CommandPoint(0, 0), channel=1)
         octets = b"".join(frames)
         step = chunk or len(octets) or 1

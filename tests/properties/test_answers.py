@@ -78,7 +78,7 @@ def test_the_same_follows_on_both_ways(
     """Whatever is completed, in whatever order, wherever and in whatever pieces: the same events, the same answers, the same
     is remembered."""
     (_, quick), (_, slow) = published(strict, kept, 9, base), published(strict, kept, 9, base)
-    slow._replies = Checked(slow.layout)  # type: ignore[misc]
+    slow._channels._replies = Checked(slow.layout)
     for first, more, timely, channel, piece in said:
         low = serial_add(base, first)
         ids = RangeSet.span(low, serial_add(low, more))

@@ -13,7 +13,7 @@ def test_what_is_said_and_what_happened() -> None:
     carrier.hear(c.Flush(True))
     assert carrier.said() == [c.Detached(b"", 3)]
     assert carrier.said() == []
-    assert carrier.session_named(b"s") is None
+    assert carrier.channels.session_named(b"s") is None
 
 
 def test_frame_breaches_are_kept_apart() -> None:
@@ -21,7 +21,7 @@ def test_frame_breaches_are_kept_apart() -> None:
     carrier.feed(b"\x03\x02\x00\x0c\x00\x01\x00\x00\x00\x00\x00\x00")
     assert [violation.code for violation in carrier.failed] == [501]
     assert session.state == "attached"
-    assert carrier.session_named(b"s") is session
+    assert carrier.channels.session_named(b"s") is session
 
 
 def test_octets_beyond_a_cut_are_lost() -> None:

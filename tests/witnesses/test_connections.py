@@ -235,6 +235,7 @@ class Channel:
     def act(self, random: Random) -> None:
         """Our side asks for a session, or leaves it."""
         ours = self.talk.peer.connection
+        assert isinstance(ours, ClientConnection | ServerConnection)
         attached = [session for session in ours.sessions if session.state == "attached"]
         if attached and random.random() < 0.3:
             attached[0].detach()

@@ -106,6 +106,7 @@ def take(session: Session, channel: Channel) -> None:
     """The channel is this session's."""
     session._channel = channel
     channel.session = session
+    channel.channels.name(channel)
     carrier = channel.carrier
     session._minds_headers = carrier.eager_headers or carrier.reading != DEFAULT_READING
     session._command_cache.clear()
@@ -177,7 +178,7 @@ def leave(
     session._replaying = None
     session._channel = None
     channel.session = None
-    channel.carrier._forget(channel.number)
+    channel.channels.forget(channel.number)
 
 
 def begin(session: Session) -> None:

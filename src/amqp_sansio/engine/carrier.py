@@ -1,4 +1,4 @@
-"""What a channel and its session need of the connection that carries them, and nothing more.
+"""What endpoints need of the connection that carries them, and nothing more.
 
 A Connection is one; the tests of sessions use one made of two lists.
 
@@ -8,26 +8,27 @@ names of one another, without the checks that stand before them in what is publi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from amqp_sansio.config import Profile
-from amqp_sansio.errors import EncodeError
+from amqp_sansio.engine.breach import legal_of, rule_of
+from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import Event, Violation
 from amqp_sansio.kernel.serials import TOP, whole
 from amqp_sansio.limits import Limits
+from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.message import Transfer
+from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.reading import Reading
-
-if TYPE_CHECKING:
-    from amqp_sansio.engine.session import Session
-    from amqp_sansio.engine.standing import Standing
-    from amqp_sansio.engine.subscription import Subscription
 
 Role: TypeAlias = Literal["client", "server"]
 
 CommandId: TypeAlias = int
 """The id of a command in one half of a session: 0 to 2**32 - 1, after which comes 0 again."""
+
+_OTHER: Final[dict[Role, Role]] = {"client": "server", "server": "client"}
 
 
 def name_of(name: object) -> bytes:
@@ -47,115 +48,72 @@ def check_seconds(seconds: object) -> None:
         raise EncodeError("session.timeout", f"takes 0 to {TOP} seconds, or None for ever, not {seconds!r:.40}")
 
 
-class Carrier(Protocol):
-    """A connection as its channels see it."""
+class Carrier:
+    """A connection as its endpoints see it.  A base class, for a message asks it several things."""
 
-    @property
-    def role(self) -> Role:
+    def __init__(
+        self, role: Role, layout: Layout, limits: Limits, profile: Profile, max_frame_size: int, *, eager_headers: bool
+    ) -> None:
+        self.role: Final[Role] = role
         """Which side we are."""
-        ...
-
-    @property
-    def layout(self) -> Layout:
-        """How controls, commands and structs become octets."""
-        ...
-
-    @property
-    def limits(self) -> Limits:
-        """What a session may cost."""
-        ...
-
-    @property
-    def profile(self) -> Profile:
+        self.peer: Final[Role] = _OTHER[role]
+        self.layout: Final = layout
+        """How what is said becomes octets."""
+        self.limits: Final = limits
+        """What an endpoint may cost."""
+        self.profile: Final = profile
         """How closely the letter is followed."""
-        ...
-
-    @property
-    def eager_headers(self) -> bool:
+        self.eager_headers: Final = eager_headers
         """True when a header field that cannot be read is a violation on receipt."""
-        ...
-
-    @property
-    def reading(self) -> Reading:
+        self.reading: Final = Reading.of(limits, canonical=profile.strict)
         """What decoding may cost and lets pass: the limits and the profile, as the layout takes them."""
-        ...
+        self._max_frame_size = max_frame_size
+        self._closed_cause: str | None = None
 
-    @property
-    def _max_frame_size(self) -> int:
-        """Octets of the largest frame, its header included, as agreed."""
-        ...
-
-    @property
-    def _closed_cause(self) -> str | None:
-        """Why nothing may be said any more on the connection; None while it is open."""
-        ...
+    def _decode(self, unit: Assembly) -> Control | None:
+        """The control of a unit; None where there is none, and then the connection has failed."""
+        payload = unit.payload
+        try:
+            return self.layout.decode_control(payload, 0, len(payload), self.reading)
+        except DecodeError as error:
+            said = self.layout.verb_of("control", payload[0], payload[1]) if len(payload) > 1 else "a control without a code"
+            self._fail(
+                Violation(
+                    self.peer, rule_of("control", error), said, legal_of(error), CloseCode.FRAMING_ERROR, unit.channel,
+                    unit.start, str(error),
+                )
+            )  # fmt: skip
+            return None
 
     def _write(self, octets: bytes) -> None:
         """Appends whole frames to the output."""
-        ...
+        raise NotImplementedError
 
     @property
     def _has_room(self) -> bool:
         """Whether there is room for more of what can wait."""
-        ...
-
-    def _wait_for_room(self, session: Session) -> None:
-        """`replaying.go_on(session)` wants to be called when octets were taken."""
-        ...
+        raise NotImplementedError
 
     def _emit(self, event: Event) -> None:
-        """Puts an event behind those that are waiting to be handed out."""
-        ...
+        """Puts an event behind those that wait to be handed out."""
+        raise NotImplementedError
+
+    def _ask(self) -> None:
+        """The application was asked something: if it does not answer, the policy does."""
+        raise NotImplementedError
 
     def _fail(self, violation: Violation) -> None:
-        """The peer broke a rule of the connection: close 501, and ConnectionClosed(VIOLATION) in the end."""
-        ...
-
-    def _touch(self, session: Standing) -> None:
-        """`session._flush_pending()` wants to be called before the next octets are taken."""
-        ...
+        """The peer broke a rule of the connection: it is told by close, and ConnectionClosed(VIOLATION) ends it all."""
+        raise NotImplementedError
 
     def _forget(self, channel: int) -> None:
-        """Drops what is under way on track 1 of a channel (`SegmentReader.forget`)."""
-        ...
+        """Drops what is under way for the endpoint of a channel, and what was learned."""
+        raise NotImplementedError
 
-    def _learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
-        """A transfer command was decoded from this segment: the same octets mean the same again, for the same subscription."""
-        ...
+    def _learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, account: object) -> None:
+        """A transfer command was decoded from this segment: the same octets mean the same again, for the same account."""
+        raise NotImplementedError
 
     def _unlearn(self) -> None:
-        """Subscriptions have changed: what was learned is forgotten."""
-        ...
-
-    @property
-    def sessions(self) -> tuple[Session, ...]:
-        """The sessions on this connection."""
-        ...
-
-    def session_named(self, name: bytes) -> Session | None:
-        """The session of that name that is attached on any channel of this connection, None when there is none."""
-        ...
-
-
-class Assembly(Protocol):
-    """What a channel reads of a command assembly (see `wire.segments.Assembly`)."""
-
-    @property
-    def payload(self) -> bytes:
-        """The command segment."""
-        ...
-
-    @property
-    def header(self) -> bytes | None:
-        """The header segment; None when there was none."""
-        ...
-
-    @property
-    def body(self) -> bytes | None:
-        """The body segment; None when there was none."""
-        ...
-
-    @property
-    def start(self) -> int:
-        """The offset of its first frame in the peer's octets."""
-        ...
+        """Forgets what was learned: it may mean something else from now on."""
+        raise NotImplementedError

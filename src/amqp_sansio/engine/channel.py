@@ -14,11 +14,13 @@ from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.tables.session import ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
+from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.segments import frame_control
 
 if TYPE_CHECKING:
-    from amqp_sansio.engine.carrier import Assembly, Carrier, Role
+    from amqp_sansio.engine.carrier import Carrier
+    from amqp_sansio.engine.channels import Channels
     from amqp_sansio.engine.session import Session
 
 _REFUSED: Final[dict[int, str]] = {
@@ -38,13 +40,14 @@ class Channel:
     `accept` or `refuse` (then `requested_force` tells whether it is to be taken from another transport).
     """
 
-    __slots__ = ("carrier", "dialogue", "number", "own", "peer", "requested", "requested_force", "session")
+    __slots__ = ("carrier", "channels", "dialogue", "number", "own", "peer", "requested", "requested_force", "session")
 
-    def __init__(self, number: int, carrier: Carrier) -> None:
+    def __init__(self, number: int, carrier: Carrier, channels: Channels) -> None:
         self.number: Final = number
         self.carrier: Final = carrier
+        self.channels: Final = channels
         self.own: Final = carrier.role
-        self.peer: Final[Role] = "server" if carrier.role == "client" else "client"
+        self.peer: Final = carrier.peer
         self.dialogue: Final = AttachmentDialogue()
         self.session: Session | None = None
         self.requested: bytes | None = None
@@ -162,7 +165,7 @@ class Channel:
         if self.own == "client":
             self.say(controls.Detached(name, DetachCode.NOT_ATTACHED))
             return
-        if not force and self.carrier.session_named(name) is not None:
+        if not force and self.channels.session_named(name) is not None:
             self.say(controls.Detached(name, DetachCode.SESSION_BUSY))
             return
         self.requested = name

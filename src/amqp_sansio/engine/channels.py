@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from amqp_sansio.engine.carrier import Carrier, Role
 from amqp_sansio.engine.channel import Channel
-from amqp_sansio.errors import LimitError
+from amqp_sansio.engine.controls import completed_run
+from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
+from amqp_sansio.engine.hearing import hear_transfer
+from amqp_sansio.engine.replaying import go_on
+from amqp_sansio.engine.session import Session
+from amqp_sansio.engine.standing import Standing
+from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.events import Event, Origin, Violation
+from amqp_sansio.spec.codes import CloseCode
+from amqp_sansio.spec.session import Attach
+from amqp_sansio.wire.assembly import COMMAND, Assembly, Cut, Malformed
+from amqp_sansio.wire.replies import Replies, replies_of
+from amqp_sansio.wire.segments import SegmentReader
 
-if TYPE_CHECKING:
-    from amqp_sansio.engine.carrier import Carrier
-    from amqp_sansio.engine.session import Session
+
+def check_role(said: str, session: object, role: Role) -> None:
+    """Raises for what is no session, or one of the other side's role."""
+    if not isinstance(session, Session):
+        raise EncodeError("session", f"takes a Session, not {type(session).__name__}")
+    if session.role != role:
+        legal = (f"{said} of a session of role {role}",)
+        raise LocalProtocolError(f"{said} of a session of role {session.role}", session.state, legal, "one role, both halves")
 
 
-class Channels:
+class Channels(Endpoints):
     """Remembers those on which something was said: the other side may name 65536 of them, and any number of sessions."""
 
-    __slots__ = ("_carrier", "_lowest", "_named", "_names", "used")
+    __slots__ = ("_carrier", "_lowest", "_named", "_names", "_replies", "_roomless", "_touched", "requests", "used")
 
     def __init__(self, carrier: Carrier) -> None:
         self._carrier: Final = carrier
         self.used: Final[dict[int, Channel]] = {}
         """By number, those of which something is remembered."""
+        self.requests: Final[dict[bytes, Channel]] = {}
+        """Attaches that wait for their answers, by the name of the session."""
         self._named: Final[dict[bytes, Channel]] = {}
         self._names: Final[dict[int, bytes]] = {}
         self._lowest = 1  # from channel 1 up to here none is free
+        self._touched: dict[Standing, None] = {}
+        self._roomless: Final[dict[Session, None]] = {}
+        self._replies: Replies | None = None
+
+    # --- by number and by name --------------------------------------------------------------------------------------------
 
     def at(self, number: int) -> Channel:
         """The channel of this number."""
         channel = self.used.get(number)
         if channel is None:
-            channel = self.used[number] = Channel(number, self._carrier)
+            channel = self.used[number] = Channel(number, self._carrier, self)
         return channel
 
     def free(self, channel_max: int) -> Channel:
@@ -50,7 +75,12 @@ class Channels:
         """Those that are remembered, by number."""
         return [channel for _, channel in sorted(self.used.items())]
 
-    def session(self, name: bytes) -> Session | None:
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions on them, by channel."""
+        return tuple([channel.session for channel in self.all() if channel.session is not None])
+
+    def session_named(self, name: bytes) -> Session | None:
         """The session of that name, None when there is none."""
         channel = self._named.get(name)
         if channel is None or channel.session is None or channel.session.name != name:
@@ -58,18 +88,22 @@ class Channels:
         return channel.session
 
     @property
-    def sessions(self) -> int:
+    def attached(self) -> int:
         """On how many channels there is a session."""
         return len(self._names)
 
     def name(self, channel: Channel) -> None:
-        """The session on the channel, if any, can be asked for by its name."""
+        """The session that is on the channel from now on can be asked for by its name."""
         if channel.session is not None:
             self._named[channel.session.name] = channel
             self._names[channel.number] = channel.session.name
 
-    def unname(self, number: int) -> None:
-        """No session is on the channel any more."""
+    def forget(self, number: int) -> None:
+        """No session is on the channel any more: drops its name, and what is under way on track 1."""
+        self._unname(number)
+        self._carrier._forget(number)
+
+    def _unname(self, number: int) -> None:
         self._lowest = max(1, min(self._lowest, number))
         name = self._names.pop(number, None)
         if name is None:
@@ -84,3 +118,102 @@ class Channels:
             self._lowest = max(1, min(self._lowest, channel.number))
         if channel.pristine:
             self.used.pop(channel.number, None)
+
+    # --- what the other side says (engine.endpoints) ----------------------------------------------------------------------
+
+    def hear(self, unit: Assembly) -> None:
+        if unit.kind == COMMAND:
+            channel = self.at(unit.channel)
+            channel.receive_command(unit)
+            if channel.session is None:
+                self.sweep(channel)
+        else:
+            self._hear_control(unit)
+
+    def _hear_control(self, unit: Assembly) -> None:
+        carrier = self._carrier
+        control = carrier._decode(unit)
+        if control is None:
+            return
+        channel = self.at(unit.channel)
+        most = carrier.limits.sessions
+        if type(control) is Attach and channel.session is None and self.attached >= most:
+            carrier._fail(
+                Violation(
+                    carrier.peer, "limits.sessions", control.VERB, (f"at most {most} sessions",),
+                    CloseCode.CONNECTION_FORCED, unit.channel, unit.start, "more sessions than our limit",
+                )
+            )  # fmt: skip
+            return
+        channel.receive_control(control, unit.start)
+        if channel.requested is not None:
+            self.requests[channel.requested] = channel
+            carrier._ask()
+        self.sweep(channel)
+
+    def hear_plain(self, cut: Cut) -> Event | None:
+        known, header, _, body, offset, end = cut
+        number = known.channel
+        channel = self.used.get(number)
+        session = None if channel is None else channel.session
+        if session is not None and session._speaks:
+            return hear_transfer(session, known.transfer, header, body, known.sync, offset, known.account)
+        channel = self.at(number)
+        channel.receive_command(Assembly(number, 1, COMMAND, known.payload, header, body or None, offset, end))
+        self.sweep(channel)
+        return None
+
+    def hear_answer(self, reader: SegmentReader) -> Answered:
+        replies = self._replies
+        if replies is None:
+            replies = self._replies = replies_of(self._carrier.layout)
+        reply = replies.cut(reader, False)
+        if reply is None:
+            return UNHEARD
+        _, timely, number, low, high, start, end = reply
+        channel = self.used.get(number)
+        session = None if channel is None else channel.session
+        if session is None or not session._hears:
+            replies.put_back(reader, end - start)
+            return UNHEARD
+        return completed_run(session, low, high, timely, start)
+
+    def hear_malformed(self, malformed: Malformed) -> None:
+        self.at(malformed.channel).receive_breach(
+            malformed.rule, malformed.text, malformed.code, malformed.said, malformed.legal, malformed.offset
+        )
+
+    def lose(self, origin: Origin, text: str, violation: Violation | None) -> None:
+        for channel in self.all():
+            channel.lost(origin, text, violation)
+        self._touched.clear()
+
+    # --- what they gathered -----------------------------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> int:
+        return len(self._touched)
+
+    def touch(self, session: Standing) -> None:
+        """The session has something to write before the next octets are taken."""
+        self._touched[session] = None
+
+    def flush(self) -> None:
+        touched = list(self._touched)
+        self._touched.clear()
+        for session in touched:
+            session._flush_pending()
+
+    @property
+    def roomless(self) -> int:
+        return len(self._roomless)
+
+    def wait_for_room(self, session: Session) -> None:
+        """The session goes on saying again what is in doubt when octets were taken."""
+        self._roomless[session] = None
+
+    def go_on(self) -> None:
+        session = next(iter(self._roomless))
+        del self._roomless[session]
+        if session._replaying is not None:  # else it was detached meanwhile
+            go_on(session)

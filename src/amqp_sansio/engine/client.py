@@ -1,26 +1,19 @@
-"""The client's side of a connection."""
+"""The client's side of a connection with sessions."""
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from collections.abc import Mapping
+from typing import Final
 
-from amqp_sansio.config import ClientConfig, ClientExchange, SaslError
-from amqp_sansio.engine.connection import Connection
-from amqp_sansio.engine.heartbeat import Heartbeat
-from amqp_sansio.engine.sasl import IN_CLEAR, client_mechanisms
-from amqp_sansio.errors import EncodeError
-from amqp_sansio.events import ConnectionOpened, ConnectionRedirected, Origin, StartReceived, Violation
-from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
-from amqp_sansio.spec.base import Control
-from amqp_sansio.spec.codes import CloseCode
-from amqp_sansio.spec.connection import Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
-from amqp_sansio.spec.values import Map
-from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.protocol import ProtocolHeader, mismatch
-from amqp_sansio.wire.segments import Assembly
+from amqp_sansio.config import ClientConfig
+from amqp_sansio.engine.carrier import name_of
+from amqp_sansio.engine.channels import Channels, check_role
+from amqp_sansio.engine.client_handshake import ClientHandshake
+from amqp_sansio.engine.session import Session
+from amqp_sansio.errors import AmqpError, LimitError, LocalProtocolError
 
 
-class ClientConnection(Connection):
+class ClientConnection(ClientHandshake):
     """A connection as its client: it says the protocol header at once.
 
     `confidential` tells whether nobody else can read what it says, because of TLS or because it stays on this machine.  Where
@@ -30,190 +23,59 @@ class ClientConnection(Connection):
     """
 
     def __init__(self, config: ClientConfig | None = None, *, confidential: bool = True) -> None:
-        config = ClientConfig() if config is None else config
-        super().__init__("client", config)
-        self._settings: Final = config
-        self._barred: Final = frozenset() if confidential or config.insecure_plain else IN_CLEAR
-        # All begin now, so that a missing library is told to the caller and not in the middle of a conversation.
-        self._exchanges: Final[dict[str, ClientExchange]] = {each.name: each.start() for each in client_mechanisms(config)}
-        self._exchange: ClientExchange | None = None
-        self._rounds = 0
-        for name in self._exchanges:
-            self._fits(StartOk(config.properties, name, b"", config.locale))
-        self._fits(self._open_control())
-        self._dialogue.said("client", words.PROTOCOL_HEADER)
-        self._write(self._our_header)
+        self._channels: Final = Channels(self)
+        super().__init__(ClientConfig() if config is None else config, self._channels, confidential)
 
-    def _open_control(self) -> Open:
-        settings = self._settings
-        return Open(settings.virtual_host, settings.capabilities or None, settings.insist)
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions on this connection, by channel."""
+        return self._channels.sessions
 
-    def _hear_header(self, header: ProtocolHeader) -> None:
-        if header.octets == self._our_header:
-            self._dialogue.said("server", words.PROTOCOL_HEADER)
-            return
-        self._dialogue.said("server", words.OTHER_PROTOCOL_HEADER)
-        self._drop(
-            Violation(
-                "server", "connection.start.client-support", header.name, (ProtocolHeader(self._our_header).name,), 0, None, 0,
-                f"version mismatch: {mismatch(self._our_header, header)}",
+    def session_named(self, name: bytes) -> Session | None:
+        """The session of that name on this connection, None when there is none."""
+        return self._channels.session_named(name)
+
+    def session(self, name: bytes | str, timeout: int | None = 0, *, force: bool = False) -> Session:
+        """A new session, and session.attach for it on a free channel.
+
+        `timeout`: seconds that the other side is asked to keep it while it is detached (None: for ever, 0: not at all).
+        `force` takes it from wherever it is attached.  Raises LocalProtocolError before ConnectionOpened, LimitError when no
+        channel is free, ConnectionClosedError.
+        """
+        octets = name_of(name)
+        self._may_attach(octets)
+        session = Session(octets, self.role, timeout=timeout, max_timeout=timeout, profile=self.profile, limits=self.limits)
+        return self._attach(session, force)
+
+    def resume(self, session: Session | Mapping[str, object], *, force: bool = False) -> Session:
+        """Attaches a session of an earlier connection, or one made of its snapshot, and replays what is in doubt.
+
+        Raises LocalProtocolError unless it is detached, else as `session` does.
+        """
+        if not isinstance(session, Session):
+            session = Session.restore(session, profile=self.profile, limits=self.limits)
+        check_role("session.attach", session, self.role)
+        self._may_attach(session.name)
+        return self._attach(session, force)
+
+    def _may_attach(self, name: bytes) -> None:
+        self._must_be_alive("session.attach")
+        if not self._open:
+            raise LocalProtocolError("session.attach", self.state, self._may_say(), "sessions attach after ConnectionOpened")
+        if self.session_named(name) is not None:
+            raise LocalProtocolError(
+                f"session.attach of {name!r}", "attached on this connection", ("session.detach",), "one attachment per session"
             )
-        )  # fmt: skip
+        if self._channels.attached >= self.limits.sessions:
+            raise LimitError("sessions", self.limits.sessions, self.limits.sessions + 1)
 
-    def _negotiate(self, control: Control, assembly: Assembly) -> None:
-        match control:
-            case Start():
-                self._hear_start(control)
-            case Secure():
-                self._hear_secure(control, assembly)
-            case Tune():
-                self._hear_tune(control, assembly)
-            case OpenOk():
-                self._hear_open_ok(control, assembly)
-            case Redirect():
-                self._hear_redirect(control, assembly)
-            case _:
-                self._never(control)
-
-    def _never(self, control: Control) -> NoReturn:
-        raise AssertionError(f"the table lets a server say {control.VERB}")
-
-    # --- authentication ----------------------------------------------------------------------------------------------------
-
-    def _hear_start(self, start: Start) -> None:
-        offered = start.mechanisms or ()
-        self._emit(StartReceived(start.server_properties or Map(), offered, start.locales or ()))
-        common = [name for name in self._exchanges if name in offered]
-        chosen = next((name for name in common if name not in self._barred), None)
-        if chosen is None and common:
-            self._give_up(
-                f"{common[0]} would say the password where others can read it: use TLS (amqps://), or allow it with"
-                " ?insecure_plain=1 in the URL or ClientConfig(insecure_plain=True)"
-            )
-            return
-        if chosen is None:
-            self._give_up(f"no mechanism in common: the server offers {', '.join(offered) or 'none'}")
-            return
-        exchange = self._exchange = self._exchanges[chosen]
+    def _attach(self, session: Session, force: bool) -> Session:
+        channel = self._channels.free(self._channel_max)
+        session._bind(channel)
         try:
-            response = exchange.initial()
-            self._say(StartOk(self._settings.properties, chosen, response, self._locale(start.locales or ())))
-        except Exception as error:
-            self._give_up(f"authentication by {chosen} failed: {_reason(error)}")
-
-    def _locale(self, offered: tuple[str, ...]) -> str:
-        """Ours where the server speaks it, else en_US, which every server has to."""
-        ours = self._settings.locale
-        return ours if ours in offered or not offered else "en_US" if "en_US" in offered else offered[0]
-
-    def _hear_secure(self, secure: Secure, assembly: Assembly) -> None:
-        challenge = secure.challenge or b""
-        self._rounds += 1
-        if self._rounds > self.limits.sasl_rounds:
-            self._over_limit("sasl_rounds", self.limits.sasl_rounds, "rounds", assembly)
-            return
-        if len(challenge) > self.limits.sasl_octets:
-            self._over_limit("sasl_octets", self.limits.sasl_octets, "octets in a challenge", assembly)
-            return
-        exchange = self._exchange
-        assert exchange is not None  # start chose it
-        try:
-            self._say(SecureOk(exchange.step(challenge)))
-        except Exception as error:
-            self._give_up(f"authentication failed: {_reason(error)}")
-
-    def _over_limit(self, limit: str, value: int, unit: str, assembly: Assembly) -> None:
-        self._fail(
-            Violation(
-                "server", f"limits.{limit}", words.SECURE, (f"at most {value} {unit}",), CloseCode.CONNECTION_FORCED,
-                assembly.channel, assembly.start, f"more than {value} {unit}",
-            )
-        )  # fmt: skip
-
-    def _give_up(self, text: str) -> None:
-        """Nobody broke the protocol, but this client cannot go on: it closes the socket."""
-        self._closed_cause = text
-        self._end(Origin.LOCAL, None, text)
-
-    # --- tune, open -----------------------------------------------------------------------------------------------------------
-
-    def _hear_tune(self, tune: Tune, assembly: Assembly) -> None:
-        exchange = self._exchange
-        if exchange is None or not exchange.done:
-            self._drop(
-                Violation(
-                    "server", "connection.tune", words.TUNE, (words.SECURE, words.CLOSE), 0, assembly.channel, assembly.start,
-                    "tune before the SASL exchange was complete: who the server is was not proved",
-                )
-            )  # fmt: skip
-            return
-        low, high, size = tune.heartbeat_min, tune.heartbeat_max, tune.max_frame_size
-        if size and size < MIN_MAX_FRAME_SIZE:
-            self._bad_tune("max-frame-size.minimum", f"max-frame-size={size}", f"{MIN_MAX_FRAME_SIZE} or more", assembly)
-            return
-        if low is None and high:
-            self._bad_tune("heartbeat-max.no-heartbeat-min", "heartbeat-max alone", "heartbeat-min with it", assembly)
-            return
-        if low is not None and high is not None and high < low:
-            self._bad_tune("heartbeat-max.permitted-range", f"heartbeat-max={high}", f"{low} or more", assembly)
-            return
-        settings = self._settings
-        self._channel_max = min(self._channel_max, tune.channel_max or self._channel_max)
-        self._max_frame_size = min(settings.max_frame_size, size or MAX_FRAME_SIZE)
-        interval = 0
-        if settings.heartbeat and low is not None:
-            interval = max(settings.heartbeat, low)
-            if high is not None:
-                interval = min(interval, high)
-        # A server that offers no heartbeats must not be answered with any (tune-ok.heartbeat.no-heartbeat-min); 0 is said
-        # where it lies in the range.
-        said = interval if interval or low == 0 else None
-        self._say(TuneOk(self._channel_max, self._max_frame_size, said))
-        self._heartbeat = Heartbeat(interval)
-        assert self._reader is not None
-        self._reader.max_frame_size = self._control_size = self._max_frame_size
-        try:
-            self._say(self._open_control())
-        except EncodeError as error:
-            self._give_up(str(error))
-            return
-        if exchange.security_layer:
-            self._layer_started("outbound", self._written)
-
-    def _bad_tune(self, rule: str, said: str, legal: str, assembly: Assembly) -> None:
-        self._fail(
-            Violation(
-                "server", f"connection.tune.{rule}", f"{words.TUNE} {said}", (legal,), CloseCode.FRAMING_ERROR,
-                assembly.channel, assembly.start, f"legal is {legal}",
-            )
-        )  # fmt: skip
-
-    def _hear_open_ok(self, open_ok: OpenOk, assembly: Assembly) -> None:
-        self._opens()
-        self._emit(
-            ConnectionOpened(
-                self._settings.virtual_host, self._channel_max, self._max_frame_size, self._heartbeat.interval,
-                open_ok.known_hosts or (),
-            )
-        )  # fmt: skip
-        if self._exchange is not None and self._exchange.security_layer:
-            self._layer_started("inbound", assembly.end)
-
-    def _hear_redirect(self, redirect: Redirect, assembly: Assembly) -> None:
-        if self._settings.insist:
-            self._drop(
-                Violation(
-                    "server", "connection.open.insist.behavior", words.REDIRECT, (words.OPEN_OK, words.CLOSE), 0,
-                    assembly.channel, assembly.start, "the client insists: the server may not redirect it",
-                )
-            )  # fmt: skip
-            return
-        host = redirect.host or ""
-        self._emit(ConnectionRedirected(host, redirect.known_hosts or ()))
-        self._closed_cause = f"redirected to {host}"
-        self._end(Origin.PEER, None, self._closed_cause)
-
-
-def _reason(error: Exception) -> str:
-    """Why a mechanism failed, without what it may quote: only a SaslError's text is known to hold no secret."""
-    return str(error) if isinstance(error, SaslError) else type(error).__name__
+            session.attach(force)
+        except AmqpError:  # a name too long for a frame: nothing has changed
+            session._channel = channel.session = None
+            self._channels.forget(channel.number)
+            raise
+        return session

@@ -1,54 +1,46 @@
 """One connection, either role: octets in, events out, and who is asked about what.
 
-Its life is in `lifecycle`; what each role says in the handshake is in `client` and `server`.
+Its life is in `lifecycle`; what each role says in the handshake is in `client_handshake` and `server_handshake`; what is
+said on its channels is for its `endpoints`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.engine.breach import legal_of, rule_of
-from amqp_sansio.engine.carrier import Role, name_of
-from amqp_sansio.engine.channel import Channel
-from amqp_sansio.engine.channels import Channels
-from amqp_sansio.engine.controls import completed_run
-from amqp_sansio.engine.hearing import hear_transfer
+from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.endpoints import Endpoints, Unheard
 from amqp_sansio.engine.lifecycle import Lifecycle
-from amqp_sansio.engine.session import Session
-from amqp_sansio.errors import AmqpError, DecodeError, EncodeError, LimitError, LocalProtocolError
-from amqp_sansio.events import CommandsCompleted, Event, Origin, SecurityLayerStarted, Violation
+from amqp_sansio.errors import DecodeError, LocalProtocolError
+from amqp_sansio.events import Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.machine import Refusal
 from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
-from amqp_sansio.spec.session import Attach
 from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
-from amqp_sansio.wire.replies import CutReply, replies_of
-from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
+from amqp_sansio.wire.segments import COMMAND, CONTROL, Assembly, Malformed, SegmentReader
 
 
 class Connection(Lifecycle):
-    """The machine behind `ClientConnection` and `ServerConnection`.
+    """The machine behind `ClientConnection` and `ServerConnection`, whatever is spoken on its channels.
 
     Octets and calls go in; octets, events and one deadline come out.  The order in a loop: `receive_data`, `tick`, `events`,
     `data_to_send`, and last `due`, the moment of the next round.
     """
 
-    def __init__(self, role: Role, config: ClientConfig | ServerConfig) -> None:
-        super().__init__(role, config)
+    def __init__(self, role: Role, config: ClientConfig | ServerConfig, endpoints: Endpoints) -> None:
+        super().__init__(role, config, endpoints)
         self._config: Final = config
         self._our_header: Final = config.dialect.header
         self._inbox_early = bytearray()  # what came before the protocol header was whole and looked at
         self._eof = False
-        self._channels: Final = Channels(self)
         self._unanswered = False  # the application was asked something: if it does not answer, the policy does
         self._layer_from: int | None = None  # the inbound offset at which a security layer began just now
-        self._replies: Final = replies_of(self.layout)
 
     # --- octets in, events out --------------------------------------------------------------------------------------------
 
@@ -82,30 +74,21 @@ class Connection(Lifecycle):
             if self._unanswered and not self._answer_by_policy():
                 self._undecoded = False
                 return None
+            endpoints = self._endpoints
             while not events:
                 reader = self._reader
                 if reader is not None and self._closed_cause is None:
                     ahead = reader.ahead  # as `cut_ahead` takes them, without the call
                     if (cut := ahead.pop() if ahead else reader.cut_ahead() if reader.known else None) is not None:
                         # The fast path: a message in one header and at most one body frame, behind a command that came before.
-                        known, header, _, body, offset, end = cut
-                        channel = self._channels.used.get(known.channel)
-                        session = None if channel is None else channel.session
-                        if session is not None and session._speaks:
-                            message = hear_transfer(session, known.transfer, header, body, known.sync, offset, known.account)
-                            if message is not None:
-                                return message
-                        else:
-                            number = known.channel
-                            assembly = Assembly(number, 1, COMMAND, known.payload, header, body or None, offset, end)
-                            channel = self._channels.at(number)
-                            channel.receive_command(assembly)
-                            self._channels.sweep(channel)
+                        message = endpoints.hear_plain(cut)
+                        if message is not None:
+                            return message
                         continue
-                    if (reply := self._replies.cut(reader, False)) is not None:  # another: what tells that a message is safe
-                        completion = self._hear_reply(reader, reply)
-                        if completion is not None:
-                            return completion
+                    answer = endpoints.hear_answer(reader)  # another: what tells that a message is safe
+                    if not isinstance(answer, Unheard):
+                        if answer is not None:
+                            return answer
                         continue
                     if not (self._eof or reader.ready() or reader.assembler.queue):
                         self._layer_from = None
@@ -147,66 +130,6 @@ class Connection(Lifecycle):
         most = self.limits.inbox_octets if self._open else min(self.limits.inbox_octets, self.limits.handshake_inbox_octets)
         return (len(self._inbox_early) if self._reader is None else self._reader.buffered) < most
 
-    @property
-    def sessions(self) -> tuple[Session, ...]:
-        """The sessions on this connection, by channel."""
-        return tuple([channel.session for channel in self._channels.all() if channel.session is not None])
-
-    # --- what the caller may say ------------------------------------------------------------------------------------------
-
-    def session(self, name: bytes | str, timeout: int | None = 0, *, force: bool = False) -> Session:
-        """A new session, and session.attach for it on a free channel.
-
-        `timeout`: seconds that the other side is asked to keep it while it is detached (None: for ever, 0: not at all).
-        `force` takes it from wherever it is attached.  Raises LocalProtocolError before ConnectionOpened, LimitError when no
-        channel is free, ConnectionClosedError.
-        """
-        octets = name_of(name)
-        self._may_attach(octets)
-        session = Session(octets, self.role, timeout=timeout, max_timeout=timeout, profile=self.profile, limits=self.limits)
-        return self._attach(session, force)
-
-    def _may_attach(self, name: bytes) -> None:
-        self._must_be_alive("session.attach")
-        if not self._open:
-            raise LocalProtocolError("session.attach", self.state, self._may_say(), "sessions attach after ConnectionOpened")
-        if self.session_named(name) is not None:
-            raise LocalProtocolError(
-                f"session.attach of {name!r}", "attached on this connection", ("session.detach",), "one attachment per session"
-            )
-        if self._channels.sessions >= self.limits.sessions:
-            raise LimitError("sessions", self.limits.sessions, self.limits.sessions + 1)
-
-    def resume(self, session: Session | Mapping[str, object], *, force: bool = False) -> Session:
-        """Attaches a session of an earlier connection, or one made of its snapshot, and replays what is in doubt.
-
-        Raises LocalProtocolError unless it is detached, else as `session` does.
-        """
-        if not isinstance(session, Session):
-            session = Session.restore(session, profile=self.profile, limits=self.limits)
-        self._check_role("session.attach", session)
-        self._may_attach(session.name)
-        return self._attach(session, force)
-
-    def _check_role(self, said: str, session: object) -> None:
-        """Raises for what is no session, or one of the other side's role."""
-        if not isinstance(session, Session):
-            raise EncodeError("session", f"takes a Session, not {type(session).__name__}")
-        if session.role != self.role:
-            legal = (f"{said} of a session of role {self.role}",)
-            raise LocalProtocolError(f"{said} of a session of role {session.role}", self.state, legal, "one role, both halves")
-
-    def _attach(self, session: Session, force: bool) -> Session:
-        channel = self._channels.free(self._channel_max)
-        session._bind(channel)
-        try:
-            session.attach(force)
-        except AmqpError:  # a name too long for a frame: nothing has changed
-            session._channel = channel.session = None
-            raise
-        self._channels.name(channel)
-        return session
-
     # --- one thing at a time ----------------------------------------------------------------------------------------------
 
     def _step(self) -> bool:
@@ -226,29 +149,12 @@ class Connection(Lifecycle):
             self._hear_while_closing(thing)
         elif isinstance(thing, Malformed):
             self._hear_malformed(thing)
-        elif thing.kind == COMMAND:
-            if self._may_carry_session(thing):
-                channel = self._channels.at(thing.channel)
-                channel.receive_command(thing)
-                if channel.session is None:
-                    self._channels.sweep(channel)
-        elif thing.payload[:1] == b"\x01":
+        elif thing.kind == CONTROL and thing.payload[:1] == b"\x01":
             self._hear_control(thing)
             return bool(self._events) or not self._unanswered
-        elif self._may_carry_session(thing):
-            self._hear_session_control(thing)
+        elif self._may_carry(thing):
+            self._endpoints.hear(thing)
         return True
-
-    def _hear_reply(self, reader: SegmentReader, reply: CutReply) -> CommandsCompleted | None:
-        """session.completed with one range: its event, unless that waits with others.  Else the long way is gone."""
-        _, timely, number, low, high, start, end = reply
-        channel = self._channels.used.get(number)
-        session = None if channel is None else channel.session
-        if session is None or not session._hears:
-            self._replies.put_back(reader, end - start)
-            self._step()
-            return None
-        return completed_run(session, low, high, timely, start)
 
     def _step_header(self) -> bool:
         if len(self._inbox_early) < SIZE:
@@ -286,20 +192,6 @@ class Connection(Lifecycle):
         elif type(control) is not HeartbeatControl:
             self._negotiate(control, assembly)
 
-    def _decode(self, assembly: Assembly) -> Control | None:
-        try:
-            return self.layout.decode_control(assembly.payload, 0, len(assembly.payload), self.reading)
-        except DecodeError as error:
-            payload = assembly.payload
-            said = self.layout.verb_of("control", payload[0], payload[1]) if len(payload) > 1 else "a control without a code"
-            self._fail(
-                Violation(
-                    self.peer, rule_of("control", error), said, legal_of(error), CloseCode.FRAMING_ERROR, assembly.channel,
-                    assembly.start, str(error),
-                )
-            )  # fmt: skip
-            return None
-
     def _hear_refused(self, control: Control, refusal: Refusal, assembly: Assembly) -> None:
         verb = control.VERB
         speakers = words.SPEAKERS[verb]
@@ -320,12 +212,12 @@ class Connection(Lifecycle):
         else:
             self._fail(violation)
 
-    def _may_carry_session(self, assembly: Assembly) -> bool:
+    def _may_carry(self, assembly: Assembly) -> bool:
         """Whether the connection is open and has such a channel; says the violation otherwise."""
         if not self._open:
-            self._fail_session(assembly, "connection.handshake", self._dialogue.legal, "the connection is not open yet")
+            self._fail_unit(assembly, "connection.handshake", self._dialogue.legal, "the connection is not open yet")
         elif assembly.channel >= self._channel_max:
-            self._fail_session(
+            self._fail_unit(
                 assembly, "connection.tune-ok.channel-max.available-channels", (f"channel 0 to {self._channel_max - 1}",),
                 f"channel {assembly.channel} is not among the {self._channel_max} agreed on",
             )  # fmt: skip
@@ -333,30 +225,13 @@ class Connection(Lifecycle):
             return True
         return False
 
-    def _fail_session(self, assembly: Assembly, rule: str, legal: tuple[str, ...], text: str) -> None:
+    def _fail_unit(self, assembly: Assembly, rule: str, legal: tuple[str, ...], text: str) -> None:
         prefix = f"{self.peer}:"
         mine = tuple([entry.removeprefix(prefix) for entry in legal if ":" not in entry or entry.startswith(prefix)])
         payload = assembly.payload
         kind = "command" if assembly.kind == COMMAND else "control"
         said = self.layout.verb_of(kind, payload[0], payload[1]) if len(payload) > 1 else f"an empty {kind}"
         self._fail(Violation(self.peer, rule, said, mine, CloseCode.FRAMING_ERROR, assembly.channel, assembly.start, text))
-
-    def _hear_session_control(self, assembly: Assembly) -> None:
-        control = self._decode(assembly)
-        if control is None:
-            return
-        channel = self._channels.at(assembly.channel)
-        if type(control) is Attach and channel.session is None and self._channels.sessions >= self.limits.sessions:
-            self._fail(
-                Violation(
-                    self.peer, "limits.sessions", control.VERB, (f"at most {self.limits.sessions} sessions",),
-                    CloseCode.CONNECTION_FORCED, assembly.channel, assembly.start, "more sessions than our limit",
-                )
-            )  # fmt: skip
-            return
-        channel.receive_control(control, assembly.start)
-        self._after_control(channel)
-        self._channels.sweep(channel)
 
     def _hear_malformed(self, malformed: Malformed) -> None:
         violation = Violation(
@@ -368,9 +243,7 @@ class Connection(Lifecycle):
             if malformed.fatal:
                 self._lingering = False  # no close-ok can be read any more
         else:
-            self._channels.at(malformed.channel).receive_breach(
-                malformed.rule, malformed.text, malformed.code, malformed.said, malformed.legal, malformed.offset
-            )
+            self._endpoints.hear_malformed(malformed)
 
     def _hear_while_closing(self, thing: Assembly | Malformed) -> None:
         """We said close: nothing counts any more but its answer and a close that crossed it."""
@@ -404,20 +277,15 @@ class Connection(Lifecycle):
         self._end(Origin.EOF, None, text)
         return True
 
+    # --- what endpoints need of us (engine.carrier) --------------------------------------------------------------------------
+
     def _forget(self, channel: int) -> None:
-        """No session is on the channel any more: drops its name, and what is under way on track 1."""
-        self._channels.unname(channel)
         if self._reader is not None:
             self._reader.forget(channel)
-            self._reader.unlearn()  # another session may come, with other subscriptions
+            self._reader.unlearn()  # something else may come, with other accounts
 
-    def session_named(self, name: bytes) -> Session | None:
-        """The session of that name on this connection, None when there is none."""
-        return self._channels.session(name)
-
-    def _lose_sessions(self, origin: Origin, text: str, violation: Violation | None) -> None:
-        for channel in self._channels.all():
-            channel.lost(origin, text, violation)
+    def _ask(self) -> None:
+        self._unanswered = True
 
     # --- what the roles do -------------------------------------------------------------------------------------------------
 
@@ -431,9 +299,6 @@ class Connection(Lifecycle):
     def _answer_by_policy(self) -> bool:
         """Answers what the application was asked and did not answer; False while nothing may be read before it has."""
         return True
-
-    def _after_control(self, channel: Channel) -> None:
-        self._channels.name(channel)
 
     def _layer_started(self, direction: str, offset: int) -> None:
         if direction == "inbound":

@@ -60,8 +60,8 @@ def _contents(session: Session) -> Contents:
 def _step(session: Session, contents: Contents, speaker: str, command: Command, id: int) -> None:
     session._contents = contents
     contents.step(speaker, command, id)
-    if is_global(command):
-        for other in session._carrier.sessions:
+    if is_global(command) and session._channel is not None:
+        for other in session._channel.channels.sessions:
             if other is not session and other._contents is not None:
                 other._contents.close_window()
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from amqp_sansio.config import ClientConfig, Profile, ServerConfig
-from amqp_sansio.engine.carrier import Role
+from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.engine.carrier import Carrier, Role
+from amqp_sansio.engine.endpoints import Endpoints
 from amqp_sansio.engine.heartbeat import Heartbeat
-from amqp_sansio.engine.replaying import go_on
-from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Event, Origin, Violation
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
-from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
+from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close
@@ -21,13 +20,7 @@ from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
-from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import SegmentReader, frame_control
-
-if TYPE_CHECKING:
-    from amqp_sansio.engine.session import Session
-    from amqp_sansio.engine.standing import Standing
-    from amqp_sansio.wire.layouts.layout import Layout
 
 _CLOSE_CODES: Final = frozenset(int(code) for code in CloseCode)
 _WHO: Final = {
@@ -35,7 +28,6 @@ _WHO: Final = {
     Origin.TIMEOUT: "time ran out",
     Origin.EOF: "the connection ended",
 }
-_OTHER: Final[dict[Role, Role]] = {"client": "server", "server": "client"}
 
 
 def clip(text: str) -> str:
@@ -43,25 +35,21 @@ def clip(text: str) -> str:
     return text.encode(errors="replace")[:255].decode(errors="ignore")
 
 
-class Lifecycle:
+class Lifecycle(Carrier):
     """What does not depend on what is said: the base of `Connection`."""
 
-    def __init__(self, role: Role, config: ClientConfig | ServerConfig) -> None:
-        self.role: Final[Role] = role
-        self.peer: Final[Role] = _OTHER[role]
-        self.limits: Final[Limits] = config.limits
-        self.profile: Final[Profile] = config.profile
-        self.eager_headers: Final = config.headers == "eager"
-        self.reading: Final = Reading.of(config.limits, canonical=config.profile.strict)
-        self.layout: Final[Layout] = config.dialect.layout
+    def __init__(self, role: Role, config: ClientConfig | ServerConfig, endpoints: Endpoints) -> None:
+        super().__init__(
+            role, config.dialect.layout, config.limits, config.profile, MIN_MAX_FRAME_SIZE,
+            eager_headers=config.headers == "eager",
+        )  # fmt: skip
+        self._endpoints: Final = endpoints
         self._now: float | None = None
         self._channel_max = min(config.channel_max, config.limits.channels)
-        self._max_frame_size = MIN_MAX_FRAME_SIZE
         self._control_size = MAX_FRAME_SIZE  # octets of the largest control of the connection that we write
         self._heartbeat = Heartbeat(0)
         self._dialogue: Final = words.ConnectionDialogue()
         self._open = False
-        self._closed_cause: str | None = None
         self._events: deque[Event] = deque()
         self._reader: SegmentReader | None = None
         self._undecoded = False  # octets were stored since next_event last ran dry
@@ -69,9 +57,7 @@ class Lifecycle:
         self._outbox: list[bytes] = []
         self._written = 0  # octets, those in the outbox included
         self._taken = 0
-        self._touched: dict[Standing, None] = {}
         self._most_waiting = 1 << 62  # octets in the outbox from which on what can wait is written when they were taken
-        self._roomless: Final[dict[Session, None]] = {}  # sessions that have more to say again
         self._closing: Close | None = None  # our close that waits for its close-ok
         self._close_until: float | None = None
         self._close_end: int | None = None  # the inbound offset up to which that is looked for
@@ -83,7 +69,7 @@ class Lifecycle:
 
     def data_to_send(self) -> bytes:
         """Takes everything that is to be written now."""
-        if self._touched:
+        if self._endpoints.pending:
             self._flush()
         outbox = self._outbox
         if not outbox:
@@ -93,21 +79,19 @@ class Lifecycle:
         octets = b"".join(outbox) if len(outbox) > 1 else outbox[0]
         outbox.clear()
         self._taken = self._written
-        if self._roomless:
-            self._go_on()
+        endpoints = self._endpoints
+        while endpoints.roomless and self._has_room and self._closed_cause is None:
+            endpoints.go_on()
         return octets
 
     @property
     def bytes_to_send(self) -> int:
         """Octets that wait to be taken, at least so many; 0 when there is nothing to take."""
-        return self._written - self._taken + len(self._touched)
+        return self._written - self._taken + self._endpoints.pending
 
     def _flush(self) -> None:
-        while self._touched and self._closed_cause is None:
-            touched = list(self._touched)
-            self._touched.clear()
-            for session in touched:
-                session._flush_pending()
+        while self._endpoints.pending and self._closed_cause is None:
+            self._endpoints.flush()
 
     # --- where it stands --------------------------------------------------------------------------------------------------
 
@@ -190,52 +174,31 @@ class Lifecycle:
         if self._closed_cause is not None:
             raise ConnectionClosedError(said, self._closed_cause)
 
-    # --- what channels need of us (engine.carrier) ---------------------------------------------------------------------------
+    # --- what endpoints need of us (engine.carrier) ---------------------------------------------------------------------------
 
     def _write(self, octets: bytes) -> None:
-        """Appends whole frames to the output."""
         self._outbox.append(octets)
         self._written += len(octets)
 
     @property
     def _has_room(self) -> bool:
-        """Whether there is room for more of what can wait."""
         return self._written - self._taken < self._most_waiting
 
-    def _wait_for_room(self, session: Session) -> None:
-        """The session goes on saying again what is in doubt when octets were taken."""
-        self._roomless[session] = None
-
-    def _go_on(self) -> None:
-        while self._roomless and self._has_room and self._closed_cause is None:
-            session = next(iter(self._roomless))
-            del self._roomless[session]
-            if session._replaying is not None:  # else it was detached meanwhile
-                go_on(session)
-
     def _emit(self, event: Event) -> None:
-        """Puts an event behind those that wait."""
         self._events.append(event)
 
-    def _learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
-        """Remembers a transfer command by the octets of its frame: within a subscription it comes again and again."""
+    def _learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, account: object) -> None:
         limits = self.limits
         if limits.header_structs < 2 or min(limits.header_octets, limits.assembly_octets // 3) < MAX_FRAME_SIZE:
             return  # limits that the fast path does not look at
         if self._reader is not None:
-            self._reader.learn(channel, payload, transfer, sync, subscription)
+            self._reader.learn(channel, payload, transfer, sync, account)
 
     def _unlearn(self) -> None:
-        """Forgets them: subscriptions have changed."""
         if self._reader is not None:
             self._reader.unlearn()
 
-    def _touch(self, session: Standing) -> None:
-        """The session has something to write before the next octets are taken."""
-        self._touched[session] = None
-
     def _fail(self, violation: Violation) -> None:
-        """The other side broke a rule of the connection: it is told by close, and ConnectionClosed(VIOLATION) ends it all."""
         if self._closed_cause is not None:
             return
         code = violation.code if violation.code in _CLOSE_CODES else int(CloseCode.FRAMING_ERROR)
@@ -268,8 +231,7 @@ class Lifecycle:
         if self._closed_cause is None:
             said = _WHO.get(origin, "it was closed here") + (f" ({code})" if code is not None else "")
             self._closed_cause = f"{said}: {text}" if text else said
-        self._lose_sessions(origin, self._closed_cause, violation)
-        self._touched.clear()
+        self._endpoints.lose(origin, self._closed_cause, violation)
         self._events.append(ConnectionClosed(origin, code, text, violation))
         self._ended = True
 
@@ -295,10 +257,6 @@ class Lifecycle:
             ),
         )  # fmt: skip
         return True
-
-    def _lose_sessions(self, origin: Origin, text: str, violation: Violation | None) -> None:
-        """The connection ends: its sessions hear of it before ConnectionClosed is queued."""
-        raise NotImplementedError
 
     def _say(self, control: Control, octets: bytes | None = None) -> None:
         """Says a control of the connection, which is known to be legal, on channel 0."""

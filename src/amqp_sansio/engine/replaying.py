@@ -129,7 +129,7 @@ def go_on(session: Session) -> None:
         for frame in frame_command(channel.number, payload, header, body, size, session.delivers):
             carrier._write(frame)
         outbound.position = (id + 1) & TOP
-    carrier._wait_for_room(session)
+    channel.channels.wait_for_room(session)
 
 
 def holds(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> bool:

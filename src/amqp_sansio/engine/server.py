@@ -1,264 +1,36 @@
-"""The server's side of a connection."""
+"""The server's side of a connection with sessions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, Literal, NoReturn
+from typing import Final, Literal
 
-from amqp_sansio.config import Accepted, Challenge, Deferred, Rejected, SaslError, ServerConfig, ServerExchange
+from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.channel import Channel
-from amqp_sansio.engine.connection import Connection
-from amqp_sansio.engine.heartbeat import Heartbeat
-from amqp_sansio.engine.lifecycle import clip
-from amqp_sansio.engine.sasl import server_mechanisms
+from amqp_sansio.engine.channels import Channels, check_role
+from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.engine.session import Session
-from amqp_sansio.errors import EncodeError, LocalProtocolError
-from amqp_sansio.events import Authenticated, ConnectionOpened, OpenRequested, Origin, Violation
-from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
-from amqp_sansio.spec.base import Control
-from amqp_sansio.spec.codes import CloseCode, DetachCode
-from amqp_sansio.spec.connection import Close, Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
-from amqp_sansio.spec.values import Map
-from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.protocol import ProtocolHeader, mismatch
-from amqp_sansio.wire.segments import Assembly
+from amqp_sansio.errors import LocalProtocolError
+from amqp_sansio.spec.codes import DetachCode
 
 
-class ServerConnection(Connection):
+class ServerConnection(ServerHandshake):
     """A connection as its server: it waits for the client's protocol header.
 
     Raises what `ServerMechanism.start` raises, and EncodeError for settings that no frame can carry.
     """
 
     def __init__(self, config: ServerConfig | None = None) -> None:
-        config = ServerConfig() if config is None else config
-        super().__init__("server", config)
-        self._settings: Final = config
-        # All begin now, so that a missing library is told to the caller and not in the middle of a conversation.
-        self._exchanges: Final[dict[str, ServerExchange]] = {each.name: each.start() for each in server_mechanisms(config)}
-        self._exchange: ServerExchange | None = None
-        self._mechanism = ""
-        self._client_properties = Map()
-        self._rounds = 0
-        self._deferred: Callable[[], Accepted | Rejected] | None = None
-        self._deciding = False  # a deferred verdict is awaited: nothing is read before it
-        self._asked: Open | None = None  # an open that waits for its answer
-        self._attaching: dict[bytes, Channel] = {}  # attaches that wait for their answers
-        self._fits(self._start_control())
-        self._fits(OpenOk(config.known_hosts))
-
-    def _start_control(self) -> Start:
-        return Start(self._settings.properties, tuple(self._exchanges), self._settings.locales)
-
-    def _hear_header(self, header: ProtocolHeader) -> None:
-        self._dialogue.said("client", words.PROTOCOL_HEADER)
-        self._write(self._our_header)
-        if header.octets == self._our_header:
-            self._dialogue.said("server", words.PROTOCOL_HEADER)
-            self._say(self._start_control())
-            return
-        self._dialogue.said("server", words.OTHER_PROTOCOL_HEADER)
-        self._drop(
-            Violation(
-                "client", "connection.start.protocol-name", header.name, (ProtocolHeader(self._our_header).name,), 0, None, 0,
-                f"version mismatch: {mismatch(self._our_header, header)}",
-            )
-        )  # fmt: skip
-
-    def _negotiate(self, control: Control, assembly: Assembly) -> None:
-        match control:
-            case StartOk():
-                self._hear_start_ok(control, assembly)
-            case SecureOk():
-                self._hear_response(words.SECURE_OK, control.response or b"", assembly)
-            case TuneOk():
-                self._hear_tune_ok(control, assembly)
-            case Open():
-                self._hear_open(control, assembly)
-            case _:
-                self._never(control)
-
-    def _never(self, control: Control) -> NoReturn:
-        raise AssertionError(f"the table lets a client say {control.VERB}")
-
-    # --- authentication ----------------------------------------------------------------------------------------------------
-
-    def _hear_start_ok(self, start_ok: StartOk, assembly: Assembly) -> None:
-        self._client_properties = start_ok.client_properties or Map()
-        self._mechanism = start_ok.mechanism or ""
-        exchange = self._exchanges.get(self._mechanism)
-        if exchange is None:
-            self._drop(
-                Violation(
-                    "client", "connection.start-ok.mechanism.validity", f"mechanism {self._mechanism!r}",
-                    tuple(self._exchanges), 0, assembly.channel, assembly.start, "a mechanism that was not offered",
-                )
-            )  # fmt: skip
-            return
-        self._exchange = exchange
-        self._hear_response(words.START_OK, start_ok.response, assembly)
-
-    def _hear_response(self, verb: str, response: bytes | None, assembly: Assembly) -> None:
-        if response is not None and len(response) > self.limits.sasl_octets:
-            self._over_limit(verb, "sasl_octets", self.limits.sasl_octets, "octets in a response", assembly)
-            return
-        exchange = self._exchange
-        assert exchange is not None  # start-ok chose it
-        verdict: Challenge | Accepted | Rejected | Deferred
-        try:
-            verdict = exchange.step(response)
-        except SaslError as error:
-            verdict = Rejected(str(error))
-        except Exception as error:
-            verdict = Rejected(type(error).__name__)  # its text may quote what was said
-        if isinstance(verdict, Challenge):
-            self._rounds += 1
-            if self._rounds > self.limits.sasl_rounds:
-                self._over_limit(verb, "sasl_rounds", self.limits.sasl_rounds, "rounds", assembly)
-            else:
-                try:
-                    self._say(Secure(verdict.octets))
-                except EncodeError:
-                    self._reject("the mechanism's challenge fits into no frame")
-        elif isinstance(verdict, Deferred):
-            self._deferred = verdict.decide
-            self._deciding = self._unanswered = True
-        else:
-            self._judge(verdict)
-
-    def _judge(self, verdict: Accepted | Rejected) -> None:
-        if isinstance(verdict, Rejected):
-            self._reject(verdict.reason)
-        else:
-            self._emit(Authenticated(self._mechanism, verdict.identity, self._client_properties))
-            self._say_tune()
-
-    def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
-        """What finds out whether the client is who it says, where that is slow (`config.Deferred`); handed out once, else None.
-
-        Whoever takes it calls it, in a thread perhaps, and hands the verdict to `decided`.
-        """
-        deferred, self._deferred = self._deferred, None
-        return deferred
-
-    def decided(self, verdict: Accepted | Rejected) -> None:
-        """The verdict that `take_deferred` was for.  Nothing happens when the connection is over meanwhile.
-
-        Raises LocalProtocolError when none is awaited.
-        """
-        if not self._deciding:
-            raise LocalProtocolError("decided", self.state, (), "only after take_deferred, and once")
-        self._deciding = False
-        self._deferred = None
-        if self._closed_cause is None:
-            self._judge(verdict)
+        self._channels: Final = Channels(self)
+        super().__init__(ServerConfig() if config is None else config, self._channels)
 
     @property
-    def wants_data(self) -> bool:
-        """As for every connection; False also while a deferred verdict is awaited."""
-        return not self._deciding and super().wants_data
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions on this connection, by channel."""
+        return self._channels.sessions
 
-    def _over_limit(self, verb: str, limit: str, value: int, unit: str, assembly: Assembly) -> None:
-        self._fail(
-            Violation(
-                "client", f"limits.{limit}", verb, (f"at most {value} {unit}",), CloseCode.CONNECTION_FORCED,
-                assembly.channel, assembly.start, f"more than {value} {unit}",
-            )
-        )  # fmt: skip
-
-    def _reject(self, reason: str) -> None:
-        """A failed login breaks no rule: close 320, which tells the client nothing that it could use."""
-        text = "authentication failed"
-        close = Close(CloseCode.CONNECTION_FORCED, text)
-        self._closed_cause = f"{text}: {reason}"
-        self._say(close)
-        self._begin_close(Close(CloseCode.CONNECTION_FORCED, f"{text}: {reason}"))
-
-    # --- tune ----------------------------------------------------------------------------------------------------------------
-
-    def _say_tune(self) -> None:
-        settings = self._settings
-        # Everything is said: C++ clients take an absent field for 0 and answer with 0.
-        self._say(Tune(self._channel_max, settings.max_frame_size, settings.heartbeat_min, settings.heartbeat_max))
-
-    def _hear_tune_ok(self, tune_ok: TuneOk, assembly: Assembly) -> None:
-        settings = self._settings
-        channels, size, interval = tune_ok.channel_max, tune_ok.max_frame_size, tune_ok.heartbeat
-        low, high = settings.heartbeat_min, settings.heartbeat_max
-        # 0 and nothing mean the same for all three: what was offered, no heartbeats.
-        if channels and channels > self._channel_max:
-            self._bad_tune_ok("channel-max.upper-limit", f"channel-max={channels}", f"at most {self._channel_max}", assembly)
-        elif size and size > settings.max_frame_size:
-            legal = f"at most {settings.max_frame_size}"
-            self._bad_tune_ok("max-frame-size.upper-limit", f"max-frame-size={size}", legal, assembly)
-        elif size and size < MIN_MAX_FRAME_SIZE:
-            self._bad_tune_ok("max-frame-size.minimum", f"max-frame-size={size}", f"{MIN_MAX_FRAME_SIZE} or more", assembly)
-        elif interval and low is None:
-            self._bad_tune_ok("heartbeat.no-heartbeat-min", f"heartbeat={interval}", "no heartbeat", assembly)
-        elif interval and low is not None and (interval < low or (high is not None and interval > high)):
-            legal = f"0 or {low} to {65535 if high is None else high}" if low else f"0 to {high}"
-            self._bad_tune_ok("heartbeat.permitted-range", f"heartbeat={interval}", legal, assembly)
-        else:
-            self._channel_max = channels or self._channel_max
-            self._max_frame_size = size or settings.max_frame_size
-            self._heartbeat = Heartbeat(interval or 0)
-            assert self._reader is not None
-            self._reader.max_frame_size = self._control_size = self._max_frame_size
-
-    def _bad_tune_ok(self, rule: str, said: str, legal: str, assembly: Assembly) -> None:
-        self._drop(
-            Violation(
-                "client", f"connection.tune-ok.{rule}", f"{words.TUNE_OK} {said}", (legal,), 0, assembly.channel,
-                assembly.start, f"legal is {legal}",
-            )
-        )  # fmt: skip
-
-    # --- open ----------------------------------------------------------------------------------------------------------------
-
-    def _hear_open(self, control: Open, assembly: Assembly) -> None:
-        self._asked = control
-        self._unanswered = True
-        self._emit(OpenRequested(control.virtual_host or "", control.capabilities or (), control.insist))
-        if self._exchange is not None and self._exchange.security_layer:
-            self._layer_started("inbound", assembly.end)
-
-    def open_ok(self, known_hosts: Iterable[str] | None = None) -> None:
-        """Lets the client in; `known_hosts` are those of the config unless said otherwise.
-
-        Raises LocalProtocolError when no OpenRequested waits for an answer.
-        """
-        asked = self._must_be_asked(words.OPEN_OK)
-        self._say(OpenOk(self._settings.known_hosts if known_hosts is None else tuple(known_hosts)))
-        self._asked = None
-        self._opens()
-        self._emit(
-            ConnectionOpened(asked.virtual_host or "", self._channel_max, self._max_frame_size, self._heartbeat.interval)
-        )
-        if self._exchange is not None and self._exchange.security_layer:
-            self._layer_started("outbound", self._written)
-
-    def redirect(self, host: str, known_hosts: Iterable[str] = ()) -> None:
-        """Sends the client elsewhere; the connection is over.
-
-        Raises LocalProtocolError when no OpenRequested waits for an answer, or the client insists.
-        """
-        asked = self._must_be_asked(words.REDIRECT)
-        if asked.insist:
-            raise LocalProtocolError(
-                words.REDIRECT, self.state, (words.OPEN_OK, words.CLOSE), "connection.open.insist.behavior"
-            )
-        self._say(Redirect(host, tuple(known_hosts)))
-        self._asked = None
-        self._closed_cause = f"redirected to {host}"
-        self._end(Origin.LOCAL, None, self._closed_cause)
-
-    def _must_be_asked(self, said: str) -> Open:
-        self._must_be_alive(said)
-        if self._asked is None:
-            raise LocalProtocolError(said, self.state, self._may_say(), "no OpenRequested waits for an answer")
-        return self._asked
-
-    # --- attach --------------------------------------------------------------------------------------------------------------
+    def session_named(self, name: bytes) -> Session | None:
+        """The session of that name on this connection, None when there is none."""
+        return self._channels.session_named(name)
 
     def accept(self, name: bytes, resume: Session | None = None, timeout: int | Literal["config"] | None = "config") -> Session:
         """Attaches the session that AttachRequested named.
@@ -269,7 +41,7 @@ class ServerConnection(Connection):
         """
         channel = self._must_be_requested("session.attached", name)
         if resume is not None:
-            self._check_role("session.attached", resume)
+            check_role("session.attached", resume, self.role)
         if resume is not None and resume.name != name:
             raise LocalProtocolError(
                 f"session.attached with session {resume.name!r}", self.state, (f"session {name!r}",), "one name, one session"
@@ -282,51 +54,29 @@ class ServerConnection(Connection):
             if holder is not None and holder._channel is not None:
                 holder._channel.force_off()  # force: the new one takes the name
         channel.accept(session)
-        del self._attaching[name]
-        self._after_control(channel)
+        del self._channels.requests[name]
         return session
 
     def refuse(self, name: bytes, code: int = DetachCode.SESSION_BUSY) -> None:
         """Answers AttachRequested with detached and `code`.  Raises LocalProtocolError when no such request waits."""
         channel = self._must_be_requested("session.detached", name)
         channel.refuse(code)
-        del self._attaching[name]
+        del self._channels.requests[name]
 
     def _must_be_requested(self, said: str, name: bytes) -> Channel:
         self._must_be_alive(said)
-        channel = self._attaching.get(name)
+        channel = self._channels.requests.get(name)
         if channel is None:
-            legal = tuple([f"an answer to {each!r}" for each in self._attaching])
+            legal = tuple([f"an answer to {each!r}" for each in self._channels.requests])
             raise LocalProtocolError(f"{said} for {name!r}", self.state, legal, "no AttachRequested of that name waits")
         return channel
 
-    def _after_control(self, channel: Channel) -> None:
-        super()._after_control(channel)
-        if channel.requested is not None:
-            self._attaching[channel.requested] = channel
-            self._unanswered = True
-
     def _answer_by_policy(self) -> bool:
-        if self._deciding and self._closed_cause is None:
-            return False
-        self._unanswered = False
-        if self._closed_cause is not None:
-            return True
-        asked = self._asked
-        if asked is not None:
-            hosts = self._settings.virtual_hosts
-            host = asked.virtual_host or ""
-            if hosts is None or host in hosts:
-                try:
-                    self.open_ok()
-                except EncodeError:  # more known hosts than fit into a frame of the size agreed on: they are only hints
-                    self.open_ok(())
-            else:
-                self._asked = None
-                self.close(CloseCode.INVALID_PATH, clip(f"no virtual host {host!r}"))
-        for name in list(self._attaching):
-            if self._settings.attach == "accept":
-                self.accept(name)
-            else:
-                self.refuse(name)
-        return True
+        answered = super()._answer_by_policy()
+        if self._closed_cause is None:
+            for name in list(self._channels.requests):
+                if self._settings.attach == "accept":
+                    self.accept(name)
+                else:
+                    self.refuse(name)
+        return answered

@@ -206,7 +206,7 @@ class Standing:
         """There is something to write before the next octets are taken."""
         if not self._touched and self._channel is not None:
             self._touched = True
-            self._channel.carrier._touch(self)
+            self._channel.channels.touch(self)
 
     def _untouch(self) -> None:
         """There is nothing to write any more."""

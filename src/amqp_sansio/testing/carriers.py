@@ -8,23 +8,20 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
-from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.carrier import Carrier, Role
 from amqp_sansio.engine.channel import Channel
+from amqp_sansio.engine.channels import Channels
 from amqp_sansio.engine.session import Session
-from amqp_sansio.engine.standing import Standing
-from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.events import AttachRequested, Event, Origin, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint
-from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import CONTROL, Assembly, SegmentReader, frame_command, frame_control
 
 
-class BareCarrier:
+class BareCarrier(Carrier):
     """A carrier without a connection: what is written is in `out`, what happened in `events`, violations in `failed`."""
 
     def __init__(
@@ -36,20 +33,12 @@ class BareCarrier:
         max_frame_size: int = 65535,
         eager_headers: bool = False,
     ) -> None:
-        self.role: Final[Role] = role
-        self.layout: Final[Layout] = LAYOUT
-        self.limits: Final = limits
-        self.profile: Final = profile
-        self.eager_headers: Final = eager_headers
-        self.reading: Final = Reading.of(limits, canonical=profile.strict)
-        self._max_frame_size: Final = max_frame_size
-        self._closed_cause: str | None = None
+        super().__init__(role, LAYOUT, limits, profile, max_frame_size, eager_headers=eager_headers)
         self.out = bytearray()
         self.events: list[Event] = []
         self.failed: list[Violation] = []
-        self.channels: dict[int, Channel] = {}
+        self.channels: Final = Channels(self)
         self.reader: Final = SegmentReader(limits, max_frame_size)
-        self._touched: dict[int, Standing] = {}
 
     def _write(self, octets: bytes) -> None:
         """See Carrier."""
@@ -60,9 +49,6 @@ class BareCarrier:
         """Always."""
         return True
 
-    def _wait_for_room(self, session: Session) -> None:
-        """Nobody waits."""
-
     def _emit(self, event: Event) -> None:
         """See Carrier."""
         self.events.append(event)
@@ -71,37 +57,22 @@ class BareCarrier:
         """See Carrier."""
         self.failed.append(violation)
 
-    def _touch(self, session: Standing) -> None:
-        """See Carrier."""
-        self._touched[id(session)] = session
+    def _ask(self) -> None:
+        """Nobody answers by itself."""
 
     def _forget(self, channel: int) -> None:
         """See Carrier."""
         self.reader.forget(channel)
 
-    def _learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, subscription: Subscription | None) -> None:
+    def _learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, account: object) -> None:
         """Remembers nothing."""
 
     def _unlearn(self) -> None:
         """Has learned nothing."""
 
-    @property
-    def sessions(self) -> tuple[Session, ...]:
-        """See Carrier."""
-        return tuple([channel.session for channel in self.channels.values() if channel.session is not None])
-
-    def session_named(self, name: bytes) -> Session | None:
-        """See Carrier."""
-        for channel in self.channels.values():
-            if channel.session is not None and channel.session.name == name:
-                return channel.session
-        return None
-
     def channel(self, number: int) -> Channel:
         """The channel of a number."""
-        if number not in self.channels:
-            self.channels[number] = Channel(number, self)
-        return self.channels[number]
+        return self.channels.at(number)
 
     def feed(self, octets: bytes) -> None:
         """The other side's octets arrive."""
@@ -109,16 +80,11 @@ class BareCarrier:
         while (unit := self.reader.next()) is not None:
             if not isinstance(unit, Assembly):
                 if unit.code > 501:
-                    self.channel(unit.channel).receive_breach(
-                        unit.rule, unit.text, unit.code, unit.said, unit.legal, unit.offset
-                    )
+                    self.channels.hear_malformed(unit)
                 else:
                     self._fail(Violation("", unit.rule, unit.said, unit.legal, unit.code, unit.channel, unit.offset, unit.text))
-            elif unit.kind == CONTROL:
-                control = self.layout.decode_control(unit.payload, 0, len(unit.payload), self.reading)
-                self.channel(unit.channel).receive_control(control, unit.start)
             else:
-                self.channel(unit.channel).receive_command(unit)
+                self.channels.hear(unit)
 
     def hear(self, *said: Control | Command, channel: int = 0, header: bytes | None = None, body: bytes | None = None) -> None:
         """The other side says controls and commands."""
@@ -130,9 +96,7 @@ class BareCarrier:
 
     def take(self) -> bytes:
         """All there is to send."""
-        touched, self._touched = self._touched, {}
-        for session in touched.values():
-            session._flush_pending()
+        self.channels.flush()
         octets = bytes(self.out)
         self.out.clear()
         return octets
@@ -158,8 +122,7 @@ class BareCarrier:
     def lost(self, text: str = "cut") -> None:
         """The connection ends."""
         self._closed_cause = text
-        for channel in self.channels.values():
-            channel.lost(Origin.EOF, text)
+        self.channels.lose(Origin.EOF, text, None)
 
 
 class Wire:

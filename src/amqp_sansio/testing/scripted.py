@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from amqp_sansio.dialects import AMQP_0_10, Dialect
+from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
+from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.base import Command, Control
@@ -31,6 +33,20 @@ class ScriptedPeer:
         self.octets = b""
         """All that it heard."""
         self._reader: Final = SegmentReader(DEFAULT_LIMITS)
+
+    @property
+    def client(self) -> ClientConnection:
+        """The connection as the client that it is.  TypeError for another one."""
+        if not isinstance(self.connection, ClientConnection):
+            raise TypeError(f"a {type(self.connection).__name__} is no ClientConnection")
+        return self.connection
+
+    @property
+    def server(self) -> ServerConnection:
+        """The connection as the server that it is.  TypeError for another one."""
+        if not isinstance(self.connection, ServerConnection):
+            raise TypeError(f"a {type(self.connection).__name__} is no ServerConnection")
+        return self.connection
 
     def octets_of(self, word: Word, channel: int = 0) -> bytes:
         """The frames of a word; octets stay as they are."""

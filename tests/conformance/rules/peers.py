@@ -77,7 +77,7 @@ def of_open_client(config: ClientConfig | None = None, tune: Tune = TUNE) -> Scr
 def with_client_session(name: bytes = b"s", timeout: int | None = 0, tune: Tune = TUNE) -> tuple[Speaking, Session]:
     """The server, told what to say, of a client whose session was just attached; and that session."""
     peer = of_open_client(tune=tune)
-    session = peer.connection.session(name, timeout)
+    session = peer.client.session(name, timeout)
     assert session._channel is not None
     speaking = Speaking(peer, session._channel.number)
     speaking.say(Attached(name))
@@ -95,7 +95,7 @@ def with_server_session(
     speaking = Speaking(of_open_server(config), 0)
     speaking.say(Attach(name), *((CommandPoint(0, 0),) if pointed else ()))
     speaking.hear()
-    (session,) = speaking.peer.connection.sessions
+    (session,) = speaking.peer.server.sessions
     return speaking, session
 
 

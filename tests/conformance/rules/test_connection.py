@@ -290,7 +290,7 @@ def test_of_n_channels_0_to_n_1_may_be_used(channel: int, good: bool) -> None:
 @pytest.mark.rule("connection.tune-ok.channel-max.available-channels")
 def test_a_client_uses_no_more_channels_than_agreed() -> None:
     peer = of_open_client(tune=Tune(3, 65535, 0, 120))
-    connection = peer.connection
+    connection = peer.client
     for number in range(3):
         connection.session(b"%d" % number)
     with pytest.raises(Exception, match="channel"):
@@ -319,7 +319,7 @@ def test_a_frame_beyond_what_was_agreed_closes_with_framing_error(size: int, goo
 def test_nobody_sends_larger_frames_than_agreed() -> None:
     """A body of any size is cut so that no frame is larger than what was agreed."""
     peer = of_open_client(tune=Tune(10, 4096, 0, 120))
-    session = peer.connection.session(b"s")
+    session = peer.client.session(b"s")
     assert session._channel is not None
     peer.say(Attached(b"s"), channel=session._channel.number)
     peer.connection.data_to_send()

@@ -232,7 +232,7 @@ def test_a_delivery_is_settled_in_the_session_in_which_it_came(word: Command) ->
     session.send(file.Consume("q", "t", nowait=True))
     (event,) = speaking.say(CommandPoint(0, 0), file.Deliver("t", 1))
     assert isinstance(event, CommandReceived)
-    second = speaking.peer.connection.session(b"other")
+    second = speaking.peer.client.session(b"other")
     assert second._channel is not None
     speaking.peer.say(Attached(b"other"), channel=second._channel.number)
     with pytest.raises(LocalProtocolError) as raised:
@@ -248,7 +248,7 @@ def test_a_packet_is_acknowledged_nowhere() -> None:
     session.send(stream.Consume("q", "t", nowait=True))
     (event,) = speaking.say(CommandPoint(0, 0), content(stream.Deliver("t", 1), StreamProperties(), channel=speaking.channel))
     assert isinstance(event, CommandReceived)
-    second = speaking.peer.connection.session(b"other")
+    second = speaking.peer.client.session(b"other")
     assert second._channel is not None
     speaking.peer.say(Attached(b"other"), channel=second._channel.number)
     for each in (session, second):

@@ -98,11 +98,11 @@ def test_a_session_has_one_transport() -> None:
 @pytest.mark.rule("session.attach.one-transport-per-session")
 def test_a_caller_cannot_put_a_session_on_two_transports() -> None:
     speaking, session = with_client_session()
-    other = of_open_client().connection
+    other = of_open_client().client
     with pytest.raises(LocalProtocolError, match="one-transport-per-session"):
         other.resume(session)
     with pytest.raises(LocalProtocolError):
-        speaking.peer.connection.session(b"s")
+        speaking.peer.client.session(b"s")
     assert speaking.hear() == []
 
 
@@ -141,7 +141,7 @@ def test_equal_names_of_different_principals_are_different_sessions() -> None:
         peer.hear()
         assert isinstance(peer.say(Attach(b"s"), CommandPoint(0, 0), Declare("q"))[-1], CommandReceived)
         assert peer.hear()[0] == Attached(b"s")
-        sessions += peer.connection.sessions
+        sessions += peer.server.sessions
     ann, bob = sessions
     assert ann is not bob
     ann.complete(0)
@@ -188,7 +188,7 @@ def test_we_say_a_point_on_every_attachment() -> None:
     assert speaking.say(CommandPoint(0, 0)) == []  # theirs holds on this attachment only
     speaking.peer.end()
     again = of_open_client()
-    again.connection.resume(session)
+    again.client.resume(session)
     assert session._channel is not None
     number = session._channel.number
     again.say(Attached(b"s"), Expected(RangeSet.of(1)), channel=number)

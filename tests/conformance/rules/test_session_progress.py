@@ -75,7 +75,7 @@ def test_a_session_of_which_nothing_is_expected_is_lost() -> None:
     session.sync()
     speaking.peer.end()
     again = of_open_client()
-    again.connection.resume(session)
+    again.client.resume(session)
     assert session._channel is not None
     last = again.say(Attached(b"s"), Expected(EMPTY), channel=session._channel.number)[-1]
     assert isinstance(last, SessionDetached)

@@ -63,7 +63,7 @@ def test_what_a_client_has_had_is_kept_from_the_application_when_it_comes_again(
     assert [each.id for each in first if isinstance(each, TransferReceived)] == list(range(heard))
     speaking.peer.end()
     again = of_open_client()
-    again.connection.resume(session)
+    again.client.resume(session)
     assert session._channel is not None
     replayed: list[Control | Command] = [c.Attached(b"s"), c.Expected(RangeSet.of(4)), c.CommandPoint(0, 0)]
     replayed += [*sent, message.Transfer("d")]
