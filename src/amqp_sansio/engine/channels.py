@@ -153,11 +153,11 @@ class Channels(Endpoints):
 
     def hear_plain(self, cut: Cut) -> Event | None:
         known, header, _, body, offset, end = cut
+        session: Session
+        session, subscription = known.account
+        if session._speaks:  # what was learned is forgotten when another session takes the channel
+            return hear_transfer(session, known.transfer, header, body, known.sync, offset, subscription)
         number = known.channel
-        channel = self.used.get(number)
-        session = None if channel is None else channel.session
-        if session is not None and session._speaks:
-            return hear_transfer(session, known.transfer, header, body, known.sync, offset, known.account)
         channel = self.at(number)
         channel.receive_command(Assembly(number, 1, COMMAND, known.payload, header, body or None, offset, end))
         self.sweep(channel)
