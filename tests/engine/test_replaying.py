@@ -29,7 +29,7 @@ def kept(messages: int, body: int = BODY, frame: int = 0) -> tuple[ScriptedPeer,
     """A session with so many deliveries in doubt, which the client has detached."""
     peer = opened(frame=frame)
     peer.say(c.Attach(b"s"), c.RequestTimeout(600), c.CommandPoint(0, 0), channel=1)
-    (session,) = peer.connection.sessions
+    (session,) = peer.server.sessions
     peer.say(message.Subscribe("q", "d", 1, 1), message.Flow("d", 0, messages), message.Flow("d", 1, 1 << 30), channel=1)
     for _ in range(messages):
         session.publish("d", body=bytes(body), accept_mode=1)
@@ -88,7 +88,7 @@ def test_where_there_is_room_all_is_said_at_once() -> None:
 def test_two_sessions_have_their_turns() -> None:
     peer, session = kept(20)
     peer.say(c.Attach(b"t"), c.RequestTimeout(600), c.CommandPoint(0, 0), channel=2)
-    (other,) = peer.connection.sessions
+    (other,) = peer.server.sessions
     assert other is not session
     peer.say(message.Subscribe("q", "d", 1, 1), message.Flow("d", 0, 9), message.Flow("d", 1, 1 << 30), channel=2)
     for _ in range(9):
