@@ -46,7 +46,9 @@ def test_without_arguments_there_are_ten_levels_and_the_limits_of_the_host() -> 
     ],
 )
 def test_what_is_understood(name: str, value: Value, expected: tuple[int, int, int]) -> None:
-    assert attrs.astuple(read_queue_arguments(Map({name: value}), LIMITS)) == (*expected, *[False] * 4, "reject", 0)
+    assert attrs.astuple(read_queue_arguments(Map({name: value}), LIMITS)) == (
+        *expected, *[False] * 4, "reject", 0, "", "", (),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -88,6 +90,62 @@ def test_the_policies_of_full_queues(value: Value) -> None:
 def test_how_long_an_unused_queue_stays(value: Value, expected: int) -> None:
     asked = read_queue_arguments(Map({"qpid.auto_delete_timeout": value}), LIMITS)
     assert asked == QueueArguments(10, 100, 1000, linger=expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"qpid.last_value_queue_key": "k"}, "k"),
+        ({"qpid.last_value_queue_key": b"k"}, "k"),
+        ({"qpid.last_value_queue_key": ""}, ""),
+        ({"qpid.last_value_queue": True}, "qpid.LVQ_key"),
+        ({"qpid.last_value_queue_no_browse": 1}, "qpid.LVQ_key"),
+        ({"qpid.last_value_queue": 1, "qpid.last_value_queue_key": "k"}, "k"),
+        ({"qpid.last_value_queue_key": "k", "qpid.last_value_queue": 1}, "k"),
+        ({"qpid.last_value_queue_key": 7}, None),
+        ({"qpid.last_value_queue_key": "k" * 256}, None),
+        ({"qpid.last_value_queue_key": "k", "qpid.priorities": 5}, None),
+    ],
+)
+@pytest.mark.rule("queue.declare.arguments.unknown-argument")
+def test_the_key_of_last_values(arguments: dict[str, Value], expected: str | None) -> None:
+    if expected is None:
+        assert refusal(read_queue_arguments, Map(arguments), LIMITS).condition is conditions.QUEUE_DECLARE_VALUE
+    else:
+        assert read_queue_arguments(Map(arguments), LIMITS) == QueueArguments(10, 100, 1000, last_value=expected)
+
+
+@pytest.mark.parametrize(("value", "expected"), [("n", "n"), (b"n", "n"), ("", ""), (1, None), ("n" * 255, "n" * 255)])
+def test_the_name_of_numbers(value: Value, expected: str | None) -> None:
+    given = Map({"qpid.queue_msg_sequence": value})
+    if expected is None:
+        assert refusal(read_queue_arguments, given, LIMITS).condition is conditions.QUEUE_DECLARE_VALUE
+    else:
+        assert read_queue_arguments(given, LIMITS) == QueueArguments(10, 100, 1000, sequence=expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"qpid.fairshare": 5}, (5, 5, 5)),
+        ({"x-qpid-fairshare": "5"}, (5, 5, 5)),
+        ({"qpid.fairshare": 5, "qpid.fairshare-2": 0, "x-qpid-fairshare-0": 2**32 - 1}, (2**32 - 1, 5, 0)),
+        ({"x-qpid-fairshare-1": 4}, (0, 4, 0)),
+        ({"x-qpid-fairshare-3": 4}, None),
+        ({"x-qpid-fairshare-": 4}, None),
+        ({"x-qpid-fairshare--1": 4}, None),
+        ({"x-qpid-fairshare": -1}, None),
+        ({"x-qpid-fairshare": "many"}, None),
+    ],
+)
+def test_shares_of_priorities(arguments: dict[str, Value], expected: tuple[int, ...] | None) -> None:
+    if expected is None:
+        refused = refusal(read_queue_arguments, Map({"qpid.priorities": 3, **arguments}), LIMITS)
+        assert refused.condition is conditions.QUEUE_DECLARE_VALUE
+    else:
+        asked = read_queue_arguments(Map({"qpid.priorities": 3, **arguments}), LIMITS)
+        assert asked == QueueArguments(3, 100, 1000, shares=expected)
+        assert refusal(read_queue_arguments, Map(arguments), LIMITS).condition is conditions.QUEUE_DECLARE_VALUE
 
 
 @pytest.mark.parametrize("name", HINTS["queue.declare"])
@@ -139,7 +197,7 @@ def test_no_local() -> None:
 
 @pytest.mark.rule("queue.declare.arguments.unknown-argument")
 def test_what_is_not_understood() -> None:
-    refused = refusal(read_queue_arguments, Map({"qpid.last_value_queue": 1}), LIMITS)
+    refused = refusal(read_queue_arguments, Map({"qpid.group_header_key": "k"}), LIMITS)
     assert refused.condition is conditions.QUEUE_DECLARE_ARGUMENT
     assert "qpid.priorities" in refused.text
 

@@ -28,9 +28,20 @@ POLICY: Final = "qpid.policy_type"
 """What happens beyond them: one of `POLICIES`."""
 AUTO_DELETE_TIMEOUT: Final = "qpid.auto_delete_timeout"
 """Seconds that the queue stays when nobody uses it any more, 0 to 2**32 - 1; one of more than 0 makes it auto-delete."""
+LAST_VALUE: Final = "qpid.last_value_queue_key"
+"""The application header by which it keeps only the last message of each value: the word of qpidd and of Broker-J."""
+LEGACY_LAST_VALUE: Final = ("qpid.last_value_queue", "qpid.last_value_queue_no_browse")
+"""Their older words for that, whatever the value; the header is `LEGACY_KEY` then."""
+LEGACY_KEY: Final = "qpid.LVQ_key"
+SEQUENCE: Final = "qpid.queue_msg_sequence"
+"""The application header in which it numbers what comes; none when it is empty."""
+SHARES: Final = ("qpid.fairshare", "x-qpid-fairshare")
+"""How many messages of one level go before lower ones have their turns; with "-" and the number of a level, of that one."""
 NO_LOCAL: Final = "no-local"
 """Whether it gets nothing that its owner's own connection publishes; Qpid JMS says one or the other of every queue."""
 _DIGITS: Final = 20  # of 2**64 - 1
+_MOST_NAME: Final = 255  # octets of the name of an entry of a map
+_OF_LEVELS: Final = tuple([f"{name}-" for name in SHARES])
 _BOOLEANS: Final = {"true": True, "false": False}
 EXCLUSIVITY: Final = "qpid.exclusivity_policy"
 """Who has it alone: Broker-J's word, which Qpid JMS says of temporary queues."""
@@ -44,7 +55,10 @@ PRIORITY: Final = "x-priority"
 REPLAY_PERIOD: Final = "x-qpid-replay-period"
 """Of a subscription: it gets what arrived in so many seconds before it, and later; with 0 what comes behind it.  Broker-J's."""
 OF_SUBSCRIPTIONS: Final = (*SELECTORS, NO_LOCAL_FILTER, PRIORITY, REPLAY_PERIOD)
-KNOWN: Final = (*PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL, EXCLUSIVITY, LIFETIME, AUTO_DELETE_TIMEOUT)
+KNOWN: Final = (
+    *PRIORITIES, MAX_COUNT, MAX_SIZE, POLICY, NO_LOCAL, EXCLUSIVITY, LIFETIME, AUTO_DELETE_TIMEOUT, LAST_VALUE,
+    *LEGACY_LAST_VALUE, SEQUENCE, *SHARES,
+)  # fmt: skip
 
 
 @attrs.frozen
@@ -63,6 +77,12 @@ class QueueArguments:
     policy: str = REJECT
     linger: int = 0
     """Seconds."""
+    last_value: str = ""
+    """The header that is the key; "": it keeps all messages."""
+    sequence: str = ""
+    """The header that is the number; "": there is none."""
+    shares: tuple[int, ...] = ()
+    """From that of the lowest level on; none: the highest level goes first."""
 
 
 def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments:
@@ -70,6 +90,7 @@ def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments
     refuse_unknown(arguments, conditions.QUEUE_DECLARE_ARGUMENT)
     levels, most_messages, most_octets = MOST_LEVELS, limits.queue_messages, limits.queue_octets
     no_local, exclusivity, owner, policy, linger = False, "NONE", "", REJECT, 0
+    last_value = sequence = ""
     for name, value in arguments.items():
         if name in PRIORITIES:
             levels = _number(name, value, 1, MOST_LEVELS)
@@ -83,6 +104,12 @@ def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments
             linger = _number(name, value, 0, 2**32 - 1)
         elif name == NO_LOCAL:
             no_local = _boolean(name, value)
+        elif name == LAST_VALUE:
+            last_value = _name(name, value)
+        elif name in LEGACY_LAST_VALUE:
+            last_value = last_value or LEGACY_KEY
+        elif name == SEQUENCE:
+            sequence = _name(name, value)
         elif name == EXCLUSIVITY:
             exclusivity = _word(name, value, _EXCLUSIVITIES)
         elif name == LIFETIME:
@@ -90,9 +117,13 @@ def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments
     if owner not in ("", exclusivity):
         text = f"{LIFETIME} {arguments[LIFETIME]!r} goes with {EXCLUSIVITY} {owner!r}, not {exclusivity!r}"
         raise Refused(conditions.QUEUE_DECLARE_VALUE, text)
+    shares = _shares(arguments, levels)
+    if last_value and any(name in arguments for name in PRIORITIES):
+        raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{LAST_VALUE} does not go with {PRIORITIES[0]}")
     of_session, of_connection = exclusivity == "SESSION", exclusivity == "CONNECTION"
     return QueueArguments(
-        levels, most_messages, most_octets, no_local, of_session, of_connection, bool(owner), policy, linger
+        levels, most_messages, most_octets, no_local, of_session, of_connection, bool(owner), policy, linger,
+        last_value, sequence, shares,
     )  # fmt: skip
 
 
@@ -152,7 +183,7 @@ def read_binding_arguments(arguments: Map, limits: BrokerLimits) -> BindingArgum
 def refuse_unknown(arguments: Map, condition: Condition) -> None:
     """Refused for an argument that no queue has and that is no hint."""
     for name in arguments:
-        if name not in KNOWN and name not in HINTS["queue.declare"]:
+        if name not in KNOWN and name not in HINTS["queue.declare"] and not name.startswith(_OF_LEVELS):
             raise Refused(condition, f"{name!r}; known are {', '.join(KNOWN)}")
 
 
@@ -200,6 +231,31 @@ def _number(
     if not isinstance(said, int) or isinstance(said, bool) or not low <= said <= high:
         raise Refused(condition, f"{name} is a number of {low} to {high}, not {value!r}")
     return int(said)
+
+
+def _name(name: str, value: Value) -> str:
+    said = _text(value)
+    if not isinstance(said, str) or len(said.encode("utf-8", "surrogateescape")) > _MOST_NAME:
+        text = f"{name} is the name of an application header, of at most {_MOST_NAME} octets, not {value!r}"
+        raise Refused(conditions.QUEUE_DECLARE_VALUE, text)
+    return said
+
+
+def _shares(arguments: Map, levels: int) -> tuple[int, ...]:
+    """The shares of the levels; none when none is named."""
+    named = [name for name in arguments if name in SHARES or name.startswith(_OF_LEVELS)]
+    if not named:
+        return ()
+    if not any(name in arguments for name in PRIORITIES):
+        raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{named[0]} goes with {PRIORITIES[0]} or {PRIORITIES[1]}")
+    default, own = 0, dict[int, int]()
+    for name in named:
+        share = _number(name, arguments[name], 0, 2**32 - 1)
+        if name in SHARES:
+            default = share
+        else:
+            own[_number(f"the level of {name}", name.partition("share-")[2], 0, levels - 1)] = share
+    return tuple([own.get(level, default) for level in range(levels)])
 
 
 def _word(name: str, value: Value, words: tuple[str, ...]) -> str:

@@ -14,10 +14,13 @@ from amqp_sansio.broker.model.arguments import (
     read_queue_arguments,
     refuse_unknown,
 )
+from amqp_sansio.broker.model.last_values import LastValues
 from amqp_sansio.broker.model.lifetimes import Lifetimes
+from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import connection_of
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.model.ring import browses
+from amqp_sansio.broker.model.shares import Shares
 from amqp_sansio.broker.model.topology import TYPES
 from amqp_sansio.broker.operations import Bound, ExchangeDeclared, Operation, QueueDeclared
 from amqp_sansio.broker.routing.filters import FILTERS, Filter
@@ -296,6 +299,9 @@ class VirtualHost(Lifetimes):
             asked.no_local,
             asked.policy,
             asked.linger,
+            LastValues(asked.last_value) if asked.last_value else None,
+            Numbering(asked.sequence) if asked.sequence else None,
+            Shares(asked.shares) if asked.shares else None,
         )
         self.queues[queue] = made
         self.no_local += asked.no_local

@@ -72,10 +72,11 @@ class Intake:
         self.last += 1
         return Message(self.last, envelope, body, None if ttl is None else now + ttl / 1000, publisher, now)
 
-    def copy(self, message: Message) -> Message:
-        """The same message with a number of its own."""
+    def copy(self, message: Message, envelope: Envelope | None = None) -> Message:
+        """The same message with a number of its own, and with another envelope where one is given."""
         self.last += 1
-        return Message(self.last, message.envelope, message.body, message.expires, message.publisher, message.arrived)
+        envelope = message.envelope if envelope is None else envelope
+        return Message(self.last, envelope, message.body, message.expires, message.publisher, message.arrived)
 
     def restored(
         self,

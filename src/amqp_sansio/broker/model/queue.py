@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from amqp_sansio.broker.model.cursor import Cursor
 from amqp_sansio.broker.model.entry import ACQUIRED, AVAILABLE, GONE, HELD, Entry
+from amqp_sansio.broker.model.last_values import LastValues
 from amqp_sansio.broker.model.line import Line
 from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.model.numbering import Numbering
 from amqp_sansio.broker.model.owner import published_by
 from amqp_sansio.broker.model.ring import Consumer, Ring
+from amqp_sansio.broker.model.shares import Shares
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.values import Map
 
@@ -60,8 +63,9 @@ class Queue:
 
     __slots__ = (
         "_acquired", "_awaited", "_lines", "_mask", "_next", "_released", "_releases", "_stirred", "acquired", "alternate",
-        "arguments", "auto_delete", "available", "bindings", "deleted", "durable", "held", "level", "levels", "linger",
-        "most_messages", "most_octets", "name", "no_local", "octets", "owner", "policy", "ring",
+        "arguments", "auto_delete", "available", "bindings", "deleted", "durable", "held", "last_values", "level", "levels",
+        "linger", "most_messages", "most_octets", "most_plain", "name", "no_local", "numbering", "octets", "owner", "policy",
+        "ring", "shares",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +83,9 @@ class Queue:
         no_local: bool = False,
         policy: str = REJECT,
         linger: int = 0,
+        last_values: LastValues | None = None,
+        numbering: Numbering | None = None,
+        shares: Shares | None = None,
     ) -> None:
         self.name: Final = name
         self.durable: Final = durable
@@ -96,6 +103,14 @@ class Queue:
         """One of `POLICIES`: what becomes of it when it is full."""
         self.linger: Final = linger
         """Seconds that it stays, if it is auto-delete, when nobody uses it any more."""
+        self.last_values: Final = last_values
+        """Where it keeps only the last message of each key: which that is."""
+        self.numbering: Final = numbering
+        """Where it numbers what comes."""
+        self.shares: Final = shares
+        """How its levels take turns; None: the highest that has something gives all."""
+        self.most_plain: Final = most_messages if last_values is None and numbering is None else 0
+        """Up to here a message just comes, if its octets fit; else something is done for it first."""
         self.level: Final = _LEVELS[levels]
         """The level of each priority."""
         self.bindings: Final[dict[tuple[Exchange, str], Binding]] = {}
@@ -143,6 +158,8 @@ class Queue:
             self._mask |= 1 << level
             if self.ring is not None:
                 self._stir()
+        if self.last_values is not None:
+            self.last_values.came(entry)
         return entry
 
     def unhold(self, entry: Entry) -> None:
@@ -157,6 +174,13 @@ class Queue:
     def head(self) -> Entry | None:
         """The message that would be taken next."""
         mask = self._mask
+        if self.shares is not None:
+            for level in self.shares.order():
+                line = self._lines[level]
+                entry = None if line is None else line.head
+                if entry is not None and entry.state == AVAILABLE:
+                    return entry
+            return None
         while mask:
             level = mask.bit_length() - 1
             line = self._lines[level]
@@ -194,6 +218,8 @@ class Queue:
         self.available -= 1
         self.acquired += 1
         self._acquired[entry.position] = entry
+        if self.shares is not None:
+            self.shares.took(self.level[entry.message.priority])
         if self.ring is not None and self.ring.particular:
             self._stirred[self] = None  # another may be the next one now, and small enough for somebody
         return True
@@ -223,7 +249,7 @@ class Queue:
         if self._released is not None:
             self._releases += 1
             entry.released = self._releases
-        self.put_back(entry)
+        self._back(entry)
         if self._awaited:
             for awaiting in self._awaited.pop(entry, ()):
                 awaiting.released()
@@ -232,7 +258,12 @@ class Queue:
             self._stirred[self] = None
 
     def put_back(self, entry: Entry) -> None:
-        """Undoes `acquire`: the message was sent to nobody, so that no cursor sees it again."""
+        """Undoes the last `acquire`: the message was sent to nobody, so that no cursor sees it again."""
+        self._back(entry)
+        if self.shares is not None:
+            self.shares.undo()
+
+    def _back(self, entry: Entry) -> None:
         del self._acquired[entry.position]
         entry.state = AVAILABLE
         self.acquired -= 1
@@ -269,6 +300,8 @@ class Queue:
             return False
         entry.state = GONE
         self.octets -= entry.message.size
+        if self.last_values is not None:
+            self.last_values.gone(entry)
         return True
 
     def waiting(self) -> list[Entry]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.model.entry import ACQUIRED, Entry
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.queue import RING, SELF_DESTRUCT
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
@@ -34,9 +35,10 @@ class Room:
         """Refused 506, naming the limit, when there is no room for all of these together.  Changes nothing.
 
         A ring has room for whatever is not larger than all of it, and a queue that destroys itself for everything; only not
-        for `letters`, dead ones: they destroy no queue.
+        for `letters`, dead ones: they destroy no queue.  What a message takes the place of is not counted with it, once.
         """
         counts: dict[Queue, list[int]] = {}
+        replaced: dict[Entry, None] = {}
         messages, octets = self.messages, self.octets
         for message, queues in publishes:
             size = message.size
@@ -51,6 +53,11 @@ class Room:
                 count = counts.setdefault(queue, [queue.messages, queue.octets])
                 count[0] += 1
                 count[1] += size
+                older = None if queue.last_values is None else queue.last_values.before(message)
+                if older is not None and older.state != ACQUIRED and older not in replaced:
+                    replaced[older] = None
+                    count[0] -= 1
+                    count[1] -= older.message.size
                 _room("queue_messages", queue.most_messages, count[0], queue)
                 _room("queue_octets", queue.most_octets, count[1], queue)
         _room("host_messages", self.limits.host_messages, messages)

@@ -62,11 +62,12 @@ class Traffic(Room):
         """Puts a message on queues; on durable ones a persistent message is held until it is journalled.
 
         Refused 506, naming the limit, when one of them has no room: then it is on none.  A full ring gives up older messages
-        for it, in the same journal entry, and a full queue that destroys itself is deleted with it.
+        for it, in the same journal entry, and a full queue that destroys itself is deleted with it.  So does a queue that keeps
+        the last message of each key give up the one before it.
         """
         size = message.size
         for queue in queues:
-            if queue.messages >= queue.most_messages or queue.octets + size > queue.most_octets:
+            if queue.messages >= queue.most_plain or queue.octets + size > queue.most_octets:
                 return self.commit([(message, queues)], ())
         if not self.takes(message, len(queues)):
             self.admit([(message, queues)])
@@ -122,8 +123,13 @@ class Traffic(Room):
     def restore(self, queue: Queue, message: Message, redelivered: bool) -> Entry:
         """A message that the journal knows stands on its queue again."""
         message.stored += 1
+        older = None if queue.last_values is None else queue.last_values.before(message)
         (entry,) = self._put(message, (queue,))
         entry.redelivered = entry.redelivered or redelivered
+        if older is not None:
+            self._off(older, [])
+        if queue.numbering is not None:
+            queue.numbering.restored(message)
         return entry
 
     # --- back and out -----------------------------------------------------------------------------------------------------
@@ -138,7 +144,7 @@ class Traffic(Room):
         for entry in sorted(entries, key=_position):  # who is sent them again gets them in order
             if entry.state != ACQUIRED:
                 continue
-            if self._expiry.overdue(entry):
+            if self._expiry.overdue(entry) or (entry.queue.last_values is not None and entry.queue.last_values.passed(entry)):
                 self._off(entry, operations)
             elif entry.queue.deleted:
                 if set_redelivered:
@@ -243,6 +249,7 @@ class Traffic(Room):
         for queue in queues:
             if queue.deleted:
                 continue
+            self._replace(message, queue, operations)
             if queue.policy != REJECT and not queue.has_room(message):
                 if queue.policy == SELF_DESTRUCT:
                     spent[queue] = None
@@ -256,13 +263,35 @@ class Traffic(Room):
                     if not fits:
                         continue
             chosen.append(queue)
-        if waits and message.persistent:
-            operations += self._stored(message, chosen)
-        entries = self._put(message, chosen, held=waits)
-        if waits:
-            held += entries
+        for each, targets in self._numbered(message, chosen):
+            if waits and each.persistent:
+                operations += self._stored(each, targets)
+            entries = self._put(each, targets, held=waits)
+            if waits:
+                held += entries
         if letters:
             self._carry(letters, operations, held, bounded=True)
+
+    def _replace(self, message: Message, queue: Queue, operations: list[Operation]) -> None:
+        """Takes off what the message takes the place of; what somebody has acquired goes when it is released."""
+        if queue.last_values is not None:
+            older = queue.last_values.before(message)
+            if older is not None and older.state != ACQUIRED:
+                self._off(older, operations)
+
+    def _numbered(self, message: Message, queues: Sequence[Queue]) -> list[Publish]:
+        """The message for its queues; each that numbers what comes gets a copy of its own."""
+        plain = [queue for queue in queues if queue.numbering is None]
+        placed: list[Publish] = [(message, plain)]
+        if len(plain) == len(queues):
+            return placed
+        for queue in queues:
+            if queue.numbering is not None:
+                copy = self.intake.copy(message, queue.numbering.numbered(message))
+                if message in self._undated:
+                    self.begin_ttl(copy)
+                placed.append((copy, (queue,)))
+        return placed
 
     def _make_room(self, message: Message, ring: Queue, operations: list[Operation], given_up: list[Entry]) -> bool:
         """Takes off what a ring gives up until the message fits; whether it does.
@@ -393,14 +422,17 @@ class Traffic(Room):
             if not chosen and message.persistent and not bounded:
                 chosen = [queue for queue in queues if queue.policy != RING][:1]
             redelivered = message.redelivered if rejected else entry.redelivered
-            stored = self._stored(message, chosen, redelivered) if message.persistent and self.journal.enabled else []
-            operations += stored
             for queue in chosen:
-                waits = bool(stored) and queue.durable
-                (moved,) = self._put(message, (queue,), held=waits)
-                moved.redelivered = redelivered
-                if waits:
-                    held.append(moved)
+                self._replace(message, queue, operations)
+            for each, targets in self._numbered(message, chosen):
+                stored = self._stored(each, targets, redelivered) if each.persistent and self.journal.enabled else []
+                operations += stored
+                for queue in targets:
+                    waits = bool(stored) and queue.durable
+                    (moved,) = self._put(each, (queue,), held=waits)
+                    moved.redelivered = redelivered
+                    if waits:
+                        held.append(moved)
 
     def _gives_way(self, message: Message, ring: Queue, operations: list[Operation]) -> bool:
         """Whether a ring has room for a dead letter, for which it gives up what goes nowhere then."""
