@@ -87,7 +87,6 @@ class Limits:
     staged_files: int = 4096
     """Identifiers of staged files that a session remembers, each way: when there were more, nobody is held to having staged
     what is published or delivered."""
-    """Subscriptions of one session, each way."""
     suspended_branches: int = 4096
     """Branches of distributed transactions that one session has suspended."""
 

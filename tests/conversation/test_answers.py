@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.conversation.answers import Answers
+from amqp_sansio.conversation.errors import NoResult
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.queue import QueueQueryResult
 
@@ -16,21 +17,32 @@ def test_a_message_is_in_flight_until_it_is_complete() -> None:
     assert (answers.messages, answers.octets) == (2, 100)
     seen: list[tuple[int, int]] = []
     one.on_done(lambda: seen.append((answers.messages, answers.octets)))
-    answers.completed(RangeSet([(0, 0), (2, 9)]))
+    answers.completed(RangeSet([(0, 0), (2, 9)]), b"s")
     assert seen == [(1, 0)]  # there is room already when somebody is told
     assert (one.done, two.done, said.done) == (True, False, True)
-    answers.completed(RangeSet([(0, 9)]))
+    answers.completed(RangeSet([(0, 9)]), b"s")
     assert (answers.messages, two.done) == (0, True)
 
 
 def test_a_result_comes_before_its_completion_or_not_at_all() -> None:
+    """Nothing is never an answer: who is completed too early, or answered without a value, has no result."""
     answers = Answers()
-    asked, mute = answers.result(0, "queue.query"), answers.result(1, "exchange.query")
+    asked, mute, empty = (
+        answers.result(0, "queue.query"),
+        answers.result(1, "exchange.query"),
+        answers.result(2, "queue.query"),
+    )
     found = QueueQueryResult("q")
-    answers.resulted(0, found)
-    answers.resulted(7, None)
-    answers.completed(RangeSet([(0, 1)]))
-    assert (asked.result(), mute.result()) == (found, None)
+    answers.resulted(0, found, b"s")
+    answers.resulted(2, None, b"s")
+    answers.resulted(7, None, b"s")
+    answers.completed(RangeSet([(0, 1)]), b"s")
+    answers.resulted(1, found, b"s")  # too late
+    assert asked.result() == found
+    for ticket, verb, id in ((mute, "exchange.query", 1), (empty, "queue.query", 2)):
+        with pytest.raises(NoResult, match=rf"{verb} \(command id {id}\) .* \(execution\.result\)") as failed:
+            ticket.result()
+        assert (failed.value.session, failed.value.command, failed.value.id) == (b"s", verb, id)
 
 
 def test_what_was_said_is_known_by_name() -> None:
@@ -48,7 +60,7 @@ def test_a_message_that_nobody_took_is_in_flight_and_told_once() -> None:
     with pytest.raises(KeyError):
         heard.result()
     assert answers.messages == 2
-    answers.completed(RangeSet([(0, 1)]))
+    answers.completed(RangeSet([(0, 1)]), b"s")
     assert answers.messages == 0
     with pytest.raises(KeyError, match="returned"):
         answers.unheard()

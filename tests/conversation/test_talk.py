@@ -13,6 +13,7 @@ from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import (
     ConnectionLost,
     MessageReturned,
+    NoResult,
     SessionFailed,
     SessionLost,
     SessionReopened,
@@ -26,9 +27,10 @@ from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import execution, queue
+from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.segments import frame_command
+from amqp_sansio.wire.segments import frame_command, frame_control
 
 
 def test_what_is_said_is_answered() -> None:
@@ -358,6 +360,32 @@ def test_what_is_said_between_a_refusal_and_its_detach_fails_as_the_session_did(
     for each in said:
         with pytest.raises(SessionFailed, match="542"):
             each()
+
+
+def test_what_has_no_result_is_not_asked_for_one_and_nothing_is_said() -> None:
+    """The reverse, a command with a result that is said, is complete like any other: nobody waits for what it found."""
+    stage = staged()
+    talk = stage.open()
+    before = talk.session._outbound.next_id
+    with pytest.raises(LocalProtocolError, match=r"the result of queue.declare.*say queue.declare"):
+        talk.ask(queue.Declare("q"))
+    assert talk.session._outbound.next_id == before
+    assert stage.get(talk.say(queue.Query("q"))) is None
+
+
+def test_a_broker_that_completes_without_the_result_is_named_to_who_asked() -> None:
+    stage = staged()
+    talk = stage.open()
+    asked = talk.ask(queue.Query("q"))
+    id = talk.session._outbound.next_id - 1
+    stage.client.machine.data_to_send()  # the model broker would answer
+    channel = talk.session._channel
+    assert channel is not None
+    said = LAYOUT.encode_control(controls.Completed(RangeSet.of(id)))
+    stage.client.receive_data(frame_control(channel.number, said))
+    stage.client.tick(stage.now)
+    with pytest.raises(NoResult, match=rf"queue.query \(command id {id}\)"):
+        asked.result()
 
 
 def test_what_was_asked_is_not_answered_by_nothing_when_the_session_was_refused() -> None:

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Final
 
+from amqp_sansio.conversation.errors import NoResult
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.spec.base import Struct
+from amqp_sansio.spec.base import Command, Struct
 
 IN_FLIGHT: Final = 1000
 """Messages published and not confirmed, beyond which a publisher waits."""
 IN_FLIGHT_OCTETS: Final = 16 * 1024 * 1024
 """Octets in their bodies, likewise; one message may be larger than that."""
 MESSAGE: Final = "message.transfer"
+
+
+def must_have_result(command: Command) -> None:
+    """LocalProtocolError for a command that has none: nobody would ever answer whoever waits for it."""
+    if not command.RESULT:
+        raise LocalProtocolError(f"the result of {command.VERB}", "it has none", (f"say {command.VERB}",), "execution.result")
 
 
 class Answers:
@@ -32,7 +40,7 @@ class Answers:
         self.octets = 0
         """Octets in their bodies."""
         self._tickets: Final[dict[int, tuple[Ticket[None], str, int]]] = {}
-        self._results: Final[dict[int, tuple[Ticket[Struct | None], str]]] = {}
+        self._results: Final[dict[int, tuple[Ticket[Struct], str]]] = {}
         self._unconfirmed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
 
     def message(self, id: int, octets: int) -> Ticket[None]:
@@ -49,9 +57,9 @@ class Answers:
         self._tickets[id] = (ticket, verb, -1)
         return ticket
 
-    def result(self, id: int, verb: str) -> Ticket[Struct | None]:
+    def result(self, id: int, verb: str) -> Ticket[Struct]:
         """The ticket for the result of a command."""
-        ticket: Ticket[Struct | None] = Ticket()
+        ticket: Ticket[Struct] = Ticket()
         self._results[id] = (ticket, verb)
         return ticket
 
@@ -65,10 +73,10 @@ class Answers:
 
     # --- what comes ----------------------------------------------------------------------------------------------------------
 
-    def completed(self, ids: RangeSet, refused: bool = False) -> None:
-        """These commands are executed; of one that was asked for its result and is complete without, that is the answer.
+    def completed(self, ids: RangeSet, name: bytes, refused: bool = False) -> None:
+        """These commands of the session `name` are executed; one that was asked for its result and is complete without fails.
 
-        But not where the session was `refused`: then it will be lost, and there was none.
+        But not where the session was `refused`: then it will be lost, and that is why there was none.
         """
         tickets = self._tickets
         for id in pick(ids, tickets):
@@ -79,12 +87,14 @@ class Answers:
             ticket.settle(None)
         if self._results and not refused:
             for id in pick(ids, self._results):
-                self._results.pop(id)[0].settle(None)
+                self.resulted(id, None, name)
 
-    def resulted(self, id: int, value: Struct | None) -> None:
-        """A result came."""
+    def resulted(self, id: int, value: Struct | None, name: bytes) -> None:
+        """A result came on the session `name`; None: there is none."""
         asked = self._results.pop(id, None)
-        if asked is not None:
+        if asked is not None and value is None:
+            asked[0].fail(NoResult(name, asked[1], id))
+        elif asked is not None and value is not None:
             asked[0].settle(value)
 
     def returned(self, ids: RangeSet, error: Exception) -> None:

@@ -95,6 +95,23 @@ class SessionLost(AmqpError):
         return type(self), (self.session, self.cause, self.in_doubt)
 
 
+class NoResult(AmqpError):
+    """The other side called a command complete that has a result, and never said that: `command`, its `id`, and the `rule`."""
+
+    def __init__(self, session: bytes, command: str, id: int) -> None:
+        super().__init__(
+            f"session {session!r}: {command} (command id {id}) is complete, and the other side never said its result, which"
+            " comes before that (execution.result)"
+        )
+        self.session: Final = session
+        self.command: Final = command
+        self.id: Final = id
+        self.rule: Final = "execution.result"
+
+    def __reduce__(self) -> tuple[type[NoResult], tuple[bytes, str, int]]:
+        return type(self), (self.session, self.command, self.id)
+
+
 class MessageReturned(AmqpError):
     """The other side rejected a message that was published (message.reject): 1 unroutable, 2 nobody took it at once."""
 

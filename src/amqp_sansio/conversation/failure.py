@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.errors import SessionFailed, SessionLost, SessionReopened, SharedSessionFailed
 from amqp_sansio.conversation.ticket import seen
@@ -11,6 +11,9 @@ from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import SessionDetached
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.base import Command
+
+if TYPE_CHECKING:
+    from amqp_sansio.conversation.inbox import Inbox
 
 
 class Failure:
@@ -56,6 +59,17 @@ class Failure:
             cause = event.text or f"the other side detached it ({event.code})"
         if self.error is None:
             self.error = SessionLost(name, cause, event.in_doubt)
+
+    def interrupt(self, inboxes: dict[str, Inbox]) -> None:
+        """The session failed and may be opened again: who receives hears why it did."""
+        for inbox in inboxes.values():
+            inbox._interrupt(self.for_whom(inbox._said))
+
+    def close(self, inboxes: dict[str, Inbox], well: bool) -> None:
+        """The session is over: nothing comes any more, and unless it went `well`, who receives hears why."""
+        for inbox in list(inboxes.values()):
+            inbox._close(None if well else self.for_whom(inbox._said))
+        inboxes.clear()
 
     def said(self, command: Command) -> None:
         """A command was said: remembers queues that end with the session."""

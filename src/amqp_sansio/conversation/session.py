@@ -81,8 +81,11 @@ class Session:
         await self._attached()
         await self._line.asked(lambda: self.talk.say(command))
 
-    async def ask(self, command: Command) -> Struct | None:
-        """Says a command and waits for its result."""
+    async def ask(self, command: Command) -> Struct:
+        """Says a command and waits for its result.
+
+        NoResult when the broker calls it complete without one; LocalProtocolError for a command that has no result.
+        """
         await self._attached()
         return await self._line.asked(lambda: self.talk.ask(command))
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from amqp_sansio.conversation.acceptance import Acceptance
-from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers
+from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers, must_have_result
 from amqp_sansio.conversation.errors import MessageReturned, SessionLost, SessionReopened, failure_of
 from amqp_sansio.conversation.failure import Failure
 from amqp_sansio.conversation.headers import PlainHeaders
@@ -153,8 +153,9 @@ class Talk:
         self.wake()
         return ticket
 
-    def ask(self, command: Command) -> Ticket[Struct | None]:
-        """Says a command that has a result; settled with it."""
+    def ask(self, command: Command) -> Ticket[Struct]:
+        """Says a command that has a result (LocalProtocolError for others); settled with it, or fails with NoResult."""
+        must_have_result(command)
         self._check()
         id = self.session.send(command, sync=True)
         ticket = self._answers.result(id, command.VERB)
@@ -330,7 +331,7 @@ class Talk:
             case CommandsCompleted(ids=ids):
                 self._completed(ids)
             case ResultReceived(id=id, value=value):
-                self._answers.resulted(id, value)
+                self._answers.resulted(id, value, self.name)
             case CommandReceived(command=message.Reject() as reject):
                 error = MessageReturned(reject.code or 0, reject.text or "")
                 self._answers.returned(reject.transfers or EMPTY, error)
@@ -359,7 +360,7 @@ class Talk:
 
     def _completed(self, ids: RangeSet) -> None:
         """The other side has executed these commands."""
-        self._answers.completed(ids, self.failure.error is not None)
+        self._answers.completed(ids, self.name, self.failure.error is not None)
         if self._room is not None:
             self._check_room()
 
@@ -385,8 +386,7 @@ class Talk:
         self.failure.again = again
         self.attached = Ticket()
         self._in_doubt(event.in_doubt)
-        for inbox in self.inboxes.values():
-            inbox._interrupt(self.failure.for_whom(inbox._said))
+        self.failure.interrupt(self.inboxes)
         if self._room is not None:
             self._room.fail(self.failure.for_others or SessionLost(self.name, ENDED_HERE))
 
@@ -404,9 +404,7 @@ class Talk:
             self.failure.error = error if isinstance(error, SessionLost) else SessionLost(self.name, str(error), doubt)
         error = error and self.failure.error
         self._in_doubt(EMPTY)
-        for inbox in list(self.inboxes.values()):
-            inbox._close(error and self.failure.for_whom(inbox._said))
-        self.inboxes.clear()
+        self.failure.close(self.inboxes, error is None)
         gone = (error and self.failure.for_others) or SessionLost(self.name, ENDED_HERE)
         if self.attached.done:
             self.attached = Ticket()

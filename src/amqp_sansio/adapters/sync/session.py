@@ -87,8 +87,11 @@ class Session:
             self._attached()
             self._driver.wait(self.talk.say(command))
 
-    def ask(self, command: Command) -> Struct | None:
-        """Says a command and waits for its result."""
+    def ask(self, command: Command) -> Struct:
+        """Says a command and waits for its result.
+
+        NoResult when the broker calls it complete without one; LocalProtocolError for a command that has no result.
+        """
         with self._lock:
             self._attached()
             return self._driver.wait(self.talk.ask(command))
