@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Cancel, Flow, Flush, SetFlowMode, Stop
 

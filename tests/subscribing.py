@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.subscription import Subscription
+from amqp_sansio.ledger.credit import INFINITE
 
 
 def subscribed(session: Session, *destinations: str) -> list[Subscription]:

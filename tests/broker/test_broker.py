@@ -10,9 +10,9 @@ from tests.broker.harness import World, bodies, done
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig
 from amqp_sansio.broker.broker import TURN, WORK, Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Origin, TransferReceived
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec import queue
 

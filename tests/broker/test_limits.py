@@ -241,8 +241,8 @@ def outbox_octets(limits: BrokerLimits, amount: int) -> int:
     client.world.run()
     (holder,) = client.world.broker._sessions.values()
     consumer = holder.consumers["d"]
-    consumer.subscriber._flow.grant(0, 10)
-    consumer.subscriber._flow.grant(1, 0xFFFFFFFF)
+    consumer.subscriber._book.grant(0, 10)
+    consumer.subscriber._book.grant(1, 0xFFFFFFFF)
     blank = client.peer.bytes_to_send
     assert blank == 0
     holder.session._outbound.position = 0  # the command-point is said already

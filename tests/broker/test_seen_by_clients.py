@@ -12,9 +12,9 @@ from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
-from amqp_sansio.engine.credit import CREDIT_MODE
 from amqp_sansio.events import CommandReceived, CommandsCompleted, ExceptionReceived, ResultReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.credit import CREDIT_MODE
 from amqp_sansio.spec import dtx, exchange, message, queue, tx
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.values import Map

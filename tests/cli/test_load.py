@@ -15,8 +15,8 @@ from tests.cli.serving import SOAK, Serving
 
 from amqp_sansio import ClientConfig, ClientConnection
 from amqp_sansio.adapters.asyncio import connect
-from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.events import ConnectionOpened, SessionAttached
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec import queue
 
 MIB = 1024 * 1024

@@ -9,7 +9,6 @@ from tests.subscribing import subscribed
 from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, CompletionPolicy, Profile
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.client import ClientConnection
-from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.session import Session
@@ -26,6 +25,7 @@ from amqp_sansio.events import (
     TransferReceived,
 )
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import execution, message, queue, stream
 from amqp_sansio.spec import session as c
@@ -560,7 +560,7 @@ def test_a_flood_through_a_connection_ends_the_session_and_stays_small(accept_mo
     session.subscribe("q", "d", accept_mode=accept_mode).grant(10)
     link.run()
     (theirs,) = link.server.sessions
-    theirs.subscribers["d"]._flow.grant(0, INFINITE)  # it believes so
+    theirs.subscribers["d"]._book.grant(0, INFINITE)  # it believes so
     for _ in range(500):
         theirs.deliver("d", message.DeliveryProperties(routing_key="q"), body=b"x" * 1000)
     link.client.receive_data(link.server.data_to_send())
@@ -597,7 +597,7 @@ def test_the_quick_way_knows_of_subscriptions_that_have_changed(accept_mode: int
     link.run()
     session.subscribe("q", "d", accept_mode=accept_mode).grant(2)
     link.run()
-    theirs.subscribers["d"]._flow.grant(0, INFINITE)
+    theirs.subscribers["d"]._book.grant(0, INFINITE)
     assert sent(3) == ["TransferReceived"] * 2 + ["SessionDetached"]
 
 
@@ -621,7 +621,7 @@ def test_the_strict_machine_refuses_a_mode_where_the_strict_observer_accuses(wor
     """Set-flow-mode with credit left, for the same words: one answer."""
     said = message.Subscribe("q", "d"), *words, message.SetFlowMode("d", 0)
     findings = Findings(True, DEFAULT_LIMITS)
-    witness = CreditWitness(findings, True)
+    witness = CreditWitness(findings, False)
     for id, command in enumerate(said):
         witness.hear(id, command)
     for profile in PROFILES:

@@ -9,7 +9,6 @@ import pytest
 from tests.engine.delivered import with_transfers
 
 from amqp_sansio.config import Profile
-from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.engine.session import Session, as_ids
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError, NoCredit, SessionDetachedError
 from amqp_sansio.events import (
@@ -22,6 +21,7 @@ from amqp_sansio.events import (
     TransferReceived,
 )
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import execution, message, queue
 from amqp_sansio.spec import session as c

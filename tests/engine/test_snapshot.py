@@ -65,7 +65,7 @@ def test_a_snapshot_is_plain_and_the_session_the_same_again(busy: object) -> Non
     assert again.state == "detached"
     assert again.in_doubt == session.in_doubt
     for name, subscription in session.subscriptions.items():
-        assert again.subscriptions[name]._flow.snapshot() == subscription._flow.snapshot()
+        assert again.subscriptions[name]._book.granted() == subscription._book.granted()
         assert again.subscriptions[name].unsettled == subscription.unsettled
     assert again._outbound.kept_octets == session._outbound.kept_octets
 

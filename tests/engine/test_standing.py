@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.engine.carrier import Role
-from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.engine.standing import Standing, State
 from amqp_sansio.errors import ConnectionClosedError, SessionDetachedError
 from amqp_sansio.events import CommandReceived
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec import execution, message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.tables.endpoint import ENDPOINT

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from tests.subscribing import subscribed
 
-from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.events import CommandsCompleted
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec import message
 from amqp_sansio.spec import session as c
 from amqp_sansio.testing.carriers import Wire, attached_session
@@ -121,7 +121,7 @@ def test_both_sides_count_alike() -> None:
     for n in range(3):
         theirs.deliver("d", header, body=b"x" * n)
     wire.run()
-    assert subscription._flow.snapshot() == subscriber._flow.snapshot()
+    assert subscription._book.granted() == subscriber._book.granted()
     assert subscription.message_credit == 0
     ours.release([0, 2])
     wire.run()

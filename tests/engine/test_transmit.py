@@ -107,8 +107,8 @@ def test_properties_one_by_one_are_those_in_structs() -> None:
         for one_by_one in (False, True):
             carrier, session = attached_session(role)
             session._subscribers["d"] = Subscriber("q", "d", 1, 0)
-            session.subscribers["d"]._flow.grant(0, 9)
-            session.subscribers["d"]._flow.grant(1, 999)
+            session.subscribers["d"]._book.grant(0, 9)
+            session.subscribers["d"]._book.grant(1, 999)
             if one_by_one:
                 session.publish("d", body=b"x", routing_key="k", application_headers={"a": 1})
             else:

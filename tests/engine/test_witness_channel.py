@@ -224,12 +224,12 @@ def test_many_transfers_at_once_take_their_ids_and_the_credit() -> None:
     witness.command(C, "message.subscribe", Subscribe("q", "d"), 0)
     witness.command(C, "message.flow", Flow("d", 0, 3), 0)
     witness.command(C, "message.flow", Flow("d", 1, 100), 0)
-    assert witness.transfers(S, "d", [10, 10]) == 0
-    assert witness.transfers(S, "d", [10, 10]) is None  # beyond the credit: each by itself
-    assert witness.transfers(S, "other", [10]) is None
-    assert witness.transfers(S, "d", [10]) == 2
-    assert witness.transfers(C, "", [10, 10]) == 3
-    assert witness.transfers(C, "", [10]) == 5
+    assert witness.transfers(S, "d", [10, 10], [10, 10]) == 0
+    assert witness.transfers(S, "d", [10, 10], [10, 10]) is None  # beyond the credit: each by itself
+    assert witness.transfers(S, "other", [10], [10]) is None
+    assert witness.transfers(S, "d", [10], [10]) == 2
+    assert witness.transfers(C, "", [10, 10], [10, 10]) == 3
+    assert witness.transfers(C, "", [10], [10]) == 5
     assert rules(findings) == []
 
 
@@ -238,5 +238,5 @@ def test_transfers_whose_ids_go_around_come_one_by_one() -> None:
     witness.attach(C, Attach(b"s"))
     witness.attach_answered(S, Attached(b"s"))
     witness.control(C, CommandPoint(TOP - 2, 0))
-    assert witness.transfers(C, "", [1, 1, 1]) is None
-    assert witness.transfers(C, "", [1, 1]) == TOP - 2
+    assert witness.transfers(C, "", [1, 1, 1], [1, 1, 1]) is None
+    assert witness.transfers(C, "", [1, 1], [1, 1]) == TOP - 2

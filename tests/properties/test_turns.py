@@ -13,9 +13,9 @@ from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.broker.peer.holder import Holder
-from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import CommandReceived, CommandsCompleted, TransferReceived
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.limits import BrokerLimits, Limits
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.base import Command

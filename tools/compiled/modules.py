@@ -15,6 +15,7 @@ PATTERNS: Final = (
     "tables/session.py",
     "events/*.py",
     "engine/*.py",
+    "ledger/*.py",
     "captures/*.py",
     "captures/replay/*.py",
     "captures/columns/messages.py",

@@ -227,7 +227,7 @@ ALONE: Final = {
     "and nowhere that nothing may follow; what ends the session is the detach, and what is said before it breaks no rule.",
     "exchange": "any command of the client in any order.",
     "queue": "any command of the client in any order.",
-    "message: subscription": "credit is arithmetic (`engine.credit`), and the grammar says only whether there may be any: it "
+    "message: subscription": "credit is arithmetic (`ledger.credit`), and the grammar says only whether there may be any: it "
     "is spoken to an observer.",
     "session: life of a command id": "sets of ids are arithmetic (`engine.outbound`, `engine.inbound`).",
     "assembly": "`wire.segments` is no table: a reader is given every frame in every state. It differs in this: that a segment "

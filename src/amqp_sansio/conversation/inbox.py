@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket, seen
-from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE
 from amqp_sansio.events import TransferReceived
+from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE
 from amqp_sansio.spec.message import Subscribe
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from amqp_sansio.conversation.line import Line
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid

@@ -20,7 +20,6 @@ from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.transactions import Transactions
-from amqp_sansio.engine.credit import INFINITE
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.transmit import transfer
 from amqp_sansio.errors import LimitError, LocalProtocolError
@@ -36,6 +35,7 @@ from amqp_sansio.events import (
     TransferReceived,
 )
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec import message
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.message import ReplyTo

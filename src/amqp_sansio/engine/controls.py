@@ -156,8 +156,8 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
     if session._windows:
         for id in pick(news, session._windows):
             subscriber, octets, switches = session._windows.pop(id)
-            if switches == subscriber._flow.switches:
-                subscriber._flow.complete(1, octets)
+            if switches == subscriber._book.switches:
+                subscriber._book.give_back(1, octets)
                 session._replenished[subscriber] = None
     if session._withdrawals:
         session._withdraw(news)

@@ -8,6 +8,13 @@ from typing import Final
 from amqp_sansio.events import Note, Violation
 from amqp_sansio.limits import Limits
 
+CREDIT_RULE: Final = "message.flow"
+"""What a transfer beyond the credit of its destination breaks."""
+DESTINATION_RULE: Final = "message.transfer.destination"
+"""What a transfer to a destination without subscription breaks."""
+UNITS: Final = ("message", "byte")
+"""The units of credit by their numbers, as message.credit-unit calls them."""
+
 _TOLD: Final = 4096
 """Divergences remembered as told; beyond it they are told again."""
 

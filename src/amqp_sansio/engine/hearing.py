@@ -9,8 +9,7 @@ from amqp_sansio.engine import demarcation, outcomes
 from amqp_sansio.engine.breach import codes_of, undecodable, unpointed, violate
 from amqp_sansio.engine.content_talk import hear_content
 from amqp_sansio.engine.contents import CONTENT_VERBS
-from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
-from amqp_sansio.engine.credit_book import CREDIT_RULE, DESTINATION_RULE, UNITS
+from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS
 from amqp_sansio.engine.inbound import DUPLICATE
 from amqp_sansio.engine.replaying import holds
 from amqp_sansio.engine.results import Owed, exception_of
@@ -20,6 +19,7 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandReceived, ExceptionReceived, ProducerCreditChanged, ResultReceived, TransferReceived
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
@@ -198,7 +198,7 @@ def _spend(session: Session, subscription: Subscription, id: int, header: bytes,
 
 def _beyond_credit(session: Session, subscription: Subscription, id: int, unit: int, charge: int, offset: int) -> None:
     book = subscription._book
-    left = (book.octets if unit == OCTET else book.messages) or 0
+    left = (book.most_octets if unit == OCTET else book.most_messages) or 0
     text = f"beyond the credit of its destination in unit {UNITS[unit]}"
     said = f"message.transfer of {charge} octets to destination {subscription.destination[:80]!r}"
     legal = (f"message.transfer of at most {left} octets",) if unit == OCTET and left else ()
@@ -378,7 +378,7 @@ def _note_flush(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Flush)
     subscriber = session._subscribers.get(command.destination or "")
     if subscriber is not None:
-        subscriber._flow.begin_flush(id)
+        subscriber._book.begin_flush(id)
         session._subscriber_flushes[id] = subscriber
     return None
 
@@ -387,7 +387,7 @@ def _note_stop(session: Session, id: int, command: Command) -> _Wrong:
     assert isinstance(command, message.Stop)
     subscriber = session._subscribers.get(command.destination or "")
     if subscriber is not None:
-        subscriber._flow.stop()
+        subscriber._book.stop()
     elif not command.destination:
         session._producer = Credit()
     return None
@@ -401,7 +401,7 @@ def _note_flow(session: Session, id: int, command: Command) -> _Wrong:
     value = INFINITE if command.value is None else command.value
     subscriber = session._subscribers.get(command.destination or "")
     if subscriber is not None:
-        subscriber._flow.grant(unit, value)
+        subscriber._book.grant(unit, value)
     elif not command.destination and unit == MESSAGE and session._producer is not None:
         session._producer.grant(value)
     return None
@@ -413,12 +413,12 @@ def _note_set_flow_mode(session: Session, id: int, command: Command) -> _Wrong:
     if mode not in (CREDIT_MODE, WINDOW_MODE):
         return _no_such("message.flow-mode", command.VERB, mode)
     subscriber = session._subscribers.get(command.destination or "")
-    if subscriber is not None and session.profile.strict and not subscriber._flow.ends_empty:
+    if subscriber is not None and session.profile.strict and not subscriber._book.ends_empty:
         text = "the mode changes only while there is no credit"
         said, legal = f"{command.VERB} {subscriber.destination[:80]!r}", ("message.stop", "message.flush")
         return _Breach("message.set-flow-mode.mode-switching", said, legal, ErrorCode.PRECONDITION_FAILED, text)
-    if subscriber is not None and subscriber._flow.mode != mode:
-        subscriber._flow.set_mode(mode)
+    if subscriber is not None and subscriber._book.mode != mode:
+        subscriber._book.set_mode(mode)
     return None
 
 

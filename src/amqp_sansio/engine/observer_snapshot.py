@@ -7,8 +7,6 @@ from typing import Final, Literal
 
 from amqp_sansio.engine.consumers import Consumers
 from amqp_sansio.engine.contents import ContentClass, Contents
-from amqp_sansio.engine.credit import Credit, Flow, Grants
-from amqp_sansio.engine.credit_book import CreditBook
 from amqp_sansio.engine.deliveries import Deliveries
 from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.ear import Ear
@@ -18,13 +16,15 @@ from amqp_sansio.engine.staging import Staging
 from amqp_sansio.engine.witness import Witness
 from amqp_sansio.engine.witness_channel import ChannelWitness
 from amqp_sansio.engine.witness_content import ContentWitness
-from amqp_sansio.engine.witness_credit import CreditWitness, Grant
+from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.kernel.serials import MutableRangeSet
+from amqp_sansio.ledger.credit import Credit, CreditBook, Grants
+from amqp_sansio.ledger.subscriptions import Subscription, Subscriptions
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables import file, stream
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, ConnectionDialogue
@@ -53,9 +53,7 @@ _CLASSES: Final[dict[str, type]] = {
         Demarcation,
         DemarcationWitness,
         Findings,
-        Flow,
         Grants,
-        Grant,
         HandshakeWitness,
         Ear,
         Limits,
@@ -65,6 +63,8 @@ _CLASSES: Final[dict[str, type]] = {
         ProtocolHeader,
         SegmentReader,
         Staging,
+        Subscription,
+        Subscriptions,
         StreamWitness,
         Witness,
     )

@@ -12,6 +12,7 @@ from typing import Final
 
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.machine import Table
+from amqp_sansio.kernel.picking import ById
 
 Plain = tuple[object, ...]
 
@@ -57,6 +58,8 @@ class Dumper:
             return ("set", *sorted([self._value(item) for item in value], key=repr))
         if isinstance(value, bytearray):
             return ("bytearray", bytes(value))
+        if isinstance(value, ById):
+            return ("by id", *[(key, self._value(item)) for key, item in value.items()])
         if isinstance(value, dict):
             return ("dict", *[(self._value(key), self._value(item)) for key, item in value.items()])
         if isinstance(value, Table):
@@ -128,6 +131,11 @@ class Loader:
             return self._given[items[0]]
         if kind == "dict":
             return {self._value(key): self._value(item) for key, item in items}
+        if kind == "by id":
+            by_id: ById[object] = ById()
+            for key, item in items:
+                by_id[key] = self._value(item)
+            return by_id
         made = [self._value(item) for item in items]
         if kind == "tuple":
             return tuple(made)

@@ -136,8 +136,9 @@ class QuickTransfers:
     ) -> CommandSeen:  # fmt: skip
         """Hears one transfer that begins at `start`: what is told of it.  `body` None: it has no body segment."""
         findings.speaker, findings.offset, findings.channel = speaker, start, known.channel
-        charge = len(body or b"") + (len(header) if findings.strict else 0)
-        id = witness.transfer(SPEAKERS[speaker], known.transfer, charge)
+        size = len(body or b"")
+        octets = size + len(header)
+        id = witness.transfer(SPEAKERS[speaker], known.transfer, octets, octets if findings.strict else size)
         what = witness.name, id, "message.transfer", known.transfer, known.sync, known.payload, header
         seen = CommandSeen(known.channel, *what, body)
         if not self.read(seen, header, layout):
@@ -196,8 +197,8 @@ class QuickTransfers:
             return None
         items: list[Told[T]] = []
         sizes: list[int] = []
+        bodies: list[int] = []
         read_header = headers.read
-        strict = witness.findings.strict
         command, alike = run[0][0], True
         for known, header, body, first, start, end in run:
             read = read_header(header)
@@ -206,7 +207,9 @@ class QuickTransfers:
             if known is not command:
                 alike = False
             octets = len(header)
-            sizes.append(octets + (body or 0) if strict else body or 0)
+            size = body or 0
+            sizes.append(octets + size)
+            bodies.append(size)
             items.append((known, octets, body, first, start, end, read[0], read[1]))
         if not items:
             reader.put_back(run)
@@ -214,21 +217,24 @@ class QuickTransfers:
         findings = witness.findings
         findings.speaker, findings.channel = speaker, channel
         who = SPEAKERS[speaker]
-        id = quiet.transfers(who, command.transfer.destination or "", sizes) if alike else None
+        charges = sizes if findings.strict else bodies
+        id = quiet.transfers(who, command.transfer.destination or "", sizes, charges) if alike else None
         if id is None:
-            id = self._one_by_one(who, findings, quiet, items, sizes)
+            id = self._one_by_one(who, findings, quiet, items, sizes, charges)
         if len(items) < len(run):
             reader.put_back(run[len(items) :])
         return Transfers(speaker, channel, quiet.name, id, alike, items)
 
     @staticmethod
-    def _one_by_one(who: str, findings: Findings, quiet: ChannelWitness, items: list[Told[T]], sizes: list[int]) -> int | None:
+    def _one_by_one(
+        who: str, findings: Findings, quiet: ChannelWitness, items: list[Told[T]], sizes: list[int], charges: list[int]
+    ) -> int | None:
         """Hears transfers up to the first one about which something is to be said: the others are no items any more.  The id
         of the first."""
         ids: list[int | None] = []
-        for item, octets in zip(items, sizes, strict=True):
+        for item, octets, charge in zip(items, sizes, charges, strict=True):
             findings.offset = item[4]
-            ids.append(quiet.transfer(who, item[0].transfer, octets))
+            ids.append(quiet.transfer(who, item[0].transfer, octets, charge))
             if findings.found:
                 break
         del items[len(ids) :]

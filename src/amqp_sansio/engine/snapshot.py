@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.carrier import check_seconds
 from amqp_sansio.engine.contents import Contents
-from amqp_sansio.engine.credit import Credit, Flow
-from amqp_sansio.engine.credit_book import CreditBook
 from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.results import Owed
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.engine.transfers import Delivery
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
+from amqp_sansio.ledger.credit import Credit, CreditBook
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables.endpoint import OVER, TRANSPORT
 
@@ -98,7 +97,7 @@ def take(session: Session) -> dict[str, object]:
         "windows": tuple([
             (id, theirs(whose), octets)
             for id, (whose, octets, switches) in session._windows.items()
-            if switches == whose._flow.switches
+            if switches == whose._book.switches
         ]),
         "producer": None if session._producer is None else (session._producer.limit, session._producer.used),
         "throttle": None if session._throttle is None else (session._throttle.limit, session._throttle.used),
@@ -109,7 +108,7 @@ def take(session: Session) -> dict[str, object]:
         for _, s in subscriptions.values()
     ])  # fmt: skip
     state["subscribers"] = tuple([
-        (s.queue, s.destination, s.accept_mode, s.acquire_mode, s._flow.snapshot()) for _, s in subscribers.values()
+        (s.queue, s.destination, s.accept_mode, s.acquire_mode, s._book.granted()) for _, s in subscribers.values()
     ])  # fmt: skip
     return state
 
@@ -206,7 +205,7 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
         if subscription._book.owes_report:
             session._unreported[subscription._book] = None
     subscribers: list[Subscriber] = [
-        Subscriber(queue, destination, accept_mode, acquire_mode, Flow.restore(*flow))
+        Subscriber(queue, destination, accept_mode, acquire_mode, CreditBook.restore(flow))
         for queue, destination, accept_mode, acquire_mode, flow in snapshot["subscribers"]
     ]
 

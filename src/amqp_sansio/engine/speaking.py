@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from amqp_sansio.engine import demarcation
 from amqp_sansio.engine.content_talk import say_content
 from amqp_sansio.engine.contents import CONTENT_VERBS
-from amqp_sansio.engine.credit import INFINITE, MESSAGE, OCTET, Credit
-from amqp_sansio.engine.credit_book import CreditBook
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
+from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, Credit, CreditBook
 from amqp_sansio.spec import dtx, execution, message
 from amqp_sansio.spec.base import Command
 from amqp_sansio.tables.demarcation import COORDINATION, SUBSCRIBE_NONE, TX

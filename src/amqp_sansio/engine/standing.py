@@ -10,8 +10,6 @@ from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import feedback
 from amqp_sansio.engine.carrier import Role, check_seconds, name_of
 from amqp_sansio.engine.contents import Contents
-from amqp_sansio.engine.credit import Credit
-from amqp_sansio.engine.credit_book import CreditBook
 from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
@@ -27,6 +25,7 @@ from amqp_sansio.events import Event
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet, serial_lt
+from amqp_sansio.ledger.credit import Credit, CreditBook
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.tables.endpoint import COMMAND, ENDPOINT
 
@@ -219,7 +218,7 @@ class Standing:
         way.  Only what it completes of later commands comes behind those.
         """
         for id in pick(completed, self._withdrawals):
-            self._withdrawals[id]._flow.end_flush(id)
+            self._withdrawals[id]._book.end_flush(id)
             self._completed_withdrawals.append(id)
         if self._resumed_at is not None and serial_lt(completed.last, self._resumed_at):
             return
@@ -245,7 +244,7 @@ class Standing:
         self._results.completed(ids)
         self._transfers.complete(ids)
         for id in pick(ids, self._subscriber_flushes):
-            self._subscriber_flushes.pop(id)._flow.end_flush(id)
+            self._subscriber_flushes.pop(id)._book.end_flush(id)
         self._touch()
 
     def _complete_one(self, id: int) -> None:

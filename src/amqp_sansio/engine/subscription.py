@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Flow
-from amqp_sansio.engine.credit_book import CreditBook
 from amqp_sansio.errors import EncodeError, LocalProtocolError
 from amqp_sansio.kernel.serials import RangeSet, whole
+from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, CreditBook
 from amqp_sansio.spec import message
 
 if TYPE_CHECKING:
@@ -18,29 +17,31 @@ if TYPE_CHECKING:
 class Terms:
     """What both sides know of a subscription: its queue and destination, its modes and its credit."""
 
-    __slots__ = ("accept_mode", "acquire_mode", "destination", "_flow", "queue")
+    __slots__ = ("accept_mode", "acquire_mode", "destination", "_book", "queue")
 
-    def __init__(self, queue: str, destination: str, accept_mode: int, acquire_mode: int, flow: Flow | None = None) -> None:
+    def __init__(
+        self, queue: str, destination: str, accept_mode: int, acquire_mode: int, book: CreditBook | None = None
+    ) -> None:
         self.queue: Final = queue
         self.destination: Final = destination
         self.accept_mode: Final = accept_mode
         self.acquire_mode: Final = acquire_mode
-        self._flow: Final = flow or Flow()
+        self._book: Final = book or CreditBook()
 
     @property
     def message_credit(self) -> int:
         """How many more messages may be transferred: 0 to 2**32 - 2, or INFINITE."""
-        return self._flow.messages.available
+        return self._book.messages.available
 
     @property
     def octet_credit(self) -> int:
         """How many more octets of header and body may be transferred: 0 to 2**32 - 2, or INFINITE."""
-        return self._flow.octets.available
+        return self._book.octets.available
 
     @property
     def mode(self) -> int:
         """0 credit, 1 window."""
-        return self._flow.mode
+        return self._book.mode
 
 
 class Subscription(Terms):
@@ -50,15 +51,13 @@ class Subscription(Terms):
     not subtracted yet.
     """
 
-    __slots__ = ("_book", "_cancel_id", "_session")
+    __slots__ = ("_cancel_id", "_session")
 
     def __init__(
         self, session: Session, queue: str, destination: str, accept_mode: int, acquire_mode: int, book: CreditBook
     ) -> None:
-        super().__init__(queue, destination, accept_mode, acquire_mode, book.flow)
+        super().__init__(queue, destination, accept_mode, acquire_mode, book)
         self._session: Final = session
-        self._book: Final = book
-        """What the server is held to."""
         self._cancel_id: int | None = None
         """The command that cancelled it."""
 
@@ -83,8 +82,8 @@ class Subscription(Terms):
                 raise EncodeError("message.flow.value", f"0 to {INFINITE}, not {value!r}")
         flows = [
             message.Flow(self.destination, unit, value)
-            for unit, value, credit in ((MESSAGE, messages, self._flow.messages), (OCTET, octets, self._flow.octets))
-            if value and not (value == INFINITE == credit.limit and not self._flow.flushing)
+            for unit, value, credit in ((MESSAGE, messages, self._book.messages), (OCTET, octets, self._book.octets))
+            if value and not (value == INFINITE == credit.limit and not self._book.flushing)
         ]
         if not flows:
             raise LocalProtocolError(
@@ -122,7 +121,7 @@ class Subscription(Terms):
         """LocalProtocolError unless the mode may be set now."""
         if mode not in (CREDIT_MODE, WINDOW_MODE):
             raise EncodeError("message.set-flow-mode.flow-mode", f"0 credit or 1 window, not {mode}")
-        if not self._flow.empty:
+        if not self._book.empty:
             raise LocalProtocolError(
                 f"message.set-flow-mode {self.destination!r}",
                 f"credit of {self.message_credit} messages and {self.octet_credit} octets",

@@ -187,9 +187,9 @@ def transfer(
     if producer is not None:
         producer.spend(1)
     if subscriber is not None:
-        subscriber._flow.transfer(cost)
-        if subscriber._flow.mode:
-            session._windows[id] = (subscriber, cost, subscriber._flow.switches)
+        subscriber._book.transfer(cost)
+        if subscriber._book.mode:
+            session._windows[id] = (subscriber, cost, subscriber._book.switches)
     return id
 
 
@@ -211,11 +211,11 @@ def find_subscriber(session: Session, destination: str, cost: int) -> Subscriber
     subscriber = session._subscribers.get(destination)
     if subscriber is None:
         raise no_subscriber(session, destination)
-    flow = subscriber._flow
-    if not flow.messages.allows(1):
-        raise NoCredit(destination, "message", 1, flow.messages.available)
-    if not flow.octets.allows(cost):
-        raise NoCredit(destination, "byte", cost, flow.octets.available)
+    book = subscriber._book
+    if not book.messages.allows(1):
+        raise NoCredit(destination, "message", 1, book.messages.available)
+    if not book.octets.allows(cost):
+        raise NoCredit(destination, "byte", cost, book.octets.available)
     return subscriber
 
 

@@ -79,7 +79,7 @@ class ChannelWitness:
     def _credit_of(self, subscriber: str) -> CreditWitness:
         credit = self._credit.get(subscriber)
         if credit is None:
-            credit = self._credit[subscriber] = CreditWitness(self._findings, not self._late)
+            credit = self._credit[subscriber] = CreditWitness(self._findings, self._late)
         return credit
 
     def _transactions_of_client(self) -> DemarcationWitness:
@@ -90,7 +90,7 @@ class ChannelWitness:
     def _goes_on(self, speaker: str) -> None:
         """The session began elsewhere, or `speaker` says something again: not all of its subscriptions are known."""
         for side in (CLIENT, SERVER):
-            self._credit_of(side).stop()
+            self._credit_of(side).book.doubt = True
         if speaker == CLIENT:
             self._transactions_lost()
 
@@ -109,6 +109,8 @@ class ChannelWitness:
     def control(self, speaker: str, control: Control) -> None:
         """`speaker` ("client" or "server") says a control of class session."""
         if not self._may(speaker, control.VERB):
+            if isinstance(control, Completed):
+                self._moves(speaker, control.commands)
             return
         other = _other(speaker)
         if isinstance(control, Completed):
@@ -205,6 +207,11 @@ class ChannelWitness:
     def command(self, speaker: str, verb: str, command: Command | None, octets: int, body: int | None = None) -> int | None:
         """`speaker` says a command with so many octets of header and body, and of body alone: its id, None while unknown."""
         if not self._may(speaker, verb):
+            if isinstance(command, Transfer):
+                if speaker == SERVER:
+                    self._credit_of(CLIENT).book.delivered(None, command.destination or "", octets, octets)
+            elif command is not None:
+                self._credit_of(speaker).hear(None, command, judged=False)
             return None
         only = COMMAND_SPEAKERS.get(verb)
         if only is not None and only != speaker:
@@ -213,7 +220,7 @@ class ChannelWitness:
         if verb in CONTENT_VERBS:
             self.content.hear(speaker, id, command if only in (None, speaker) else None, octets, body)
         elif command is not None:
-            self._carries(speaker, id, command, octets if self._findings.strict or body is None else body)
+            self._carries(speaker, id, command, octets, octets if self._findings.strict or body is None else body)
         elif speaker == CLIENT:
             self._transactions_lost()
         return id
@@ -222,23 +229,23 @@ class ChannelWitness:
         """Whether nothing but its id and its credit changes by a transfer of `speaker`."""
         return self.attached and self._stream(speaker).quiet
 
-    def transfer(self, speaker: str, transfer: Transfer, octets: int) -> int | None:
-        """A transfer while it is `quiet`, charged with so many octets (see `CreditWitness`): its id."""
+    def transfer(self, speaker: str, transfer: Transfer, octets: int, charge: int) -> int | None:
+        """A transfer of so many octets while it is `quiet`, charged with `charge` (see `CreditWitness`): its id."""
         stream = self._streams[speaker]
         id = stream.next
         if id is not None:  # as `taken` does it
             stream.next = id + 1 & TOP
         if speaker == SERVER:
-            self._credit_of(CLIENT).delivered(id, transfer.destination or "", octets)
+            self._credit_of(CLIENT).delivered(id, transfer.destination or "", octets, charge)
         return id
 
-    def transfers(self, speaker: str, destination: str, octets: Sequence[int]) -> int | None:
+    def transfers(self, speaker: str, destination: str, octets: Sequence[int], charges: Sequence[int]) -> int | None:
         """As many of them at once, to one destination, if nothing is to be said about any: the first id.  None: one by one."""
         stream = self._streams[speaker]
         id = stream.next
         if id is None or id + len(octets) > TOP:
             return None
-        if speaker == SERVER and not self._credit_of(CLIENT).deliveries(id, destination, octets):
+        if speaker == SERVER and not self._credit_of(CLIENT).book.deliveries(id, destination, octets, charges):
             return None
         stream.next = id + len(octets)
         return id
@@ -251,12 +258,16 @@ class ChannelWitness:
 
     def completes(self, speaker: str, ids: RangeSet | None) -> None:
         """`speaker`, who may, says that these commands of the other side are complete."""
-        other = _other(speaker)
-        fresh = self._stream(other).completed(ids)
+        self._moves(speaker, ids)
+        fresh = self._stream(_other(speaker)).completed(ids)
         if fresh:
-            self._credit_of(other).carried_out(fresh)
-            self._credit_of(speaker).completed(fresh)
             self.content.completed(speaker, fresh)
+
+    def _moves(self, speaker: str, ids: RangeSet | None) -> None:
+        """`speaker` says that these are complete: credit that they took back or used."""
+        if ids:
+            self._credit_of(_other(speaker)).book.carried_out(ids)
+            self._credit_of(speaker).book.completed(ids)
 
     def taken(self, speaker: str) -> int | None:
         """`speaker`'s next command was broken off: it takes its id, and nothing more."""
@@ -265,11 +276,11 @@ class ChannelWitness:
             self._transactions_lost()
         return self._stream(speaker).taken()
 
-    def _carries(self, speaker: str, id: int | None, command: Command, octets: int) -> None:
+    def _carries(self, speaker: str, id: int | None, command: Command, octets: int, charge: int) -> None:
         other = _other(speaker)
         if isinstance(command, Transfer):
             if speaker == SERVER:
-                self._credit_of(other).delivered(id, command.destination or "", octets)
+                self._credit_of(other).delivered(id, command.destination or "", octets, charge)
         elif isinstance(command, Accept | Reject | Release | Acquire):
             final = isinstance(command, Accept | Reject)
             self._stream(other).settled(command.VERB, command.transfers, final)
@@ -298,12 +309,13 @@ class ChannelWitness:
         for stream in self._streams.values():
             stream.unsettle()
         self.content.forget()
-        self._credit_of(CLIENT).stop()
-        self._credit_of(SERVER).stop()
+        self._credit_of(CLIENT).book.doubt = self._credit_of(SERVER).book.doubt = True
 
     def lost(self, speaker: str) -> None:
         """Some of `speaker`'s words were lost: what depends on them is unknown."""
         self.unsettle()
+        for credit in self._credit.values():
+            credit.book.lose()
         self._asked = None
         if speaker == CLIENT:
             self.name = None

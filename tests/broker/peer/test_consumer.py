@@ -11,9 +11,9 @@ from amqp_sansio import ServerConfig, Session
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.config import ErrorCodes, Profile
-from amqp_sansio.engine.credit import CREDIT_MODE
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.credit import CREDIT_MODE
 from amqp_sansio.limits import BrokerLimits, Limits
 from amqp_sansio.spec import message, queue
 from amqp_sansio.spec.message import Acquire, DeliveryProperties, Transfer

@@ -8,9 +8,9 @@ from tests.broker.harness import Client, World, blurt, bodies, done, refused
 from amqp_sansio import ClientConfig, Profile, Session
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.config import ErrorCodes
-from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived, SessionDetached, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE
 from amqp_sansio.spec import exchange, message, queue
 from amqp_sansio.spec.message import Acquired, DeliveryProperties, MessageResumeResult
 from amqp_sansio.spec.queue import QueueQueryResult

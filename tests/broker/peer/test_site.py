@@ -23,7 +23,7 @@ def test_queues_take_turns_slice_by_slice() -> None:
     site = world.broker._sites[""]
     (holder,) = world.broker._sessions.values()
     for name in ("a", "b"):
-        for flow in (holder.consumers[name].subscriber._flow, session.subscriptions[name]._book):
+        for flow in (holder.consumers[name].subscriber._book, session.subscriptions[name]._book):
             flow.grant(0, 1000)
             flow.grant(1, 0xFFFFFFFF)
         holder.consumers[name].wake()
@@ -46,8 +46,8 @@ def test_a_dispatch_stops_where_it_was_told() -> None:
     world.run()
     (holder,) = world.broker._sessions.values()
     consumer = holder.consumers["d"]
-    consumer.subscriber._flow.grant(0, 1000)
-    consumer.subscriber._flow.grant(1, 0xFFFFFFFF)
+    consumer.subscriber._book.grant(0, 1000)
+    consumer.subscriber._book.grant(1, 0xFFFFFFFF)
     consumer.wake()
     assert world.broker._sites[""].dispatch(4)
     assert consumer.queue.available == 6

@@ -15,7 +15,7 @@ from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.session import Session
 from amqp_sansio.captures.replay.transactions import ENDING, Transactions
-from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.dtx import Start, Xid
 from amqp_sansio.spec.message import Cancel, Flow, Flush, Subscribe
 

@@ -9,7 +9,7 @@ from tests.crediting import Step, steps, word
 from amqp_sansio.captures.replay import credit as module
 from amqp_sansio.captures.replay.credit import CreditLine
 from amqp_sansio.captures.replay.rows import Rows
-from amqp_sansio.engine.credit import INFINITE
+from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.message import Cancel, Flow, Flush, SetFlowMode, Stop, Subscribe
 
 

@@ -17,8 +17,8 @@ from amqp_sansio.broker.operations import BranchPrepared, Dequeued, Entry, Opera
 from amqp_sansio.broker.peer.consumer import Consumer
 from amqp_sansio.broker.peer.holder import Holder
 from amqp_sansio.broker.transactions.work import Work
-from amqp_sansio.engine.credit import Credit, Flow
 from amqp_sansio.engine.outbound import Outbound
+from amqp_sansio.ledger.credit import Credit, CreditBook
 
 
 class Forgetful(Broker):
@@ -100,13 +100,13 @@ def half_commits() -> Iterator[None]:
 @contextmanager
 def leaks_credit() -> Iterator[None]:
     """Completions do not give the window back."""
-    complete = Flow.complete
+    complete = CreditBook.give_back
 
-    def wrong(self: Flow, messages: int, octets: int) -> None:
+    def wrong(self: CreditBook, messages: int, octets: int) -> None:
         if messages != 1:
             complete(self, messages, octets)
 
-    with patch.object(Flow, "complete", wrong):
+    with patch.object(CreditBook, "give_back", wrong):
         yield
 
 

@@ -169,7 +169,7 @@ class Consumer:
         if peer is None or holder.ended or not session._speaks or peer.full:
             return False
         octets = len(message.body) + (len(message.header) if session.counts_headers else 0)
-        return self.subscriber._flow.allows(octets) and len(holder.unsettled) < self._most
+        return self.subscriber._book.allows(octets) and len(holder.unsettled) < self._most
 
     def gone(self, queue: Queue, by: object) -> None:
         """The queue was deleted under it: its session ends, unless that one has done it."""
@@ -201,7 +201,7 @@ class Consumer:
             return
         if self not in peer._stalled and self not in peer._clogged and self not in holder.sated:
             self._end_flushes()
-            if self.subscriber._flow.messages.available:  # what was granted since the flush
+            if self.subscriber._book.messages.available:  # what was granted since the flush
                 self.queue.wake(self)
 
     def cancel(self) -> int:

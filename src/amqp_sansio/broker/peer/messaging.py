@@ -66,7 +66,7 @@ def flow(holder: Holder, id: int, command: message.Flow) -> None:
 def set_flow_mode(holder: Holder, id: int, command: message.SetFlowMode) -> None:
     """message.set-flow-mode: the engine has done it, and what credit was left is left still."""
     consumer = _consumer(holder, command, conditions.SET_FLOW_MODE_NO_DESTINATION)
-    if conditions.SET_FLOW_MODE_CREDIT.counts(holder.session.profile.error_codes) and not consumer.subscriber._flow.ends_empty:
+    if conditions.SET_FLOW_MODE_CREDIT.counts(holder.session.profile.error_codes) and not consumer.subscriber._book.ends_empty:
         raise Refused(conditions.SET_FLOW_MODE_CREDIT, f"destination {command.destination or ''!r} has credit left")
     consumer.wake()
     holder.complete(id)

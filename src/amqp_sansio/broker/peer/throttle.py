@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine.credit import CREDIT_MODE, INFINITE, MESSAGE
+from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE
 from amqp_sansio.spec.message import Flow, SetFlowMode, Stop
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from amqp_sansio.captures.replay.rows import Rows
-from amqp_sansio.engine.credit import INFINITE, OCTET, WINDOW_MODE, Flow
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.credit import INFINITE, OCTET, WINDOW_MODE, CreditBook
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Cancel, Flush, SetFlowMode, Stop, Subscribe
 from amqp_sansio.spec.message import Flow as Grant
@@ -26,7 +26,7 @@ class Subscription:
 
     def __init__(self, queue: str | None) -> None:
         self.queue: Final = queue
-        self.flow = Flow()
+        self.flow = CreditBook()
         self.stalled: int | None = None
 
 
@@ -141,7 +141,7 @@ class CreditLine:
     def _back(self, name: str, messages: int, octets: int) -> Subscription | None:
         found = self.subscriptions.get(name)
         if found is not None:
-            found.flow.complete(messages, octets)
+            found.flow.give_back(messages, octets)
         return found
 
     def completed(self, ids: RangeSet, time: int) -> None:

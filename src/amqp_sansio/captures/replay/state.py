@@ -18,15 +18,14 @@ from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.session import Session
 from amqp_sansio.captures.replay.transactions import Transaction, Transactions
 from amqp_sansio.captures.tcp import Direction, Piece, TimeBack
-from amqp_sansio.engine.credit import Credit, Flow, Grants
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.plain import Dumper, Loader
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.octets import pack, unpack
-from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet
+from amqp_sansio.ledger.credit import Credit, CreditBook, Grants
 
-VERSION: Final = 6
+VERSION: Final = 7
 """Grows whenever older octets cannot be read any more."""
 
 MOST_OCTETS: Final = 1 << 30
@@ -35,8 +34,8 @@ MOST_OCTETS: Final = 1 << 30
 _CLASSES: Final[dict[str, type]] = {
     kind.__name__: kind
     for kind in (
-        Branch, Branches, Controls, Conversation, Credit, CreditLine, Direction, Fate, Flow, Grants, Half, Kind, Marks, Message,
-        MutableRangeSet, Past, Piece, Properties, Recorder, Session, Subscription, Talk, TimeBack, Transaction, Transactions,
+        Branch, Branches, Controls, Conversation, Credit, CreditBook, CreditLine, Direction, Fate, Grants, Half, Kind, Marks,
+        Message, MutableRangeSet, Past, Piece, Properties, Recorder, Session, Subscription, Talk, TimeBack, Transaction, Transactions,
     )
 }  # fmt: skip
 
@@ -45,8 +44,6 @@ class _Writer(Dumper):
     def _value(self, value: object) -> object:
         if type(value) is Observer:
             return ("observer", value.snapshot())
-        if isinstance(value, ById):
-            return ("by id", *[(key, self._value(item)) for key, item in value.items()])
         return super()._value(value)
 
 
@@ -54,11 +51,6 @@ class _Reader(Loader):
     def _value(self, value: object) -> object:
         if isinstance(value, tuple) and len(value) == 2 and value[0] == "observer":
             return Observer.restore(value[1])
-        if isinstance(value, tuple) and value and value[0] == "by id":
-            made: ById[object] = ById()
-            for key, item in value[1:]:
-                made[key] = self._value(item)
-            return made
         return super()._value(value)
 
 
