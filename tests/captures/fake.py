@@ -41,6 +41,9 @@ class FakeWitness:
         self.receive_eof("C")
         self.receive_eof("S")
 
+    def _books(self, channel: int) -> None:
+        return None
+
     def unread(self, speaker: Speaker) -> int:
         return self.readers[speaker].skipped
 

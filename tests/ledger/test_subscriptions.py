@@ -10,7 +10,7 @@ from tests.crediting import Step, steps
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger import subscriptions as module
 from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET
-from amqp_sansio.ledger.subscriptions import Subscriptions
+from amqp_sansio.ledger.subscriptions import Exhausted, Subscriptions
 
 NAME = "d"
 
@@ -29,17 +29,20 @@ def deliver(made: Subscriptions, *ids: int | None, octets: int = 10) -> list[int
     return [made.delivered(id, NAME, octets, octets) for id in ids]
 
 
+def exhausted(made: Subscriptions) -> Exhausted | None:
+    return made.entries[NAME].exhausted
+
+
 def test_the_delivery_that_uses_credit_up_stands_there_until_there_is_credit_again() -> None:
     made = book(2, 100)
-    entry = made.entries[NAME]
     deliver(made, 0)
-    assert not entry.exhausted
+    assert exhausted(made) is None
     deliver(made, 1)
-    assert entry.exhausted == (1, 0, 80)
+    assert exhausted(made) == (1, 0, 80)
     assert deliver(made, 2) == [MESSAGE]
-    assert entry.exhausted == (1, 0, 80)
+    assert exhausted(made) == (1, 0, 80)
     made.completed(RangeSet([(0, 1)]))
-    assert entry.exhausted is None
+    assert exhausted(made) is None
     assert made.moved == [NAME]
 
 
@@ -47,25 +50,25 @@ def test_the_delivery_that_uses_credit_up_stands_there_until_there_is_credit_aga
 def test_what_takes_credit_back_ends_that_too(flush: bool) -> None:
     made = book(1)
     deliver(made, 0)
-    assert made.entries[NAME].exhausted == (0, 0, INFINITE)
+    assert exhausted(made) == (0, 0, INFINITE)
     made.take_back(NAME, 9, flush, False)
-    assert made.entries[NAME].exhausted is None
+    assert exhausted(made) is None
 
 
 def test_a_grant_in_the_other_unit_is_no_credit_yet() -> None:
     made = book(1, 10)
     deliver(made, None)
-    assert made.entries[NAME].exhausted == (None, 0, 0)
+    assert exhausted(made) == (None, 0, 0)
     made.grant(NAME, OCTET, 10)
-    assert made.entries[NAME].exhausted == (None, 0, 0)
+    assert exhausted(made) == (None, 0, 0)
     made.grant(NAME, MESSAGE, 1)
-    assert made.entries[NAME].exhausted is None
+    assert exhausted(made) is None
 
 
 def test_many_deliveries_of_which_one_uses_the_credit_up() -> None:
     made = book(3, 100)
     assert made.deliveries(5, NAME, [10, 90, 1], [10, 90, 0])
-    assert made.entries[NAME].exhausted == (6, 1, 0)
+    assert exhausted(made) == (6, 1, 0)
 
 
 def test_a_word_without_id_takes_back_and_leaves_doubt() -> None:

@@ -7,7 +7,9 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from amqp_sansio.captures.marks import MOST_MARKS, Marks
 from amqp_sansio.engine.observer import Speaker
+from amqp_sansio.engine.witness_channel import ChannelWitness
 from amqp_sansio.events.observed import ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
+from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.spec.connection import TuneOk
 
 CLIENT: Final = "C"
@@ -32,6 +34,7 @@ class Witness(Protocol):
     def next_event(self) -> tuple[Speaker, int, int, Observation] | None: ...
     def frames(self, speaker: Speaker) -> int: ...
     def unread(self, speaker: Speaker) -> int: ...
+    def _books(self, channel: int) -> ChannelWitness | None: ...
     def unfinished(self, speaker: Speaker) -> int | None:
         """Where the earliest thing under way ends so far: nothing told later ends before it; None when nothing is."""
 
@@ -128,6 +131,11 @@ class Conversation:
         """Octets of the client and of the server that were captured and cannot be read."""
         witness = self._witness
         return (0, 0) if witness is None else (witness.unread(CLIENT), witness.unread(SERVER))
+
+    def subscriptions(self, channel: int) -> Subscriptions | None:
+        """The observer's book of the subscriptions in the session on a channel, not to be kept; None: there is none."""
+        books = None if self._witness is None else self._witness._books(channel)
+        return None if books is None else books.subscriptions
 
     # The sink of a Flow.
 

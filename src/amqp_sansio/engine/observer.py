@@ -12,8 +12,9 @@ from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observed import Observed, Speaker
 from amqp_sansio.engine.observer_snapshot import dump, load_state
-from amqp_sansio.engine.quick import Answered, QuickTransfers, Transfers
+from amqp_sansio.engine.quick import QUIET, Answered, QuickTransfers, Transfers
 from amqp_sansio.engine.witness import Witness
+from amqp_sansio.engine.witness_channel import ChannelWitness
 from amqp_sansio.engine.wording import carries_of, dialect_of, frame_of, judge_encoding, judge_headers, verb_of, violation_of
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
@@ -21,7 +22,7 @@ from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.message import Accept, Transfer
-from amqp_sansio.spec.session import CommandPoint, Completed, Confirmed, Detach, Detached, Expected, Flush, KnownCompleted
+from amqp_sansio.spec.session import CommandPoint, Completed, Detach, Detached
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import COMMAND, CONTROL, Assembly, Cut, Malformed
@@ -33,9 +34,6 @@ T = TypeVar("T")
 
 _CONCLUDING: Final = (CommandPoint, Detach, Detached, Close, CloseOk)
 """Behind these, nothing more can come of a command under way on the channel, or of any."""
-
-_QUIET: Final = frozenset((Completed, Confirmed, Expected, Flush, KnownCompleted))
-"""Controls that change no state in which a transfer is legal."""
 
 _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 _CONNECTION_CLASS: Final = 1
@@ -177,6 +175,10 @@ class Observer:
         elif self._witness.findings.found:
             self._flush(speaker, *heard.place)
         return heard
+
+    def _books(self, channel: int) -> ChannelWitness | None:
+        """What is kept of the session on a channel, behind what was handed out last, for those who ask anew each time."""
+        return self._witness.books(channel)
 
     def read_headers(self, sift: Sift[T]) -> Headers[T]:
         """What `next_alike` reads headers with."""
@@ -339,7 +341,7 @@ class Observer:
         findings.channel = assembly.channel
         if error is not None:
             findings.breach(rule_of("control", error), verb, str(error), legal_of(error), error.code)
-        if type(control) not in _QUIET:
+        if type(control) not in QUIET:
             self._quick.forget()
         if control is None:
             return

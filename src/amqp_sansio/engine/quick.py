@@ -15,6 +15,7 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.message import DeliveryProperties
+from amqp_sansio.spec.session import Completed, Confirmed, Expected, Flush, KnownCompleted
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.octets import frame_header, u32
@@ -25,6 +26,8 @@ from amqp_sansio.wire.transfers import Headers
 
 T = TypeVar("T")
 
+QUIET: Final = frozenset((Completed, Confirmed, Expected, Flush, KnownCompleted))
+"""Controls that change no state in which a transfer is legal."""
 REPEATING: Final = 256
 """Octets of delivery properties that may come again."""
 

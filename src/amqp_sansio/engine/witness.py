@@ -100,9 +100,11 @@ class Witness:
         """A control of class session."""
         word = SPEAKERS[speaker]
         self.findings.channel = channel
-        if not self._legal(speaker, SESSION, control.VERB) or not self._in_range(channel, control.VERB):
-            return
+        legal = self._legal(speaker, SESSION, control.VERB) and self._in_range(channel, control.VERB)
         witness = self._channel(channel)
+        if not legal:
+            witness.refused(word, control)
+            return
         if isinstance(control, Attach):
             self._name_octets += len(control.name or b"")
             if self._name_octets > self.findings.limits.buffered_octets:
@@ -129,9 +131,11 @@ class Witness:
         The session and the id that it has, None where unknown.
         """
         self.findings.channel = channel
-        if not self._legal(speaker, SESSION, verb) or not self._in_range(channel, verb):
-            return None, None
+        legal = self._legal(speaker, SESSION, verb) and self._in_range(channel, verb)
         witness = self._channel(channel)
+        if not legal:
+            witness.refused(SPEAKERS[speaker], command, octets)
+            return None, None
         id = witness.command(SPEAKERS[speaker], verb, command, octets, body)
         if command is not None and is_global(command):
             for other in self._channels.values():
@@ -145,6 +149,10 @@ class Witness:
         witness = self._channels.get(channel)
         quiet = witness is not None and channel < self.handshake.channels and witness.quiet(SPEAKERS[speaker])
         return witness if quiet and self.dialogue.quiet(SPEAKERS[speaker], SESSION) else None
+
+    def books(self, channel: int) -> ChannelWitness | None:
+        """What is kept of the session on a channel, for whoever reads beside; None as long as nothing was said there."""
+        return self._channels.get(channel)
 
     def follows(self, witness: ChannelWitness) -> bool:
         """Whether it is still the witness of its channel."""

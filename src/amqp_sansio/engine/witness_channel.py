@@ -12,6 +12,7 @@ from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
 from amqp_sansio.kernel.serials import TOP, RangeSet
+from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.spec.execution import Exception_, Result
@@ -51,8 +52,8 @@ _TRANSACTIONAL: Final = frozenset(
 class ChannelWitness:
     """`late`: the conversation was not heard from its beginning: nobody is held to what was not heard."""
 
-    __slots__ = ("_asked", "_attachment", "_credit", "_findings", "_late", "_streams", "_transactions", "_unheard",
-                 "content", "name", "number")  # fmt: skip
+    __slots__ = ("_asked", "_attachment", "_findings", "_late", "_streams", "_transactions", "_unheard",
+                 "content", "credit", "name", "number")  # fmt: skip
 
     def __init__(self, findings: Findings, number: int, late: bool) -> None:
         self._findings: Final = findings
@@ -64,7 +65,8 @@ class ChannelWitness:
         self._attachment = AttachmentDialogue(late)
         # Made when first needed: most channels of a hostile conversation never are.
         self._streams: dict[str, StreamWitness] = {}
-        self._credit: dict[str, CreditWitness] = {}
+        self.credit: CreditWitness | None = None
+        """The client's subscriptions: nobody else has any."""
         self.content = ContentWitness(findings, late)
         self._transactions: DemarcationWitness | None = None
         self._unheard = late
@@ -76,10 +78,11 @@ class ChannelWitness:
             stream = self._streams[sender] = StreamWitness(self._findings, sender, _other(sender), self._late)
         return stream
 
-    def _credit_of(self, subscriber: str) -> CreditWitness:
-        credit = self._credit.get(subscriber)
+    @property
+    def _credited(self) -> CreditWitness:
+        credit = self.credit
         if credit is None:
-            credit = self._credit[subscriber] = CreditWitness(self._findings, self._late)
+            credit = self.credit = CreditWitness(self._findings, self._late)
         return credit
 
     def _transactions_of_client(self) -> DemarcationWitness:
@@ -89,8 +92,7 @@ class ChannelWitness:
 
     def _goes_on(self, speaker: str) -> None:
         """The session began elsewhere, or `speaker` says something again: not all of its subscriptions are known."""
-        for side in (CLIENT, SERVER):
-            self._credit_of(side).book.doubt = True
+        self._credited.book.doubt = True
         if speaker == CLIENT:
             self._transactions_lost()
 
@@ -98,6 +100,11 @@ class ChannelWitness:
         self._unheard = True
         if self._transactions is not None:
             self._transactions.lost()
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """The book of the client's subscriptions; empty as long as there were none."""
+        return self._credited.book
 
     @property
     def attached(self) -> bool:
@@ -109,8 +116,7 @@ class ChannelWitness:
     def control(self, speaker: str, control: Control) -> None:
         """`speaker` ("client" or "server") says a control of class session."""
         if not self._may(speaker, control.VERB):
-            if isinstance(control, Completed):
-                self._moves(speaker, control.commands)
+            self.refused(speaker, control)
             return
         other = _other(speaker)
         if isinstance(control, Completed):
@@ -172,7 +178,7 @@ class ChannelWitness:
         self.name = control.name
         self._late = late
         self._streams.clear()
-        self._credit.clear()
+        self.credit = None
         self.content = ContentWitness(self._findings, late or known)
         self._transactions = None
         self._unheard = late
@@ -207,11 +213,7 @@ class ChannelWitness:
     def command(self, speaker: str, verb: str, command: Command | None, octets: int, body: int | None = None) -> int | None:
         """`speaker` says a command with so many octets of header and body, and of body alone: its id, None while unknown."""
         if not self._may(speaker, verb):
-            if isinstance(command, Transfer):
-                if speaker == SERVER:
-                    self._credit_of(CLIENT).book.delivered(None, command.destination or "", octets, octets)
-            elif command is not None:
-                self._credit_of(speaker).hear(None, command, judged=False)
+            self.refused(speaker, command, octets)
             return None
         only = COMMAND_SPEAKERS.get(verb)
         if only is not None and only != speaker:
@@ -225,6 +227,16 @@ class ChannelWitness:
             self._transactions_lost()
         return id
 
+    def refused(self, speaker: str, word: Command | Control | None, octets: int = 0) -> None:
+        """`speaker` says what may not be said now: who holds to it knows it all the same."""
+        if isinstance(word, Completed):
+            self._moves(speaker, word.commands)
+        elif isinstance(word, Transfer):
+            if speaker == SERVER:
+                self._credited.book.delivered(None, word.destination or "", octets, octets)
+        elif isinstance(word, Command) and speaker == CLIENT:
+            self._credited.hear(None, word, judged=False)
+
     def quiet(self, speaker: str) -> bool:
         """Whether nothing but its id and its credit changes by a transfer of `speaker`."""
         return self.attached and self._stream(speaker).quiet
@@ -236,7 +248,7 @@ class ChannelWitness:
         if id is not None:  # as `taken` does it
             stream.next = id + 1 & TOP
         if speaker == SERVER:
-            self._credit_of(CLIENT).delivered(id, transfer.destination or "", octets, charge)
+            self._credited.delivered(id, transfer.destination or "", octets, charge)
         return id
 
     def transfers(self, speaker: str, destination: str, octets: Sequence[int], charges: Sequence[int]) -> int | None:
@@ -245,7 +257,7 @@ class ChannelWitness:
         id = stream.next
         if id is None or id + len(octets) > TOP:
             return None
-        if speaker == SERVER and not self._credit_of(CLIENT).book.deliveries(id, destination, octets, charges):
+        if speaker == SERVER and not self._credited.book.deliveries(id, destination, octets, charges):
             return None
         stream.next = id + len(octets)
         return id
@@ -265,9 +277,13 @@ class ChannelWitness:
 
     def _moves(self, speaker: str, ids: RangeSet | None) -> None:
         """`speaker` says that these are complete: credit that they took back or used."""
-        if ids:
-            self._credit_of(_other(speaker)).book.carried_out(ids)
-            self._credit_of(speaker).book.completed(ids)
+        credit = self.credit
+        if credit is None or not ids:
+            return
+        if speaker == CLIENT:
+            credit.book.completed(ids)
+        else:
+            credit.book.carried_out(ids)
 
     def taken(self, speaker: str) -> int | None:
         """`speaker`'s next command was broken off: it takes its id, and nothing more."""
@@ -280,7 +296,7 @@ class ChannelWitness:
         other = _other(speaker)
         if isinstance(command, Transfer):
             if speaker == SERVER:
-                self._credit_of(other).delivered(id, command.destination or "", octets, charge)
+                self._credited.delivered(id, command.destination or "", octets, charge)
         elif isinstance(command, Accept | Reject | Release | Acquire):
             final = isinstance(command, Accept | Reject)
             self._stream(other).settled(command.VERB, command.transfers, final)
@@ -292,11 +308,11 @@ class ChannelWitness:
             reason = f": {command.description[:200]}" if command.description else ""
             code = _named(ErrorCode, command.error_code)
             self._findings.note("execution.exception", f"the {speaker} refuses with {code}{reason}")
-        else:
-            self._credit_of(speaker).hear(id, command)
-            if speaker == CLIENT and isinstance(command, Rollback):
+        elif speaker == CLIENT:
+            self._credited.hear(id, command)
+            if isinstance(command, Rollback):
                 self._stream(other).rolled_back()
-            if speaker == CLIENT and command.VERB in _TRANSACTIONAL:
+            if command.VERB in _TRANSACTIONAL:
                 self._transactions_of_client().hear(id, command)
 
     # What was not heard.
@@ -309,13 +325,12 @@ class ChannelWitness:
         for stream in self._streams.values():
             stream.unsettle()
         self.content.forget()
-        self._credit_of(CLIENT).book.doubt = self._credit_of(SERVER).book.doubt = True
+        self._credited.book.doubt = True
 
     def lost(self, speaker: str) -> None:
         """Some of `speaker`'s words were lost: what depends on them is unknown."""
         self.unsettle()
-        for credit in self._credit.values():
-            credit.book.lose()
+        self._credited.book.lose()
         self._asked = None
         if speaker == CLIENT:
             self.name = None

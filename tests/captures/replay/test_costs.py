@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.captures.replay.books import ByHand, Line
 from tests.captures.replay.made import ids, message
 from tests.captures.replay.test_half import command
 from tests.steps import assert_linear
 
 from amqp_sansio.captures.replay.branches import Branches, name_of
-from amqp_sansio.captures.replay.credit import CreditLine
 from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.session import Session
@@ -57,7 +57,7 @@ def a_few_at_a_time(count: int) -> Callable[[], object]:
 
 
 def windows(count: int) -> Callable[[], object]:
-    line = CreditLine(Rows(), ("C", "s", 0))
+    line = Line()
     line.hear(1, 0, Subscribe(queue="q", destination="d"))
     line.hear(2, 1, Flow("d", 0, 1 << 20))
     line.hear(3, 2, Flow("d", 1, INFINITE))
@@ -67,7 +67,7 @@ def windows(count: int) -> Callable[[], object]:
 
 
 def flushes(count: int) -> Callable[[], object]:
-    line = CreditLine(Rows(), ("C", "s", 0))
+    line = Line()
     for id in range(count):
         line.hear(1, 3 * id, Subscribe(queue="q", destination="d"))
         line.hear(2, 3 * id + 1, Flush("d"))
@@ -84,7 +84,7 @@ def commits(count: int) -> Callable[[], object]:
 
 def about_branches(count: int) -> Callable[[], object]:
     rows = Rows()
-    session = Session(rows, Branches(rows), 0, b"s", 0, True, (True, True))
+    session = Session(rows, Branches(rows), ByHand(), 0, b"s", 0, True, (True, True))
     for id in range(count):
         session._of_client(id, Start(Xid(1, b"%d" % id, b"")), 1)
     return lambda: again(count, lambda: session.completed("S", BILLIONS, 2))

@@ -1,27 +1,23 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from tests.captures.replay.books import Line
 from tests.captures.replay.made import ids, named
-from tests.crediting import Step, steps, word
 
 from amqp_sansio.captures.replay import credit as module
-from amqp_sansio.captures.replay.credit import CreditLine
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.message import Cancel, Flow, Flush, SetFlowMode, Stop, Subscribe
 
 
-def line(*, mode: int | None = None, messages: int = 2, octets: int = INFINITE) -> tuple[CreditLine, Rows]:
-    rows = Rows()
-    one = CreditLine(rows, ("C", "s", 0))
+def line(*, mode: int | None = None, messages: int = 2, octets: int = INFINITE) -> tuple[Line, Rows]:
+    one = Line()
     one.hear(1, 0, Subscribe(queue="q", destination="d"))
     if mode is not None:
         one.hear(1, 1, SetFlowMode("d", mode))
     one.hear(2, 2, Flow("d", 0, messages))
     one.hear(3, 3, Flow("d", 1, octets))
-    return one, rows
+    return one, one.rows
 
 
 def events(rows: Rows) -> list[tuple[object, object, object]]:
@@ -83,47 +79,29 @@ def test_the_end_tells_how_long_credit_was_at_zero() -> None:
 @pytest.mark.parametrize("more", [-1, 0, 1])
 def test_what_is_followed_is_bounded(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
     monkeypatch.setattr(module, "SUBSCRIPTIONS", 5)
-    monkeypatch.setattr(module, "WINDOW_MESSAGES", 5)
     one, _ = line(messages=100)
-    for id in range(5 + more):
-        one.delivered(10, id, "d", 1)
     for number in range(4 + more):
         one.hear(20, None, Subscribe(queue="q", destination=str(number)))
-    assert ("d" in one.subscriptions) == (more < 1)
-    assert len(one._live) == min(5, 5 + more)
+    assert ("d" in one.credit.subscriptions) == (more < 1)
 
 
-@example([("run", [1] * 4)], None, 3)
-@given(steps(), st.sampled_from([None, 0, 1]), st.sampled_from([3, 1000]))
-def test_many_deliveries_at_once_are_the_same_as_one_by_one(said: list[Step], mode: int | None, window: int) -> None:
-    """Whatever credit is given and taken between, and whether or not they can be taken at once."""
-    lines = [line(mode=mode, messages=5, octets=60) for _ in range(2)]
-    sent = 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "WINDOW_MESSAGES", window)
-        for time, (what, more) in enumerate(said, 10):
-            told: list[object] = []
-            for at_once, (one, rows) in enumerate(lines):
-                queues = []
-                if what == "run":
-                    if at_once and one.deliveries(sent, "d", more):
-                        queues = [one.queue_of("d")] * len(more)
-                    else:
-                        queues = [one.delivered(time, sent + number, "d", octets) for number, octets in enumerate(more)]
-                elif what == "done":
-                    one.completed(ids(tuple(more)), time)
-                else:
-                    one.hear(time, 100 + time, word(what, more))
-                flow = one.subscriptions["d"].flow if "d" in one.subscriptions else None
-                credit = flow and (flow.messages.limit, flow.messages.used, flow.octets.limit, flow.octets.used)
-                told.append((queues, named(rows, "credit"), one._live, credit))
-            assert told[0] == told[1]
-            sent += len(more) if what == "run" else 0
+@pytest.mark.parametrize("octets", [[20, 20], [20, 40], [20, 40, 1], [60]])
+def test_of_many_deliveries_at_once_the_one_that_used_credit_up_is_told(octets: list[int]) -> None:
+    once, by_one = line(messages=5, octets=60)[0], line(messages=5, octets=60)[0]
+    for one in (once, by_one):
+        one.books.heard.book.doubt = True  # also beyond the credit
+    times = [10 * number for number in range(len(octets))]
+    assert once.deliveries(times, 0, "d", octets) == "q"
+    assert [by_one.delivered(time, id, "d", cost) for id, (time, cost) in enumerate(zip(times, octets, strict=True))]
+    for one in (once, by_one):
+        one.completed(ids((0, 0)), 99)
+    assert named(once.rows, "credit") == named(by_one.rows, "credit")
 
 
-def test_deliveries_that_leave_credit_are_taken_at_once() -> None:
-    one, _ = line(messages=5, octets=60)
-    assert one.deliveries(0, "d", [20, 20])
-    assert not one.deliveries(2, "d", [20])
-    assert one.deliveries(2, "d", [19])
-    assert one.deliveries(3, "other", [1])
+def test_a_queue_is_known_without_the_book() -> None:
+    """A limit of the observer may have made it forget what rows are made of."""
+    one, rows = line()
+    one.books.heard.book.lose()
+    assert one.delivered(5, 0, "d", 1) == "q"
+    one.hear(6, 4, Stop("d"))
+    assert events(rows)[-1] == ("stop", 0, None)

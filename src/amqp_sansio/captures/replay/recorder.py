@@ -217,7 +217,7 @@ class Recorder:
 
     def _begin(self, channel: int, name: bytes | None, time: int, known: bool) -> Session:
         whole = not self._late["C"], not self._late["S"]
-        session = Session(self._rows, self._branches, channel, name, time, known, whole)
+        session = Session(self._rows, self._branches, self._talk.conversation, channel, name, time, known, whole)
         self._sessions[channel] = self._heard[channel] = session
         return session
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from amqp_sansio.captures.plain import fields_text, struct_text
 from amqp_sansio.captures.replay.branches import Branches
-from amqp_sansio.captures.replay.credit import CreditLine
+from amqp_sansio.captures.replay.credit import Books, CreditLine
 from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.message import OUTSIDE, Demarcation, Kind, Message, Properties
 from amqp_sansio.captures.replay.rows import Rows
@@ -58,8 +58,9 @@ class Session:
                  "tx")  # fmt: skip
 
     def __init__(
-        self, rows: Rows, branches: Branches, channel: int, raw: bytes | None, ts: int, known: bool, whole: tuple[bool, bool]
-    ) -> None:
+        self, rows: Rows, branches: Branches, books: Books, channel: int, raw: bytes | None, ts: int, known: bool,
+        whole: tuple[bool, bool],
+    ) -> None:  # fmt: skip
         self._rows: Final = rows
         self._branches: Final = branches
         self.channel: Final = channel
@@ -68,7 +69,7 @@ class Session:
         self.ts: Final = ts
         self.client: Final = Half(rows, known and whole[1])
         self.server: Final = Half(rows, known and whole[0])
-        self.credit: Final = CreditLine(rows, ("C", self.name, channel))
+        self.credit: Final = CreditLine(rows, books, ("C", self.name, channel))
         self.tx: Transactions | None = None
         self.demarcation: str | None = "none" if known and whole[0] else None
         self.attached: int | None = None
@@ -120,7 +121,7 @@ class Session:
         if published:
             demarcation = self.within(first)
         else:
-            queue = self.credit.delivered(last, said.id, destination or "", header_octets + body_octets)
+            queue = self.credit.delivered(destination or "", said.id, last)
             acquired = last if acquires else None
         kind = self.kind(
             Kind(
@@ -153,19 +154,16 @@ class Session:
         if id is not None and id + count > TOP:
             alike, ids = False, [each & TOP for each in range(id, id + count)]
         queue: str | None = None
-        if not published:
-            name = items[0][0].transfer.destination or ""
-            octets = [item[1] + (item[2] or 0) for item in items]
-            if not alike or id is None or not self.credit.deliveries(id, name, octets):
-                self._one_by_one(half, ids, items, places, heads)
-                return
-            queue = self.credit.queue_of(name)
+        if not published and alike:
+            queue = self.credit.deliveries(items[0][0].transfer.destination or "", id, [place[2] for place in places])
         messages: list[Message] = []
         kind: Kind | None = None
         acquires = False
         for item, place, each in zip(items, places, ids, strict=True):
             known, header, body, head, start, _, properties, id_octets = item
             first, content, last, packet = place
+            if not published and not alike:
+                queue = self.credit.delivered(known.transfer.destination or "", each, last)
             if kind is None or not alike:
                 kind = self._kind_of(speaker, known, queue)
                 acquires = kind.acquires and not published
@@ -192,17 +190,6 @@ class Session:
         else:
             for message in messages:
                 half.send(message.id, message)
-
-    def _one_by_one(
-        self, half: Half, ids: Sequence[int | None], items: Sequence[Told[Properties]], places: Sequence[Place], heads: bool
-    ) -> None:
-        """Deliveries that use credit up, or of which not all say the same."""
-        for (known, header, body, head, start, _, properties, id_octets), place, id in zip(items, places, ids, strict=True):
-            first, content, last, packet = place
-            queue = self.credit.delivered(last, id, known.transfer.destination or "", header + (body or 0))
-            kind = self._kind_of("S", known, queue)
-            about = first, content, last, last if kind.acquires else None, start, packet, OUTSIDE, head if heads else None
-            half.send(id, Message(kind, properties, id_octets, id, header, body or 0, *about))
 
     def _kind_of(self, speaker: str, known: KnownTransfer, queue: str | None) -> Kind:
         transfer = known.transfer
@@ -297,7 +284,7 @@ class Session:
             if self.tx is not None:
                 self.tx.ends(time, id, isinstance(command, Commit))
         elif isinstance(command, Subscribe) or command.VERB.startswith("message."):
-            self.credit.hear(time, id, command)
+            self.credit.hear(time, command)
         elif command.VERB.startswith("dtx."):
             xid = self._branches.said(command, time, id)
             if xid is None:
@@ -367,10 +354,9 @@ class Session:
         """`speaker` says that these commands of the other side are complete."""
         if speaker == "C":
             self.server.completed(ids, time)
-            self.credit.completed(ids, time)
+            self.credit.completed(time)
             return
         self.client.completed(ids, time)
-        self.credit.carried_out(ids)
         if self.tx is not None:
             self.tx.completed(ids, time)
         if self._about:

@@ -23,7 +23,6 @@ from amqp_sansio.engine.plain import Dumper, Loader
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.octets import pack, unpack
 from amqp_sansio.kernel.serials import MutableRangeSet
-from amqp_sansio.ledger.credit import Credit, CreditBook, Grants
 
 VERSION: Final = 7
 """Grows whenever older octets cannot be read any more."""
@@ -34,8 +33,8 @@ MOST_OCTETS: Final = 1 << 30
 _CLASSES: Final[dict[str, type]] = {
     kind.__name__: kind
     for kind in (
-        Branch, Branches, Controls, Conversation, Credit, CreditBook, CreditLine, Direction, Fate, Grants, Half, Kind, Marks,
-        Message, MutableRangeSet, Past, Piece, Properties, Recorder, Session, Subscription, Talk, TimeBack, Transaction, Transactions,
+        Branch, Branches, Controls, Conversation, CreditLine, Direction, Fate, Half, Kind, Marks, Message, MutableRangeSet,
+        Past, Piece, Properties, Recorder, Session, Subscription, Talk, TimeBack, Transaction, Transactions,
     )
 }  # fmt: skip
 
