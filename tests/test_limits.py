@@ -30,9 +30,10 @@ from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.events import ConnectionClosed, Event, Origin
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec import dtx, execution, file, message, queue, stream
-from amqp_sansio.spec.connection import Open, Secure, SecureOk, Start, StartOk, TuneOk
-from amqp_sansio.spec.session import Attach, CommandPoint, Completed, Detach, RequestTimeout
+from amqp_sansio.spec.connection import Open, OpenOk, Secure, SecureOk, Start, StartOk, Tune, TuneOk
+from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, RequestTimeout
 from amqp_sansio.testing.scripted import ScriptedPeer, Word
+from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_command, frame_control
 
@@ -177,7 +178,7 @@ def replay_commands(limits: Limits, amount: int) -> bool:
     return refused("replay_commands", session.sync)
 
 
-def held_octets(limits: Limits, amount: int) -> bool:
+def early_octets(limits: Limits, amount: int) -> bool:
     """Of a command that comes before the server has heard what is expected."""
     server = ServerConnection(ServerConfig(limits=limits, session_timeout=60))
     peer = ScriptedPeer(server)
@@ -190,7 +191,44 @@ def held_octets(limits: Limits, amount: int) -> bool:
     server.accept(b"s", resume=session)
     empty = len(LAYOUT.encode_command(queue.Declare(""), False))
     said = [queue.Declare("x" * 40), queue.Declare("x" * (amount - 2 * empty - 40))]
-    return judged("held_octets", peer.say(CommandPoint(0, 0), *said, channel=ONE))
+    return judged("early_octets", peer.say(CommandPoint(0, 0), *said, channel=ONE))
+
+
+def discarded(connection: ServerConnection | ClientConnection, amount: int) -> tuple[ScriptedPeer, Word]:
+    """The peer of a connection on whose channel a session broke a rule, and a command of so many octets for it."""
+    peer = ScriptedPeer(connection)
+    client = connection if isinstance(connection, ClientConnection) else None
+    opening: list[Word] = [Start({}, ("ANONYMOUS",), ("en_US",)), Tune(65535, 65535, 0, 0), OpenOk(())]
+    peer.say(HEADER, *(opening if client else [StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 0, 0), Open("")]))
+    if client is not None:
+        client.session(b"s")
+    peer.say(Attached(b"s") if client else Attach(b"s"), CommandPoint(0, 0), channel=ONE)
+    assert violations(peer.say(Completed(RangeSet.of(7)), channel=ONE))
+    transfer = LAYOUT.encode_command(message.Transfer("d", 1, 0), False)
+    body = b"x" * (amount - len(transfer) - FRAME_HEADER_SIZE)
+    return peer, b"".join(frame_command(ONE, transfer, None, body))
+
+
+def discarded_octets(limits: Limits, amount: int) -> bool:
+    peer, said = discarded(ServerConnection(ServerConfig(limits=limits)), amount)
+    return judged("discarded_octets", peer.say(said))
+
+
+def discarded_octets_at_the_client(limits: Limits, amount: int) -> bool:
+    peer, said = discarded(ClientConnection(ClientConfig(limits=limits)), amount)
+    return judged("discarded_octets", peer.say(said))
+
+
+def discarded_octets_of_an_assembly_under_way(limits: Limits, amount: int) -> bool:
+    """What was begun for the session is passed over up to its end, frame by frame."""
+    server = ServerConnection(ServerConfig(limits=limits))
+    peer = ScriptedPeer(server)
+    peer.say(HEADER, StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 0, 0), Open(""))
+    peer.say(Attach(b"s"), CommandPoint(0, 0), channel=ONE)
+    begun, *_ = frame_command(ONE, LAYOUT.encode_command(message.Transfer("d", 1, 0), False), None, b"x")
+    peer.say(begun, peer.octets_of(Completed(RangeSet.of(7)), ONE))
+    rest = amount - FRAME_HEADER_SIZE
+    return judged("discarded_octets", peer.say(bytes([0x06, 3, 0, 12 + rest, 0, 1, 0, ONE]) + bytes(4 + rest)))
 
 
 class Endless:
@@ -463,7 +501,12 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
     "ranges": (4, BELOW_AND_AT, (ranges, ranges_kept, ranges_known)),
     "replay_octets": (100, BELOW_AND_AT, (replay_octets,)),
     "replay_commands": (4, BELOW_AND_AT, (replay_commands,)),
-    "held_octets": (100, BELOW_AND_AT, (held_octets,)),
+    "early_octets": (100, BELOW_AND_AT, (early_octets,)),
+    "discarded_octets": (
+        100,
+        BELOW_AND_AT,
+        (discarded_octets, discarded_octets_at_the_client, discarded_octets_of_an_assembly_under_way),
+    ),
     "sasl_rounds": (4, BELOW_AND_AT, (sasl_rounds, sasl_rounds_at_the_client)),
     "sasl_octets": (100, BELOW_AND_AT, (sasl_octets, sasl_octets_at_the_client)),
     "channels": (4, BELOW_AND_AT, (channels, channels_agreed_on)),

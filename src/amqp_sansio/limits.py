@@ -30,7 +30,7 @@ _MIB: Final = 1024 * 1024
 class Limits:
     """What one connection may cost us.  Octets, counts and seconds; all positive."""
 
-    inbox_octets: int = 16 * _MIB
+    inbox_octets: int = 1 * _MIB
     """Octets stored by `receive_data` and not yet decoded, from which on `wants_data` is False."""
     assembly_octets: int = 64 * _MIB
     """Octets of one assembly (command, header and body together)."""
@@ -52,9 +52,13 @@ class Limits:
     """Octets of commands kept for replay, per session."""
     replay_commands: int = 65536
     """Commands kept for replay, per session."""
-    held_octets: int = 64 * _MIB
+    early_octets: int = 64 * _MIB
     """Octets of commands that came while a session was resumed, before all that was in doubt was said again: they are handed
     out behind `SessionAttached`."""
+    discarded_octets: int = 128 * _MIB
+    """Octets that came on channels on which no session is attached, and were discarded: two of the largest messages.  What was
+    on its way to a session that is over counts until the other side has answered our detach, or attaches another one; the rest
+    counts for good.  Beyond this the connection is closed."""
     sasl_rounds: int = 32
     """Rounds of secure / secure-ok."""
     sasl_octets: int = 64 * _KIB

@@ -14,6 +14,8 @@ from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as c
 from amqp_sansio.testing.carriers import BareCarrier, Wire
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command
 
 
 def standing(session: Session) -> str:
@@ -399,3 +401,47 @@ def test_the_same_over_a_wire() -> None:
     wire.run()
     assert standing(ours) == standing(theirs) == "ended"
     assert ours.in_doubt == EMPTY
+
+
+SYNC = len(frame_command(0, LAYOUT.encode_command(execution.Sync(), False))[0])
+
+
+def refusing() -> tuple[BareCarrier, int]:
+    """A server whose session was refused for what its client said, and how much then counts as discarded."""
+    carrier, _ = server(b"s")
+    carrier.hear(c.CommandPoint(0, 0), c.Completed(RangeSet.of(7)), *[execution.Sync()] * 3)
+    return carrier, carrier.channels.discarded
+
+
+def test_what_was_on_its_way_counts_as_discarded_until_the_other_side_answers() -> None:
+    carrier, discarded = refusing()
+    assert discarded == 3 * SYNC
+    carrier.hear(c.Detach(b"s"))
+    assert carrier.channels.discarded == discarded
+    carrier.hear(c.Detached(b"s", 0))
+    assert carrier.channels.discarded == 0
+
+
+def test_what_was_on_its_way_counts_no_more_when_a_session_is_attached() -> None:
+    """A violation that is answered by detached: nothing has to be answered to that."""
+    carrier, _ = server(b"s")
+    carrier.hear(c.CommandPoint(0, 7), execution.Sync())
+    assert carrier.channels.discarded == SYNC
+    carrier.hear(c.Attach(b"t"))
+    carrier.channel(0).accept(Session(b"t", "server"))
+    assert carrier.channels.discarded == 0
+
+
+def test_what_comes_on_channels_that_nobody_attached_counts_together() -> None:
+    carrier = BareCarrier("server")
+    for number in (3, 4, 5):
+        carrier.hear(execution.Sync(), channel=number)
+    assert (carrier.channels.discarded, carrier.channels.used) == (3 * SYNC, {})
+
+
+def test_what_comes_behind_an_exception_of_the_other_side_counts_as_discarded() -> None:
+    carrier, _ = server(b"s")
+    carrier.hear(c.CommandPoint(0, 0), execution.Exception_(404))
+    assert carrier.channels.discarded == 0
+    carrier.hear(execution.Sync())
+    assert carrier.channels.discarded == SYNC

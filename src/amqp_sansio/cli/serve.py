@@ -76,7 +76,8 @@ class Wishes:
             assembly_octets=most,
             buffered_octets=max(limits.buffered_octets, most),
             replay_octets=max(limits.replay_octets, most),
-            held_octets=max(limits.held_octets, most),
+            early_octets=max(limits.early_octets, most),
+            discarded_octets=max(limits.discarded_octets, 2 * most),
         )
 
     @property

@@ -107,6 +107,7 @@ def take(session: Session, channel: Channel) -> None:
     session._channel = channel
     channel.session = session
     channel.channels.name(channel)
+    channel.in_step()
     carrier = channel.carrier
     session._minds_headers = carrier.eager_headers or carrier.reading != DEFAULT_READING
     session._command_cache.clear()

@@ -40,7 +40,18 @@ class Channel:
     `accept` or `refuse` (then `requested_force` tells whether it is to be taken from another transport).
     """
 
-    __slots__ = ("carrier", "channels", "dialogue", "number", "own", "peer", "requested", "requested_force", "session")
+    __slots__ = (
+        "carrier",
+        "channels",
+        "dialogue",
+        "discarded",
+        "number",
+        "own",
+        "peer",
+        "requested",
+        "requested_force",
+        "session",
+    )
 
     def __init__(self, number: int, carrier: Carrier, channels: Channels) -> None:
         self.number: Final = number
@@ -52,6 +63,8 @@ class Channel:
         self.session: Session | None = None
         self.requested: bytes | None = None
         self.requested_force = False
+        self.discarded = 0
+        """Octets that came for no session, and count as such (limits.discarded_octets)."""
 
     @property
     def free(self) -> bool:
@@ -87,11 +100,11 @@ class Channel:
 
     # --- what the other side says -----------------------------------------------------------------------------------------
 
-    def receive_control(self, control: Control, offset: int) -> None:
-        """A control of class session arrived; `offset` is that of its frame in the peer's octets."""
+    def receive_control(self, control: Control, offset: int, octets: int = 0) -> None:
+        """A control of class session arrived, of so many octets; `offset` is that of its frame in the peer's octets."""
         verb = attachment_verb(control.VERB)
         if verb == OTHER:
-            if self._hears():
+            if self._hears(FRAME_HEADER_SIZE + octets, offset):
                 assert self.session is not None
                 hear_control(self.session, control, offset)
             return
@@ -126,13 +139,14 @@ class Channel:
 
     def receive_command(self, assembly: Assembly) -> None:
         """An assembly of track 1 arrived: decodes the command, walks the header, steps the session."""
-        if self._hears():
+        payload, header, body = assembly.payload, assembly.header, assembly.body
+        if self._hears(FRAME_HEADER_SIZE + len(payload) + len(header or b"") + len(body or b""), assembly.start):
             assert self.session is not None
-            hear_assembly(self.session, assembly.payload, assembly.header, assembly.body, assembly.start)
+            hear_assembly(self.session, payload, header, body, assembly.start)
 
     def receive_breach(self, rule: str, text: str, code: int, said: str, legal: tuple[str, ...], offset: int) -> None:
         """A command on this channel could not be put together (error codes above 501 concern the session alone)."""
-        if self._hears():
+        if self._hears(FRAME_HEADER_SIZE, offset):
             session = self.session
             assert session is not None
             id: int | None = None
@@ -141,10 +155,27 @@ class Channel:
                 session._inbound.incomplete.add(id)
             violate(session, rule, said, legal, code, offset, text, id)
 
-    def _hears(self) -> bool:
-        """Whether what comes counts.  Where no session is attached it is discarded and the other side told so."""
-        if self.session is not None and self.session._hears:
+    def discard(self, octets: int, offset: int) -> None:
+        """So many octets, up to there, came for no session that hears them."""
+        self.discarded += octets
+        self.channels.discard(octets, self.number, offset)
+
+    def in_step(self) -> None:
+        """The other side knows what became of the session: what was discarded was on its way."""
+        self.channels.discarded -= self.discarded
+        self.discarded = 0
+
+    def _hears(self, octets: int, offset: int) -> bool:
+        """Whether what comes, so many octets, counts.  Where no session is attached it is discarded and the other side told so.
+
+        Behind an exception of its own the other side says nothing but detach: the rest is as good as discarded.
+        """
+        session = self.session
+        if session is not None and session._hears:
+            if session._state == "refused":
+                self.discard(octets, offset)
             return True
+        self.discard(octets, offset)
         in_flight = self.dialogue.can(self.peer, OTHER)  # said before the other side heard our detach or detached
         if not in_flight and self.requested is None and self.session is None:
             self.say(controls.Detached(b"", DetachCode.NOT_ATTACHED))
@@ -197,6 +228,7 @@ class Channel:
 
     def _detached(self, code: int) -> None:
         session = self.session
+        self.in_step()
         if session is None:
             return  # never answer detached with detached
         if session.state == "detaching":

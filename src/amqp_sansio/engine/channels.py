@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from amqp_sansio.engine.carrier import Carrier, Role
@@ -33,7 +34,18 @@ def check_role(said: str, session: object, role: Role) -> None:
 class Channels(Endpoints):
     """Remembers those on which something was said: the other side may name 65536 of them, and any number of sessions."""
 
-    __slots__ = ("_carrier", "_lowest", "_named", "_names", "_replies", "_roomless", "_touched", "requests", "used")
+    __slots__ = (
+        "_carrier",
+        "_lowest",
+        "_named",
+        "_names",
+        "_replies",
+        "_roomless",
+        "_touched",
+        "discarded",
+        "requests",
+        "used",
+    )
 
     def __init__(self, carrier: Carrier) -> None:
         self._carrier: Final = carrier
@@ -47,6 +59,8 @@ class Channels(Endpoints):
         self._touched: dict[Standing, None] = {}
         self._roomless: Final[dict[Session, None]] = {}
         self._replies: Replies | None = None
+        self.discarded = 0
+        """Octets that came for no session, as far as they count (limits.discarded_octets)."""
 
     # --- by number and by name --------------------------------------------------------------------------------------------
 
@@ -145,7 +159,7 @@ class Channels(Endpoints):
                 )
             )  # fmt: skip
             return
-        channel.receive_control(control, unit.start)
+        channel.receive_control(control, unit.start, len(unit.payload))
         if channel.requested is not None:
             self.requests[channel.requested] = channel
             carrier._ask()
@@ -182,6 +196,27 @@ class Channels(Endpoints):
         self.at(malformed.channel).receive_breach(
             malformed.rule, malformed.text, malformed.code, malformed.said, malformed.legal, malformed.offset
         )
+
+    def hear_passed(self, passed: Mapping[int, int], offset: int) -> None:
+        for number, octets in passed.items():
+            if (channel := self.used.get(number)) is not None:
+                channel.discard(octets, offset)
+            else:
+                self.discard(octets, number, offset)
+
+    def discard(self, octets: int, number: int, offset: int) -> None:
+        """So many octets came on a channel for no session: too many end the connection."""
+        self.discarded += octets
+        carrier = self._carrier
+        most = carrier.limits.discarded_octets
+        if self.discarded > most and carrier._closed_cause is None:
+            carrier._fail(
+                Violation(
+                    carrier.peer, "limits.discarded_octets", "octets for no session",
+                    ("session.attach", f"at most {most} octets on channels without a session"), CloseCode.CONNECTION_FORCED,
+                    number, offset, f"{self.discarded} octets came on channels on which no session is attached",
+                )
+            )  # fmt: skip
 
     def lose(self, origin: Origin, text: str, violation: Violation | None) -> None:
         for channel in self.all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from amqp_sansio.events import Event, Origin, Violation
@@ -60,6 +61,10 @@ class Endpoints:
 
     def hear_malformed(self, malformed: Malformed) -> None:
         """What is wrong with a frame, where that concerns one endpoint alone."""
+        raise NotImplementedError
+
+    def hear_passed(self, passed: Mapping[int, int], offset: int) -> None:
+        """So many octets, by channel, of what was broken off were passed over, up to `offset` in the stream."""
         raise NotImplementedError
 
     def lose(self, origin: Origin, text: str, violation: Violation | None) -> None:

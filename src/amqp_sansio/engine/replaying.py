@@ -135,13 +135,13 @@ def go_on(session: Session) -> None:
 def holds(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> bool:
     """A command came before the session is attached: whether it can wait until then, as far as its octets go."""
     session._held_octets += len(payload) + len(header or b"") + len(body or b"")
-    most = session.limits.held_octets
+    most = session.limits.early_octets
     if session._held_octets <= most:
         return True
     said = session._carrier.layout.verb_of("command", *codes_of(payload))
     text = f"{session._held_octets} octets of commands came before all that was in doubt was said again"
     legal = ("session.expected", f"at most {most} octets of commands before")
-    violate(session, "limits.held_octets", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text)
+    violate(session, "limits.early_octets", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text)
     return False
 
 

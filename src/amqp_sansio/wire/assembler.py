@@ -26,7 +26,7 @@ class Assembler:
     `carries`, `strict` and `tolerant`: see `SegmentReader`.
     """
 
-    __slots__ = ("_carries", "heard", "held", "limits", "open", "queue", "strict", "told", "tolerant")
+    __slots__ = ("_carries", "heard", "held", "limits", "open", "passed", "queue", "strict", "told", "tolerant")
 
     def __init__(self, limits: Limits, tolerant: bool, strict: bool, carries: Callable[[int, int], bool] | None) -> None:
         self.limits: Final = limits
@@ -38,6 +38,8 @@ class Assembler:
         self.held = 0
         """Payload octets in it (limits.buffered_octets)."""
         self.queue: deque[Assembly | Malformed] = deque()
+        self.passed: dict[int, int] = {}
+        """Octets of frames that were passed over, by channel, since they were taken; an observer's are not counted."""
         self.told = -1
         """Offset of the last frame of which a breach was told."""
         self.heard: set[int] | None = None
@@ -222,6 +224,8 @@ class Assembler:
 
     def _skip(self, key: int, flags: int, kind: int, track: int, channel: int, start: int, payload: bytes) -> Assembly | None:
         partial = self.open[key]
+        if not self.tolerant:
+            self.passed[channel] = self.passed.get(channel, 0) + FRAME_HEADER_SIZE + len(payload)
         begins = flags & _FIRST == _FIRST or (self.tolerant and (flags & FIRST_FRAME or kind != partial.segment))
         rest, partial.rest = partial.rest, False
         if kind <= COMMAND and begins:
@@ -246,6 +250,11 @@ class Assembler:
             return self._begin(key, flags, kind, track, channel, start, payload)
         self.pass_over(key, flags, track, channel, start)
         return None
+
+    def take_passed(self) -> dict[int, int]:
+        """What `passed` counts; it begins anew."""
+        passed, self.passed = self.passed, {}
+        return passed
 
     def pass_over(self, key: int, flags: int, track: int, channel: int, start: int, segment: int = -1) -> None:
         """The rest of an assembly that was refused is read and dropped.
