@@ -214,6 +214,10 @@ class Inbound:
 
         A range is told whole, for some clients know only up to which id all is complete.
         """
+        # The letter: completed informs "of all commands completed", but for those that the receiver knows to be considered
+        # complete at the sender.  What is left out here was told with timely-reply on this attachment, and since then "the
+        # sender is no longer free to delay the known-completed reply", which would have taken it out of the set.  So whoever
+        # keeps that rule gets all; whoever does not would make us say the same thousands of ranges for each flush.
         told = self.untold_completed()
         self.counting = self.completed.range_count > TIMELY_RANGES
         self.untold.clear()
