@@ -78,7 +78,6 @@ def test_what_is_no_selector_is_refused_by_both(text: str) -> None:
 
 
 ONLY_THEIRS = {
-    "a = 0x1F": "numbers in base 16",
     "a % 2 = 1": "remainders",
     '"a" = 1': "identifiers in quotes",
     "a = 1 = TRUE": "comparisons of comparisons",
