@@ -53,6 +53,7 @@ def selects(text: str) -> bool:
         "-9223372036854775808 < 0",
         "weight+1=2601",
         "Null_ = 0",
+        "amqp.jms_type = 'car'",
         "",
         " \t\r\n",
     ],

@@ -40,6 +40,7 @@ from amqp_sansio.broker.selectors.expressions import (
     Positive,
 )
 from amqp_sansio.broker.selectors.like import Pattern
+from amqp_sansio.broker.selectors.properties import named as named_property
 from amqp_sansio.broker.selectors.tokens import END, NAME, NUMBER, TEXT, TOP, Token, named, tokens_of
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 
@@ -240,7 +241,7 @@ class _Parser:
     def _primary(self) -> Expression:
         token = self._need(NAME, TEXT, NUMBER, "TRUE", "FALSE", "(")
         if token.kind == NAME:
-            return Identifier(str(token.value))
+            return Identifier(named_property(str(token.value)))
         if token.kind == NUMBER:
             return Constant(self._exact(token, False))
         if token.kind == "(":

@@ -12,6 +12,15 @@ Header fields of JMS (section 3.8.1.1, and those that deployed brokers add), els
 | JMSTimestamp, JMSExpiration | timestamp and expiration as they are on the wire, 0 where there is none |
 | JMSRedelivered | whether somebody may have had the message before |
 
+qpidd's names for them are known as well (`ALIASES`): `amqp.priority` is JMSPriority.  Four have no name in JMS:
+
+| identifier | value |
+|---|---|
+| amqp.message_id | the UUID of message-id alone |
+| amqp.subject | the application header qpid.subject |
+| amqp.to | the exchange of the message or, for the default one, its routing key |
+| amqp.reply_to | reply-to: exchange and routing key, with "/" between them where there are both |
+
 A header of octets is text when it is UTF-8, as clients of Python 2 write text; one that is neither text, number nor boolean is
 NULL.
 """
@@ -33,10 +42,27 @@ if TYPE_CHECKING:
 
 TYPE_HEADER: Final = "x-jms-type"
 """The application header in which JMS clients send JMSType."""
+SUBJECT_HEADER: Final = "qpid.subject"
+"""The application header in which qpid.messaging sends the subject."""
+ALIASES: Final = {
+    "amqp.delivery_mode": "JMSDeliveryMode",
+    "amqp.redelivered": "JMSRedelivered",
+    "amqp.priority": "JMSPriority",
+    "amqp.correlation_id": "JMSCorrelationID",
+    "amqp.absolute_expiry_time": "JMSExpiration",
+    "amqp.creation_time": "JMSTimestamp",
+    "amqp.jms_type": "JMSType",
+}
+"""qpidd's names of header fields."""
 REMEMBERED: Final = 64
 """Messages whose properties are remembered: subscriptions of one queue look at the same ones, one after the other."""
 REMEMBERED_OCTETS: Final = 64 * 1024
 """Octets of their headers together, but for the last one: properties take many times the memory of the header."""
+
+
+def named(identifier: str) -> str:
+    """The name by which an identifier of a selector is looked up."""
+    return ALIASES.get(identifier, identifier)
 
 
 class Selectable:
@@ -83,6 +109,15 @@ def _read(header: bytes) -> dict[str, Value]:
         found["JMSType"] = kind
     if message.message_id is not None:
         found["JMSMessageID"] = f"ID:{message.message_id}"
+        found["amqp.message_id"] = str(message.message_id)
+    subject = found.get(SUBJECT_HEADER)
+    if subject is not None:
+        found["amqp.subject"] = subject
+    found["amqp.to"] = delivery.exchange or delivery.routing_key or ""
+    if message.reply_to is not None:
+        to = [each for each in (message.reply_to.exchange, message.reply_to.routing_key) if each]
+        if to:
+            found["amqp.reply_to"] = "/".join(to)
     if message.correlation_id is not None:
         found["JMSCorrelationID"] = message.correlation_id.decode("utf-8", "replace")
     found["JMSDeliveryMode"] = "PERSISTENT" if delivery.delivery_mode == DeliveryMode.PERSISTENT else "NON_PERSISTENT"
