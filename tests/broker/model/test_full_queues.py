@@ -38,6 +38,26 @@ def on(host: VirtualHost, name: str) -> list[bytes]:
     return bodies(host.queues[name])
 
 
+def test_what_a_ring_gives_up_or_does_not_take_is_counted() -> None:
+    host = with_full(VirtualHost(), "ring")
+    queue = host.queues["q"]
+    publish(host, "", "q", b"2")
+    assert (queue.given_up, host.given_up) == (1, 1)
+    taken = [queue.take(), queue.take()]
+    publish(host, "", "q", b"3")
+    assert (queue.given_up, host.given_up) == (2, 2), "the one that came"
+    host.dequeue([entry for entry in taken if entry is not None])
+    publish(host, "", "q", b"4", priority=9)
+    assert (queue.given_up, on(host, "q")) == (2, [b"4"])
+    host.declare_queue("other", "amq.direct", arguments={"qpid.policy_type": "ring", "qpid.max_count": 0})
+    publish(host, "", "other", b"5")
+    host.delete_queue("q")
+    assert (host.queues["other"].given_up, host.given_up) == (1, 3), "the host remembers what its queues did"
+    full = with_full(VirtualHost(), "reject")
+    assert refusal(publish, full, "", "q", b"2").text.startswith("limit queue_messages")
+    assert (full.queues["q"].given_up, full.given_up) == (0, 0)
+
+
 # --- rings ----------------------------------------------------------------------------------------------------------------
 
 

@@ -63,9 +63,9 @@ class Queue:
 
     __slots__ = (
         "_acquired", "_awaited", "_lines", "_mask", "_next", "_released", "_releases", "_stirred", "acquired", "alternate",
-        "arguments", "auto_delete", "available", "bindings", "deleted", "durable", "held", "last_values", "level", "levels",
-        "linger", "most_messages", "most_octets", "most_plain", "name", "no_local", "numbering", "octets", "owner", "policy",
-        "ring", "shares",
+        "arguments", "auto_delete", "available", "bindings", "deleted", "durable", "given_up", "held", "last_values", "level",
+        "levels", "linger", "most_messages", "most_octets", "most_plain", "name", "no_local", "numbering", "octets", "owner",
+        "policy", "ring", "shares",
     )  # fmt: skip
 
     def __init__(
@@ -126,6 +126,8 @@ class Queue:
         """Messages that are not visible yet."""
         self.octets = 0
         """Of header and body of all of them."""
+        self.given_up = 0
+        """Messages that left it, or never came onto it, because it is a ring and was full."""
         self._lines: Final[list[Line | None]] = [None] * levels  # of what is available or held
         self._mask = 0  # a bit for each line in which something is
         self._acquired: Final[dict[int, Entry]] = {}

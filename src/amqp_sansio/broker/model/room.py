@@ -27,6 +27,8 @@ class Room:
         self.messages = 0
         """On all queues; one that is on several counts on each."""
         self.octets = 0
+        self.given_up = 0
+        """What rings gave up or did not take (`Queue.given_up`), also those that are no more."""
         self.held_messages = 0
         """Messages that transactions hold back: they are on no queue yet."""
         self.held_octets = 0

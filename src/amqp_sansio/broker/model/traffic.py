@@ -301,6 +301,8 @@ class Traffic(Room):
         level = ring.level[message.priority]
         while not ring.has_room(message):
             entry = ring.oldest
+            ring.given_up += 1
+            self.given_up += 1
             if entry is None or ring.level[entry.message.priority] > level:
                 return False
             self._off(entry, operations)
