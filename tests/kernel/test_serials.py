@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.steps import assert_linear
 
@@ -130,24 +130,6 @@ def test_the_mutable_set_does_what_a_plain_set_does(steps: list[tuple[str, int, 
         assert bool(ids) == bool(model)
         assert all((id in ids) == (id in model) for id in NEAR_TOP)
     assert ids.copy().freeze() == ids.freeze()
-
-
-@example(frozenset({NEAR_TOP[14]}), 15, 17, 12, 18)
-@example(frozenset({NEAR_TOP[14]}), 15, 17, 16, 18)
-@example(frozenset({NEAR_TOP[14]}), 15, 17, 12, 17)
-@given(models, near, near, near, near)
-def test_what_follows_the_last_range_is_added_and_all_else_is_left(
-    held: frozenset[int], low: int, high: int, floor: int, stop: int
-) -> None:
-    """Told by whether the model says that it follows and lies within."""
-    ids = MutableRangeSet(made(held))
-    asked = RangeSet.span(NEAR_TOP[low], NEAR_TOP[high])
-    before = ids.freeze()
-    first, last = NEAR_TOP[low], NEAR_TOP[high]
-    follows = bool(held) and first <= last and first == max(held) + 1 and NEAR_TOP[floor] <= first and last < NEAR_TOP[stop]
-    assert ids.follow(asked, NEAR_TOP[floor], NEAR_TOP[stop]) == follows
-    assert ids.freeze() == (before | asked if follows else before)
-    assert not ids.follow(EMPTY, 0, TOP)
 
 
 def test_ranges_of_billions_cost_nothing() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.engine.outbound import trim
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, RangeSet, serial_add, serial_lt
+from amqp_sansio.ledger.ids import trim
 from amqp_sansio.tables.session import COMMAND, COMMAND_POINT, SERVER, STREAM
 
 TIMELY_IDS: Final = 256

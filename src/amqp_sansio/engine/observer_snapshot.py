@@ -24,6 +24,7 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.ledger.credit import Credit, CreditBook, Grants
+from amqp_sansio.ledger.ids import Ids
 from amqp_sansio.ledger.subscriptions import Subscription, Subscriptions
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables import file, stream
@@ -56,6 +57,7 @@ _CLASSES: Final[dict[str, type]] = {
         Grants,
         HandshakeWitness,
         Ear,
+        Ids,
         Limits,
         Machine,
         MutableRangeSet,

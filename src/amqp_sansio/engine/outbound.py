@@ -7,31 +7,20 @@ from typing import Final
 from amqp_sansio.errors import LimitError
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.picking import ById
-from amqp_sansio.kernel.serials import HALF, TOP, MutableRangeSet, RangeSet, between, serial_add, serial_lt
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_lt
+from amqp_sansio.ledger.ids import WIDEST, Ids, trim
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, EXPECTED, FLUSH_EXPECTED, SERVER, STREAM
-
-_WIDEST: Final = 1 << 30
-"""A set of ids wider than this forgets its oldest ids, long before serial numbers lose their order at 2**31."""
 
 Said = tuple[bytes, bytes | None, bytes | None]
 """What a command is made of, as octets: command segment, header segment, body segment.  Frames are cut anew on replay."""
 
 
-def trim(ids: MutableRangeSet, next_id: int) -> None:
-    """Forgets the oldest half of a set that has grown too wide for serial numbers; the other side knew them long ago."""
-    oldest = ids.next_from(serial_add(next_id, 1))
-    if oldest is not None and (next_id - oldest) & TOP > _WIDEST:
-        ids.discard(RangeSet([(serial_add(next_id, 1), serial_add(next_id, -_WIDEST // 2))]))
+class Outbound(Ids):
+    """Our ids, and the octets that are kept for replay.
 
-
-class Outbound:
-    """Ids, and the octets that are kept for replay.
-
-    * `next_id`: of the next command.  `position`: the id that the other side will give to the next command on this
+    * `position`: the id that the other side will give to the next command on this
       attachment; None before any command-point on it.
-    * `outstanding`: sent and not completed: what is in doubt when the transport is lost.
-    * `confirmed`: those of them that will complete for certain.
     * `known`: completed, and not yet told to the other side in known-completed; `known_due` when it asked for a timely reply.
     * `expected_asked`: answers to come that say what the other side expects: one for each flush that asked for it.
     * `kept`: octets of what may have to be said again; nothing is kept unless `retain`.  `bare`: what is in doubt and is not
@@ -41,14 +30,11 @@ class Outbound:
     __slots__ = (
         "bare",
         "bare_from",
-        "confirmed",
         "expected_asked",
         "kept",
         "kept_octets",
         "known",
         "known_due",
-        "next_id",
-        "outstanding",
         "position",
         "retain",
         "sender",
@@ -60,11 +46,9 @@ class Outbound:
         self.sender: Final = sender
         self.stream = Machine(STREAM[sender])
         """What may be said of these commands on this attachment."""
-        self.next_id = 0
+        super().__init__()
         self.position: int | None = None
         self.sent = False
-        self.outstanding: MutableRangeSet = MutableRangeSet()
-        self.confirmed: MutableRangeSet = MutableRangeSet()
         self.known: MutableRangeSet = MutableRangeSet()
         self.known_due = False
         self.expected_asked = 0
@@ -140,21 +124,16 @@ class Outbound:
         return True
 
     def beyond(self, ids: RangeSet) -> RangeSet:
-        """Those of the ids that we have not sent yet: nobody can know anything about them."""
-        if not self.sent:
-            return ids
-        return between(ids, self.next_id, serial_add(self.next_id, HALF - 1))
+        """Those of the ids that we have not sent yet: all, before the first."""
+        return super().beyond(ids) if self.sent else ids
 
     def completed(self, ids: RangeSet, timely: bool, beyond: RangeSet | None = None) -> RangeSet:
         """session.completed: what of it is news.  Ids that were never sent, `beyond` where that is known, are left out."""
         if beyond is None:
             beyond = self.beyond(ids)
-        news = self.outstanding.take(ids)
-        if news:
-            if self.confirmed:
-                self.confirmed.discard(news)
-            if self.kept or self.bare.highs:
-                self._drop(news)
+        news = self.complete(ids)
+        if news and (self.kept or self.bare.highs):
+            self._drop(news)
         self.known.update(ids - beyond if beyond else ids)
         trim(self.known, self.next_id)
         if timely:
@@ -164,39 +143,27 @@ class Outbound:
     def completed_run(self, low: int, high: int) -> RangeSet | None:
         """`completed` for the ids from `low` to `high` where that takes no algebra, as it nearly always does: what is news.
 
-        None, and nothing has changed, unless all of them were sent and the oldest ones outstanding are among them, and what is
-        outstanding and what is known are one range each.
+        None, and nothing has changed, where `complete_run` gives that, or what is known would be no range.
         """
-        lows, highs = self.outstanding.lows, self.outstanding.highs
-        if len(highs) != 1 or not low <= (first := lows[0]) <= high < self.next_id <= low + HALF:
-            return None
         known, tops = self.known.lows, self.known.highs
-        if not tops and high - low < _WIDEST:
+        if (tops and (len(tops) > 1 or not known[0] <= low <= tops[0] + 1)) or high - (known[0] if tops else low) >= WIDEST:
+            return None
+        news = self.complete_run(low, high)
+        if news is None:
+            return None
+        if not tops:
             known.append(low)
             tops.append(high)
-        elif len(tops) == 1 and known[0] <= low <= tops[0] + 1 and high - known[0] < _WIDEST:
-            if tops[0] < high:
-                tops[0] = high
-        else:
-            return None
-        if (last := highs[0]) > high:
-            last = high
-            lows[0] = high + 1
-        else:
-            lows.clear()
-            highs.clear()
-        news = RangeSet.span(first, last)
-        if self.confirmed.highs:
-            self.confirmed.discard(news)
+        elif tops[0] < high:
+            tops[0] = high
         if self.kept or self.bare.highs:
             self._drop(news)
         return news
 
     def confirm(self, ids: RangeSet) -> RangeSet:
-        """session.confirmed: what of it is news.  Ids that were never sent are left out."""
-        news = self.confirmed.missing(self.outstanding.common(ids))
+        """session.confirmed: what of it is news; it need not be kept any more."""
+        news = super().confirm(ids)
         if news:
-            self.confirmed.update(news)
             self._drop(news)
         return news
 
@@ -220,7 +187,7 @@ class Outbound:
 
     def ever(self, ids: RangeSet) -> RangeSet:
         """Those of the ids that may be of commands said in this session: the others are too far back."""
-        return ids & RangeSet([(serial_add(self.next_id, -_WIDEST), serial_add(self.next_id, -1))])
+        return ids & RangeSet([(serial_add(self.next_id, -WIDEST), serial_add(self.next_id, -1))])
 
     def missing(self, wanted: RangeSet) -> RangeSet:
         """Those of the ids that are in doubt and were not kept: the session cannot go on."""

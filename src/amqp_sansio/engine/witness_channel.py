@@ -243,24 +243,19 @@ class ChannelWitness:
 
     def transfer(self, speaker: str, transfer: Transfer, octets: int, charge: int) -> int | None:
         """A transfer of so many octets while it is `quiet`, charged with `charge` (see `CreditWitness`): its id."""
-        stream = self._streams[speaker]
-        id = stream.next
-        if id is not None:  # as `taken` does it
-            stream.next = id + 1 & TOP
+        id = self._streams[speaker].taken()
         if speaker == SERVER:
             self._credited.delivered(id, transfer.destination or "", octets, charge)
         return id
 
     def transfers(self, speaker: str, destination: str, octets: Sequence[int], charges: Sequence[int]) -> int | None:
         """As many of them at once, to one destination, if nothing is to be said about any: the first id.  None: one by one."""
-        stream = self._streams[speaker]
-        id = stream.next
-        if id is None or id + len(octets) > TOP:
+        ids = self._streams[speaker].ids
+        if ids is None or ids.next_id + len(octets) > TOP:
             return None
-        if speaker == SERVER and not self._credited.book.deliveries(id, destination, octets, charges):
+        if speaker == SERVER and not self._credited.book.deliveries(ids.next_id, destination, octets, charges):
             return None
-        stream.next = id + len(octets)
-        return id
+        return ids.take_run(len(octets))
 
     def accepts(self, speaker: str, ids: RangeSet) -> int | None:
         """`speaker` accepts transfers of the other side while it is `quiet`: the id of that command."""

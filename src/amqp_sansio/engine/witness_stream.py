@@ -8,15 +8,14 @@ from amqp_sansio.engine.findings import Findings
 from amqp_sansio.kernel.machine import Machine, Refusal
 from amqp_sansio.kernel.serials import (
     EMPTY,
-    TOP,
     MutableRangeSet,
     RangeSet,
-    between,
     serial_add,
     serial_diff,
     serial_le,
     serial_lt,
 )
+from amqp_sansio.ledger.ids import Ids
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.session import CommandPoint, Confirmed, Expected, Gap, KnownCompleted
 from amqp_sansio.tables.session import (
@@ -31,13 +30,14 @@ from amqp_sansio.tables.session import (
     STREAM,
 )
 
+_MANY: Final = "more ranges than we remember: what was completed is not followed any more"
+
 
 class StreamWitness:
     """`late`: the stream was not heard from its beginning, so ids are unknown until a command-point is heard."""
 
     __slots__ = (
-        "_findings", "_floor", "_known", "_late", "_machine", "_receiver", "_reported", "_results", "_sender", "_settled",
-        "next",
+        "_doubt", "_findings", "_floor", "_known", "_late", "_machine", "_receiver", "_results", "_sender", "_settled", "ids",
     )  # fmt: skip
 
     def __init__(self, findings: Findings, sender: str, receiver: str, late: bool) -> None:
@@ -46,12 +46,13 @@ class StreamWitness:
         self._receiver: Final = receiver
         self._late = late
         self._machine = Machine.unknown(STREAM[sender]) if late else Machine(STREAM[sender])
-        self.next: int | None = None
-        """The id of the next command; None while unknown."""
+        self.ids: Ids | None = None
+        """The book of its ids; None while they are unknown."""
+        self._doubt = late
+        """Whether some of what the receiver has reported may not be known."""
         self._floor = 0
         """The first id heard: what is said about those before it cannot be judged."""
-        self._reported: MutableRangeSet | None = None if late else MutableRangeSet()
-        self._known: MutableRangeSet | None = None if late else MutableRangeSet()
+        self._known: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
         self._settled: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
         self._results: dict[int, str] = {}  # the type of each that is awaited
 
@@ -74,16 +75,18 @@ class StreamWitness:
         return id
 
     @property
+    def next(self) -> int | None:
+        """The id of the next command; None while unknown."""
+        return None if self.ids is None else self.ids.next_id
+
+    @property
     def quiet(self) -> bool:
-        """Whether a command without result changes nothing but the next id."""
-        return self.next is not None and self._machine.stays(self._sender, COMMAND)
+        """Whether a command without result changes nothing but the ids."""
+        return self.ids is not None and self._machine.stays(self._sender, COMMAND)
 
     def taken(self) -> int | None:
         """The next id is given away."""
-        id = self.next
-        if id is not None:
-            self.next = id + 1 & TOP
-        return id
+        return None if self.ids is None else self.ids.take()
 
     def command_point(self, control: CommandPoint) -> None:
         """The sender says which id comes next."""
@@ -92,16 +95,18 @@ class StreamWitness:
         if control.command_offset:
             text = f"the stream goes on in the middle of command {id}, at octet {control.command_offset}"
             self._findings.note("session.command-point.nonzero-offset", text)
-        if self.next is None:
+        book = self.ids
+        if book is None:
+            book = self.ids = Ids(id)
             self._floor = id
-        elif id != self.next:
-            way = "forward" if serial_lt(self.next, id) else "back"
-            text = f"the stream jumps {way} from command {self.next} to {id}"
+        elif id != book.next_id:
+            way = "forward" if serial_lt(book.next_id, id) else "back"
+            text = f"the stream jumps {way} from command {book.next_id} to {id}"
             self._findings.note("session.command-point", text)
             if serial_lt(id, self._floor):
                 self._floor = id
             self._results.clear()
-        self.next = serial_add(id, 1) if control.command_offset else id  # its rest takes no other id
+        book.next_id = serial_add(id, 1) if control.command_offset else id  # its rest takes no other id
 
     def gap(self, control: Gap) -> None:
         """The sender will never send these ids."""
@@ -109,54 +114,52 @@ class StreamWitness:
         ids = control.commands
         if ids:
             self._findings.note("session.gap", f"the commands {_show(ids)} will never come")
-            last = ids.last
-            if self.next is not None and serial_le(self.next, last):
-                self.next = serial_add(last, 1)
+            book = self.ids
+            if book is not None:
+                book.skip(ids)
+                if serial_le(book.next_id, ids.last):
+                    book.next_id = serial_add(ids.last, 1)
 
     def known_completed(self, control: KnownCompleted) -> None:
         """The sender has heard that these are complete."""
         self._machine.step(self._sender, KNOWN_COMPLETED)
-        ids = control.commands
-        if not ids or self._known is None or self._reported is None:
+        ids, book = control.commands, self.ids
+        if not ids or book is None or self._doubt or self._beyond(ids, "session.known-completed", 0):
             return
-        if self._beyond(ids, "session.known-completed", 0):
-            return
-        unheard = self._reported.missing(self._judged(ids))
+        unheard = book.outstanding.common(ids)
         if unheard:
             rule = "session.known-completed.commands.known-completed-implies-known-confirmed"
             text = f"the commands {_show(unheard)} were never reported as complete"
             self._findings.divergence(rule, "session.known-completed", text)
-        self._known = self._grown(self._known, ids)
+        if self._known is not None:
+            self._known = self._grown(self._known, ids)
 
     # The receiver's words.
 
     def completed(self, ids: RangeSet | None) -> RangeSet:
         """These are complete: those of them that were not reported before."""
         self._machine.step(self._receiver, COMPLETED)
-        if not ids:
+        book = self.ids
+        if not ids or book is None:
             return EMPTY
-        if self._next_in_line(ids):
-            return ids
+        if not self._findings.strict and len(ids.ranges) == 1:
+            low, high = ids.ranges[0]
+            news = book.complete_run(low, high)
+            if news is not None:
+                return news
+        news = book.complete(ids)
+        if book.bound(self._findings.limits.ranges) and not self._doubt:
+            self._doubt = True
+            self._findings.note("limits.ranges", _MANY)
         if self._beyond(ids, "session.completed", 0):
             return EMPTY
-        if self._known is not None and self._findings.strict:
+        if self._known is not None:
             again = ids - self._known.missing(ids)
             if again:
                 rule = "session.completed.commands.exclude-known-complete"
                 text = f"the commands {_show(again)} were known to be complete"
                 self._findings.letter(rule, "session.completed", text)
-        fresh = self._judged(ids)
-        if self._reported is not None:
-            fresh = self._reported.missing(fresh)
-            self._reported = self._grown(self._reported, ids)
-        return fresh
-
-    def _next_in_line(self, ids: RangeSet) -> bool:
-        """Nearly always: one range right behind those that were reported before.  Then these are reported now."""
-        reported, following = self._reported, self.next
-        if reported is None or following is None or self._findings.strict:
-            return False
-        return reported.follow(ids, self._floor, following)
+        return news
 
     def confirmed(self, control: Confirmed) -> None:
         """The receiver will complete these for certain."""
@@ -228,8 +231,8 @@ class StreamWitness:
         """Something was lost: ids are unknown until the next command-point."""
         self._late = True
         self._machine.forget()
-        self.next = None
-        self._reported = None
+        self.ids = None
+        self._doubt = True
         self._known = None
         self._settled = None
         self._results.clear()
@@ -237,18 +240,12 @@ class StreamWitness:
     def feedback_lost(self) -> None:
         """Something that the receiver said was lost: what it has reported and settled is unknown."""
         self._machine.forget()
-        self._reported = None
+        self._doubt = True
         self._known = None
         self._settled = None
 
     def _awaited(self) -> tuple[str, ...]:
         return tuple([f"execution.result of command {id}" for id in list(self._results)[:10]])
-
-    def _judged(self, ids: RangeSet) -> RangeSet:
-        """Those of the ids that were sent within our hearing."""
-        if self.next is None or self.next == self._floor:
-            return EMPTY
-        return between(ids, self._floor, serial_add(self.next, -1))
 
     def _beyond(self, ids: RangeSet, verb: str, allowed: int) -> bool:
         """Tells, as a breach, ids that have not been sent (`allowed`: so many behind the last may be named)."""
@@ -264,7 +261,7 @@ class StreamWitness:
         known.update(ids)
         if known.range_count <= self._findings.limits.ranges:
             return known
-        self._findings.note("limits.ranges", "more ranges than we remember: what was completed is not followed any more")
+        self._findings.note("limits.ranges", _MANY)
         return None
 
 

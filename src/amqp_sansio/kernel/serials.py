@@ -208,17 +208,6 @@ class MutableRangeSet:
             self._add_line(low, TOP)
             self._add_line(0, high)
 
-    def follow(self, ids: RangeSet, floor: int, stop: int) -> bool:
-        """Adds one range that comes right behind the last one and lies from `floor` to before `stop`; anything else is left."""
-        highs = self.highs
-        if len(ids._line) != 1 or not highs:
-            return False
-        low, high = ids._line[0]
-        if low != highs[-1] + 1 or low < floor or high >= stop:
-            return False
-        highs[-1] = high
-        return True
-
     def update(self, ids: RangeSet) -> None:
         """Adds all ids of a set."""
         highs = self.highs

@@ -1,0 +1,109 @@
+"""One half of a session: the ids of the commands that one side says, and what the other side has said of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.kernel.serials import HALF, TOP, MutableRangeSet, RangeSet, between, serial_add
+
+WIDEST: Final = 1 << 30
+"""A set of ids wider than this forgets its oldest ids, long before serial numbers lose their order at 2**31."""
+
+
+def trim(ids: MutableRangeSet, next_id: int) -> None:
+    """Forgets the oldest half of a set that has grown too wide for serial numbers; the other side knew them long ago."""
+    oldest = ids.next_from(serial_add(next_id, 1))
+    if oldest is not None and (next_id - oldest) & TOP > WIDEST:
+        ids.discard(RangeSet([(serial_add(next_id, 1), serial_add(next_id, -WIDEST // 2))]))
+
+
+class Ids:
+    """What is settled by an id that its receiver names as complete.
+
+    * `next_id`: of the next command.
+    * `outstanding`: said, as far as it was heard, and not complete: what is in doubt when nothing more is heard.
+    * `confirmed`: those of them that will complete for certain.
+    """
+
+    __slots__ = ("confirmed", "next_id", "outstanding")
+
+    def __init__(self, next_id: int = 0) -> None:
+        self.next_id = next_id
+        self.outstanding: MutableRangeSet = MutableRangeSet()
+        self.confirmed: MutableRangeSet = MutableRangeSet()
+
+    # What the sender says.
+
+    def take(self) -> int:
+        """A command is said: its id."""
+        id = self.next_id
+        self.next_id = id + 1 & TOP
+        highs = self.outstanding.highs
+        if highs and id and highs[-1] == id - 1:  # nearly always: `add` without the call
+            highs[-1] = id
+        else:
+            self.outstanding.add(id)
+        return id
+
+    def take_run(self, count: int) -> int | None:
+        """So many commands are said: the id of the first.  None, and nothing has changed, where ids go around."""
+        id = self.next_id
+        if id + count > TOP:
+            return None
+        self.next_id = id + count
+        self.outstanding.add_range(id, id + count - 1)
+        return id
+
+    def skip(self, ids: RangeSet) -> None:
+        """These will never come."""
+        self.outstanding.discard(ids)
+        self.confirmed.discard(ids)
+
+    # What the receiver says.
+
+    def beyond(self, ids: RangeSet) -> RangeSet:
+        """Those of the ids that were not said yet: nobody can know anything about them."""
+        return between(ids, self.next_id, serial_add(self.next_id, HALF - 1))
+
+    def complete(self, ids: RangeSet) -> RangeSet:
+        """These are complete: what of it is news.  Ids that were never said are left out."""
+        news = self.outstanding.take(ids)
+        if news and self.confirmed:
+            self.confirmed.discard(news)
+        return news
+
+    def complete_run(self, low: int, high: int) -> RangeSet | None:
+        """`complete` for the ids from `low` to `high` where that takes no algebra, as it nearly always does: what is news.
+
+        None, and nothing has changed, unless all of them were said and the oldest ones outstanding are among them, and what is
+        outstanding is one range.
+        """
+        lows, highs = self.outstanding.lows, self.outstanding.highs
+        if len(highs) != 1 or not low <= (first := lows[0]) <= high < self.next_id <= low + HALF:
+            return None
+        if (last := highs[0]) > high:
+            last = high
+            lows[0] = high + 1
+        else:
+            lows.clear()
+            highs.clear()
+        news = RangeSet.span(first, last)
+        if self.confirmed.highs:
+            self.confirmed.discard(news)
+        return news
+
+    def confirm(self, ids: RangeSet) -> RangeSet:
+        """These will complete for certain: what of it is news.  Ids that were never said are left out."""
+        news = self.confirmed.missing(self.outstanding.common(ids))
+        if news:
+            self.confirmed.update(news)
+        return news
+
+    def bound(self, ranges: int) -> bool:
+        """Holds what is outstanding to so many ranges: whether the oldest had to go, so that there is doubt from now on."""
+        if self.outstanding.range_count <= ranges:
+            return False
+        oldest = self.outstanding.next_from(serial_add(self.next_id, 1 - HALF))
+        assert oldest is not None
+        self.outstanding.discard(RangeSet.span(oldest, self.outstanding.end_of(oldest)))
+        return True
