@@ -74,6 +74,7 @@ SAID = {
     ],
     "same-manager": ["same connection true", "other connection true"],
     "priority": ["nothing yet null null", "high [0, 1, 2, 3] low null", "low [last]"] * 2,
+    "replay": ["now null", "now [after]", "hour [before]"],
     "xa": [
         "prepare true 0",
         "commit 1",

@@ -55,6 +55,7 @@ public final class Jms {
         SCENARIOS.put("same-manager", Lives::sameManager);
         SCENARIOS.put("durable-selector", Lives::durableSelector);
         SCENARIOS.put("priority", Lives::priority);
+        SCENARIOS.put("replay", Lives::replay);
         SCENARIOS.put("xa", Branches::run);
         SCENARIOS.put("xa-wrong", Branches::wrong);
     }

@@ -120,8 +120,29 @@ final class Lives {
     }
 
     private static MessageConsumer consumer(Connection connection, int priority) throws JMSException {
+        return consumer(connection, "jms-priority", "x-priority", priority);
+    }
+
+    private static MessageConsumer consumer(Connection connection, String queue, String argument, int value) throws JMSException {
         Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
-        String arguments = "{link: {x-subscribes: {arguments: {x-priority: " + priority + "}}}}";
-        return session.createConsumer(session.createQueue("ADDR:jms-priority; " + arguments));
+        String arguments = "{link: {x-subscribes: {arguments: {" + argument + ": " + value + "}}}}";
+        return session.createConsumer(session.createQueue("ADDR:" + queue + "; " + arguments));
+    }
+
+    /** A consumer with a replay period gets what arrived in so many seconds before it, and later; the rest stays for others. */
+    static void replay(String url, String... more) throws Exception {
+        Connection connection = Jms.connect(url);
+        Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
+        MessageProducer producer = session.createProducer(Jms.queue(session, "jms-replay"));
+        producer.send(session.createTextMessage("before"));
+        MessageConsumer now = consumer(connection, "jms-replay", "x-qpid-replay-period", 0);
+        Jms.say("now", now.receive(300));
+        producer.send(session.createTextMessage("after"));
+        Jms.say("now", Jms.texts(now, 1));
+        now.close();
+        MessageConsumer hour = consumer(connection, "jms-replay", "x-qpid-replay-period", 3600);
+        Jms.say("hour", Jms.texts(hour, 1));
+        hour.close();
+        connection.close();
     }
 }
