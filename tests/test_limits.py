@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 import pytest
+from tests.conversation.stage import refuse, staged
 from tests.limited import HEADER, ONE, at_client, at_server, attached, client_session, judged, refused, violations
 
 from amqp_sansio import (
@@ -26,7 +27,7 @@ from amqp_sansio.config import Accepted, Challenge, ClientMechanism
 from amqp_sansio.conversation.address import Address
 from amqp_sansio.conversation.attempts import Attempts
 from amqp_sansio.conversation.client import Client
-from amqp_sansio.conversation.retry import RetryPolicy
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.events import ConnectionClosed, Event, Origin
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec import dtx, execution, file, message, queue, stream
@@ -350,6 +351,15 @@ def close_seconds(limits: Limits, amount: int) -> bool:
     return lasts(conn, amount)
 
 
+def detach_seconds(limits: Limits, amount: int) -> bool:
+    """Whether a session that was refused is still waited for after so many seconds."""
+    stage = staged(retry=NEVER, config=ClientConfig(heartbeat=0, limits=limits))
+    talk = stage.open()
+    refuse(stage, talk)
+    stage.client.tick(stage.now + amount)
+    return not talk.ended.done
+
+
 def close_octets(limits: Limits, amount: int) -> bool:
     """Whether so many octets are read behind our close."""
     peer = attached(limits)
@@ -530,6 +540,7 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
     "handshake_inbox_octets": (1000, BELOW, (handshake_inbox_octets,)),
     "handshake_seconds": (5, BELOW, (handshake_seconds,)),
     "close_seconds": (5, BELOW, (close_seconds,)),
+    "detach_seconds": (5, BELOW, (detach_seconds,)),
     "close_octets": (1000, BELOW_AND_AT, (close_octets, close_octets_after_a_violation, close_octets_before_open)),
     "named_hosts": (4, (True, True, False), (named_hosts,)),
     "cached_commands": (4, BELOW_AND_AT, (cached_commands,)),

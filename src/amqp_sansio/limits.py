@@ -79,6 +79,9 @@ class Limits:
     """Seconds from the first tick to an open connection."""
     close_seconds: float = 10.0
     """Seconds that we wait for close-ok."""
+    detach_seconds: float = 10.0
+    """Seconds that a client of the adapters waits for the end of a session that was refused (execution.exception); then it is
+    over without."""
     close_octets: int = 4 * _MIB
     """Octets that are read behind our close while we wait for close-ok; before the connection is open, at most
     `handshake_inbox_octets`.  Then we wait no longer: the connection is over, and its socket is to be closed."""

@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 from tests.adapters.conditions import PATIENCE
 
 from amqp_sansio.adapters.sync import connect
+from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
 
@@ -64,9 +65,15 @@ class BlockingLoop:
     timed_out: tuple[type[BaseException], ...] = (TimeoutError,)
 
     def connect(
-        self, url: str, *, tls: ssl.SSLContext | None = None, retry: RetryPolicy = NEVER, close_timeout: float = 10.0
+        self,
+        url: str,
+        *,
+        config: ClientConfig | None = None,
+        tls: ssl.SSLContext | None = None,
+        retry: RetryPolicy = NEVER,
+        close_timeout: float = 10.0,
     ) -> Clothed:
-        return Clothed(connect(url, tls=tls, retry=retry, close_timeout=close_timeout))
+        return Clothed(connect(url, config=config, tls=tls, retry=retry, close_timeout=close_timeout))
 
     def run(self, main: Callable[[], Awaitable[Result]]) -> Result:
         async def whole() -> Result:

@@ -11,7 +11,7 @@ from tests.adapters.loops import Loop, until
 from tests.adapters.served import Served
 from tests.adapters.strangers import demanding, gone_at, redirecting
 
-from amqp_sansio.config import ServerConfig
+from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, MessageReturned, SessionFailed, SessionLost
 from amqp_sansio.conversation.message import Message
@@ -19,6 +19,7 @@ from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.conversation.session import Session
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.events import AttachRequested, Origin
+from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.queue import QueueQueryResult
 
@@ -302,6 +303,38 @@ def test_a_broker_that_falls_silent_and_takes_nothing_is_given_up(loop: Loop) ->
                     await session.send("", "q", b"x" * 1_000_000)
 
     with Served() as served, pytest.raises(SessionLost, match=r"silent|heard|heartbeat"):
+        loop.run(lambda: main(served))
+
+
+def test_a_broker_that_falls_silent_at_the_end_of_a_session_is_given_up_without_heartbeats(loop: Loop) -> None:
+    """The end of a block asks for what was published and waits for it: for `close_timeout` seconds without any progress."""
+
+    async def main(served: Served) -> None:
+        async with loop.connect(f"{served.url}?heartbeat=0", close_timeout=0.2) as connection:
+            async with connection.session() as session:
+                await session.say(queue.Declare("q"))
+                served.silence()
+                await session.send("", "q", b"in doubt")
+
+    with Served() as served, pytest.raises(SessionLost, match=r"no answer to execution.sync within 0.2 seconds") as lost:
+        loop.run(lambda: main(served))
+    assert len(lost.value.in_doubt) == 2  # the message and the barrier
+
+
+def test_who_waits_on_a_session_that_was_refused_and_is_never_detached_hears_the_refusal(loop: Loop) -> None:
+    async def main(served: Served) -> None:
+        config = ClientConfig(limits=Limits(detach_seconds=0.2))
+        async with (
+            loop.connect(f"{served.url}?heartbeat=0", config=config, close_timeout=0.1) as connection,
+            connection.session() as session,
+        ):
+            await session.say(queue.Declare("q"))
+            async with session.subscribe("q") as subscription:
+                await session.sync()
+                served.refuse(session.talk.name)
+                await subscription.receive()
+
+    with Served() as served, pytest.raises(SessionFailed, match=r"542.*not so"):
         loop.run(lambda: main(served))
 
 

@@ -15,7 +15,11 @@ from amqp_sansio.adapters.asyncio.server import Server, serve
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.peer.peer import Peer
 from amqp_sansio.config import ServerConfig
+from amqp_sansio.engine.transmit import write_point
 from amqp_sansio.events import ConnectionClosed, Event
+from amqp_sansio.spec.execution import Exception_
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command
 
 Value = TypeVar("Value")
 
@@ -114,16 +118,32 @@ class Served:
 
     def silence(self) -> None:
         """The broker stops in the middle: it reads nothing, and answers nothing, but its sockets stay open."""
+        self.call(self._hush)
+
+    def _hush(self) -> None:
+        server = self._server
+        assert server is not None
+        server._turn = lambda: None  # type: ignore[method-assign]
+        for socket in server._sockets.values():
+            assert socket._transport is not None
+            socket._transport.pause_reading()
+
+    def refuse(self, name: bytes) -> None:
+        """The broker refuses something on a session, says not what, and is silent: the session's end never comes."""
         server = self._server
         assert server is not None
 
-        def silence() -> None:
-            server._turn = lambda: None  # type: ignore[method-assign]
-            for socket in server._sockets.values():
-                assert socket._transport is not None
-                socket._transport.pause_reading()
+        def refuse() -> None:
+            for peer in self.broker.peers:
+                session = peer._connection.session_named(name)
+                if session is not None and session._channel is not None:
+                    said = LAYOUT.encode_command(Exception_(542, description="not so"), False)
+                    write_point(session)
+                    peer._connection._write(b"".join(frame_command(session._channel.number, said)))
+                    server._sockets[peer].transmit()
+            self._hush()
 
-        self.call(silence)
+        self.call(refuse)
 
     def deserted(self) -> None:
         """Waits until nobody is connected."""

@@ -11,6 +11,9 @@ from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.retry import RetryPolicy
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.spec import execution
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_command
 
 Value = TypeVar("Value")
 
@@ -86,3 +89,17 @@ def staged(**settings: object) -> Stage:
     stage = Stage(**settings)  # type: ignore[arg-type]
     stage.connect()
     return stage
+
+
+def refuse(stage: Stage, talk: Talk) -> None:
+    """The other side refuses something, nobody knows what, and does not detach the session."""
+    stage.run()
+    assert stage.peer is not None
+    session = stage.peer._connection.session_named(talk.name)
+    assert session is not None
+    session.sync()  # behind a command-point
+    stage.run()
+    assert session._channel is not None
+    said = LAYOUT.encode_command(execution.Exception_(542, description="no"), False)
+    stage.client.receive_data(b"".join(frame_command(session._channel.number, said)))
+    stage.client.tick(stage.now)

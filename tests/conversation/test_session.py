@@ -37,6 +37,7 @@ class World:
         self.deaf = False
         self.ending = Ending(self.stage.client, 1.0)
         self.timeouts: list[float] = []
+        self.before: Callable[[Ticket[Any], float | None], None] = lambda ticket, timeout: None
 
     async def wait(self, ticket: Ticket[Value], timeout: float | None = None) -> Value:
         self.waits += 1
@@ -44,6 +45,7 @@ class World:
             self.timeouts.append(timeout)
         if self.waits == self.cancel_at:
             raise Cancelled
+        self.before(ticket, timeout)
         if not self.deaf:
             self.stage.run()
         if not ticket.done and timeout is not None:
@@ -181,6 +183,45 @@ def test_a_broker_that_let_one_end_pass_is_not_waited_for_at_the_next() -> None:
     with pytest.raises(KeyError):
         run(failing())
     assert world.timeouts == [1.0, 0.0]
+
+
+def test_a_broker_that_gets_on_slowly_is_waited_for_at_the_end_of_a_block() -> None:
+    """Each answer begins the time anew."""
+    world = World()
+
+    async def leave() -> None:
+        async with world.session(60) as session:
+            await session.say(queue.Declare("q"))
+            for _ in range(3):
+                await session.send("", "q", b"x")
+            world.deaf = True
+            run_on, slow = world.stage.run, iter(range(3))
+
+            def slowly(ticket: Ticket[Value], timeout: float | None = None) -> None:
+                if timeout == 1.0 and next(slow, None) is None:
+                    run_on()
+                elif timeout == 1.0:
+                    id = session.talk.session.in_doubt.ranges[0][0]
+                    session.talk.session._outbound.outstanding.discard_id(id)  # as if that were complete
+
+            world.before = slowly
+            world.timeouts.clear()
+
+    run(leave())
+    assert world.timeouts == [1.0] * 5  # three in vain, the one that was answered, and the detach
+
+
+def test_a_silent_broker_is_not_awaited_for_ever_at_the_end_of_a_block() -> None:
+    world = World()
+
+    async def leave() -> None:
+        async with world.session() as session:
+            await session.say(queue.Declare("q"))
+            world.deaf = True
+            await session.send("", "q", b"x")
+
+    with pytest.raises(SessionLost, match=r"no answer to execution.sync within 1.0 seconds"):
+        run(leave())
 
 
 def test_a_broker_that_does_not_answer_to_detach_is_not_awaited_for_ever() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.conversation.stage import Stage, staged
+from tests.conversation.stage import Stage, refuse, staged
 
-from amqp_sansio.config import ServerConfig
+from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.errors import (
     ConnectionLost,
     MessageReturned,
@@ -22,15 +22,15 @@ from amqp_sansio.conversation.errors import (
 )
 from amqp_sansio.conversation.headers import HEADERS
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
-from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.spec import execution, queue
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec import queue
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
-from amqp_sansio.wire.segments import frame_command, frame_control
+from amqp_sansio.wire.segments import frame_control
 
 
 def test_what_is_said_is_answered() -> None:
@@ -328,20 +328,6 @@ def test_a_session_over_which_everybody_gives_up_fails_everybody() -> None:
         inbox.take()
 
 
-def refuse(stage: Stage, talk: Talk) -> None:
-    """The other side refuses something, nobody knows what, and does not detach the session."""
-    stage.run()
-    assert stage.peer is not None
-    session = stage.peer._connection.session_named(talk.name)
-    assert session is not None
-    session.sync()  # behind a command-point
-    stage.run()
-    assert session._channel is not None
-    said = LAYOUT.encode_command(execution.Exception_(542, description="no"), False)
-    stage.client.receive_data(b"".join(frame_command(session._channel.number, said)))
-    stage.client.tick(stage.now)
-
-
 def test_what_is_said_between_a_refusal_and_its_detach_fails_as_the_session_did() -> None:
     """The engine says that it is too late; the user is told why."""
     stage = staged(retry=NEVER)
@@ -386,6 +372,58 @@ def test_a_broker_that_completes_without_the_result_is_named_to_who_asked() -> N
     stage.client.tick(stage.now)
     with pytest.raises(NoResult, match=rf"queue.query \(command id {id}\)"):
         asked.result()
+
+
+@pytest.mark.parametrize("retry", [NEVER, RetryPolicy(first=0.0, jitter=0.0)])
+def test_who_waits_on_a_session_that_was_refused_and_is_never_detached_hears_the_refusal_in_time(retry: RetryPolicy) -> None:
+    """The exception is followed by the session's end; a broker that leaves that out is waited for so long and no longer."""
+    stage = staged(retry=retry, config=ClientConfig(heartbeat=0, limits=Limits(detach_seconds=5)))
+    talk = stage.open()
+    stage.get(talk.say(queue.Declare("q")))
+    stage.run()
+    receiving = talk.subscribe("q").more
+    refuse(stage, talk)
+    stage.client.machine.data_to_send()
+    waiting = talk._answers.completion(1000, "queue.purge")  # said before the refusal came
+    due = stage.client.due
+    assert due == stage.now + 5
+    stage.client.tick(stage.now + 4)
+    assert not waiting.done
+    stage.now += 5
+    stage.client.tick(stage.now)
+    assert stage.client.due is None
+    for ticket in (waiting, receiving) if retry is not NEVER else (waiting, talk.ended):
+        with pytest.raises(SessionFailed, match="542"):
+            ticket.result()
+    assert talk.ended.done == (retry is NEVER)
+    if retry is NEVER:
+        return
+    talk.open_again()
+    stage.run()
+    assert stage.get(talk.sync()) is None
+    assert talk.remade == 1
+
+
+def test_a_session_that_is_detached_in_time_is_not_waited_for() -> None:
+    stage = staged(retry=NEVER, config=ClientConfig(heartbeat=0))
+    talk = stage.open()
+    talk.say(queue.Delete("nowhere"))
+    stage.run()
+    assert talk.ended.done
+    assert stage.client.due is None
+
+
+def test_a_refused_session_that_is_lost_with_its_connection_is_not_waited_for() -> None:
+    stage = staged(retry=NEVER, config=ClientConfig(heartbeat=0))
+    talk = stage.open()
+    stage.get(talk.say(queue.Declare("q")))
+    refuse(stage, talk)
+    assert stage.client.awaits_end
+    stage.cut()
+    assert talk.ended.done
+    assert stage.client.due is None
+    stage.connect()
+    assert stage.client.due is None
 
 
 def test_what_was_asked_is_not_answered_by_nothing_when_the_session_was_refused() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Final
 
 from amqp_sansio.config import ClientConfig
@@ -26,10 +27,12 @@ from amqp_sansio.events import (
     ConnectionOpened,
     ConnectionRedirected,
     Event,
+    ExceptionReceived,
     SessionAttached,
     SessionDetached,
     TransferReceived,
 )
+from amqp_sansio.kernel.deadlines import earliest
 
 
 class Client:
@@ -83,6 +86,7 @@ class Client:
         """What the system or TLS said when the present connection ended."""
         self._machine: ClientConnection | None = None
         self._owing: Final[dict[Talk, None]] = {}
+        self._refused: Final[dict[Talk, float]] = {}  # whose end must follow, and until when it is waited for
         self._numbers = 0
 
     def enter(self) -> None:
@@ -140,12 +144,19 @@ class Client:
         self._hear(machine)
         if self._since is None and machine.is_open:
             self._since = now
+        if self._refused:
+            self._expire(now)
         return due
 
     @property
     def due(self) -> float | None:
         """The moment at which to tick when nothing comes before; asked last, behind the octets to send.  None: never."""
-        return self.machine.due
+        return earliest(self.machine.due, *self._refused.values()) if self._refused else self.machine.due
+
+    @property
+    def awaits_end(self) -> bool:
+        """Whether a session was refused whose end has not come: then `due` may be sooner than it was before octets came."""
+        return bool(self._refused)
 
     def flush(self) -> None:
         """Lets sessions say what they owe, before octets are taken."""
@@ -169,6 +180,7 @@ class Client:
         for talk in list(self.talks.values()):
             talk._over(error)
         self.talks.clear()
+        self._refused.clear()
         if self.closing and isinstance(error, ConnectionLost):
             self.ended.settle(None)
         else:
@@ -250,6 +262,8 @@ class Client:
                 found = self.talks.get(named) if isinstance(named, bytes) else None
                 if found is not None:
                     found._hear(event)
+                    if isinstance(event, ExceptionReceived):
+                        self._refused[found] = self._until + self.config.limits.detach_seconds
                     if isinstance(event, SessionAttached) and not event.resumed and found.remade:
                         found._resubscribe()
 
@@ -290,9 +304,19 @@ class Client:
         if self._machine is not None and self._machine.is_open:
             self._attach(talk)
 
+    def _expire(self, now: float) -> None:
+        """Gives up waiting for the end of sessions that were refused: it has to follow, and whoever waits hears the refusal."""
+        for talk in [talk for talk, until in self._refused.items() if now >= until]:
+            del self._refused[talk]
+            if self.comes_back and talk.attached.done and not talk.detaching:
+                talk._fail(None, partial(self._open_again, talk))
+            else:
+                talk._over(talk.failure.error)
+
     def _detached(self, machine: ClientConnection, talk: Talk | None, event: SessionDetached) -> None:
         if talk is None:
             return
+        self._refused.pop(talk, None)
         lost = machine._closed_cause is not None and self.comes_back and not talk.detaching
         forgotten = talk.resuming and event.ended and machine._closed_cause is None and self.comes_back
         violated = event.violation is not None

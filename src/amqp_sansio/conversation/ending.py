@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.conversation.client import Client
+from amqp_sansio.conversation.errors import SessionLost
+from amqp_sansio.conversation.talk import Talk
+from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.events import ConnectionOpened
+from amqp_sansio.kernel.serials import EMPTY
 
 
 class Ending:
@@ -21,6 +26,23 @@ class Ending:
         """Seconds to wait now."""
         return 0.0 if self._missed == self._client.connections else self.seconds
 
+    @property
+    def opened(self) -> Ticket[ConnectionOpened]:
+        """Settled while there is an open connection: `seconds` run only then; before, the policy says how long is waited."""
+        return self._client.opened
+
+    def come(self, talk: Talk) -> tuple[int, bool, int]:
+        """How far the other side has come with what was said on a session: while that changes, it gets on with it."""
+        session = talk.present
+        done = 0 if session is None else session._outbound.next_id - len(session.in_doubt)
+        return self._client.connections, talk.attached.done, done & 0xFFFFFFFF
+
     def missed(self) -> None:
         """There was no answer in time."""
         self._missed = self._client.connections
+
+    def silent(self, talk: Talk, awaited: str) -> None:
+        """There was no answer to `awaited` in time: the session is over, and what is in doubt is told with its error."""
+        self.missed()
+        in_doubt = EMPTY if talk.present is None else talk.present.in_doubt
+        talk._over(SessionLost(talk.name, f"no answer to {awaited} within {self.seconds} seconds", in_doubt))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
 from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.line import Line
 from amqp_sansio.conversation.message import Message
@@ -51,18 +50,41 @@ class Session:
         try:
             if error is None:
                 if not (self.talk.ended.done or self.talk.failure.again is not None):
-                    await self.sync()
+                    await self._finish()
                 self.talk.unheard()
         finally:
             await self._end(quiet=error is not None)
+
+    async def _finish(self) -> None:
+        """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
+        self.talk.open_again()
+        while not self.talk.attached.done:
+            await self._awaited(self.talk.attached, "session.attach")
+        self.talk.attached.result()
+        await self._awaited(self.talk.sync(), "execution.sync")
+
+    async def _awaited(self, ticket: Ticket[None], awaited: str) -> None:
+        """Until a ticket is settled; after `close_timeout` seconds of an open connection without any progress, it fails."""
+        talk, ending = self.talk, self._ending
+        while not ticket.done:
+            if not ending.opened.done:
+                with suppress(AmqpError):
+                    await self._line.wait(ending.opened)
+                continue
+            come = ending.come(talk)
+            try:
+                await self._line.wait(ticket, ending.timeout)
+            except TimeoutError:
+                if come == ending.come(talk):
+                    ending.silent(talk, awaited)
+        ticket.result()
 
     async def _end(self, quiet: bool) -> None:
         quiet = quiet or (self.talk.ended.done and self.talk.failure.seen)
         try:
             await self._line.wait(self.talk.detach(), self._ending.timeout)
         except TimeoutError:
-            self._ending.missed()
-            self.talk._over(SessionLost(self.talk.name, f"no answer to detach within {self._ending.seconds} seconds"))
+            self._ending.silent(self.talk, "detach")
             if not quiet:
                 self.talk.ended.result()
         except AmqpError:

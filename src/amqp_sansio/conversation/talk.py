@@ -380,12 +380,13 @@ class Talk:
         else:
             self._over(self.failure.error)
 
-    def _fail(self, event: SessionDetached, again: Callable[[], None]) -> None:
-        """It failed while the connection lives: who waits hears so; `again` opens it, for the next call."""
-        self.failure.ended(self.name, event, self.detaching)
+    def _fail(self, event: SessionDetached | None, again: Callable[[], None]) -> None:
+        """It failed while the connection lives (None: its end did not come): who waits hears so; the next call says `again`."""
+        if event is not None:
+            self.failure.ended(self.name, event, self.detaching)
         self.failure.again = again
         self.attached = Ticket()
-        self._in_doubt(event.in_doubt)
+        self._in_doubt(self.session.in_doubt if event is None else event.in_doubt)
         self.failure.interrupt(self.inboxes)
         if self._room is not None:
             self._room.fail(self.failure.for_others or SessionLost(self.name, ENDED_HERE))

@@ -17,10 +17,11 @@ from tests.adapters.served import Served
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync.driver import HIGH, Driver
 from amqp_sansio.adapters.sync.ears import Ears
-from amqp_sansio.config import ServerConfig
-from amqp_sansio.conversation.errors import ConnectionLost, SessionLost
+from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.conversation.errors import ConnectionLost, SessionFailed, SessionLost
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.events import Origin
+from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue
 
 
@@ -267,3 +268,29 @@ def test_a_slow_consumer_stops_the_broker_and_memory_stays_flat() -> None:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert peak < 2_000_000  # of 10 MB
+
+
+def test_who_listens_in_front_calls_the_thread_when_there_is_something_to_give_up_sooner() -> None:
+    """The thread sleeps until whoever waits for an answer is done; a session that was refused gives it a moment to look at."""
+    config = ClientConfig(limits=Limits(detach_seconds=0.2))
+    with (
+        Served() as served,
+        pytest.raises(SessionFailed, match="542"),
+        connect(f"{served.url}?heartbeat=0", config=config, close_timeout=0.1) as connection,
+        connection.session() as session,
+    ):
+        session.say(queue.Declare("q"))
+        subscription = session.subscribe("q")
+
+        def refuse() -> None:
+            shift = connection._driver._shift
+            assert shift is not None
+            eventually(lambda: shift._awaited)
+            served.refuse(session.talk.name)
+
+        refusing = threading.Thread(target=refuse)
+        refusing.start()
+        try:
+            subscription.receive()
+        finally:
+            refusing.join()

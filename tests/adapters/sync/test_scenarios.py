@@ -6,6 +6,7 @@ import pytest
 from tests.adapters.blocking import BlockingLoop
 from tests.adapters.floods import *  # noqa: F403
 from tests.adapters.scenarios import (  # noqa: F401  # pytest finds them here
+    test_a_broker_that_falls_silent_at_the_end_of_a_session_is_given_up_without_heartbeats,
     test_a_broker_that_falls_silent_is_given_up,
     test_a_broker_that_is_gone_whenever_we_want_something_is_not_tried_for_ever,
     test_a_kept_session_goes_on_after_a_cut_and_every_message_is_there_once,
@@ -22,6 +23,7 @@ from tests.adapters.scenarios import (  # noqa: F401  # pytest finds them here
     test_transactions,
     test_what_the_block_raises_is_raised_as_it_is,
     test_what_we_do_wrong_ourselves_is_told_to_who_waits,
+    test_who_waits_on_a_session_that_was_refused_and_is_never_detached_hears_the_refusal,
     test_without_a_policy_a_loss_is_told_at_once,
 )
 

@@ -154,7 +154,7 @@ class Wire(asyncio.BufferedProtocol):
         client.flush()
         if self.taking and (octets := self._machine.data_to_send()):
             transport.write(octets)
-        due = self._machine.due
+        due = client.due
         if client.closed is not None and (not self._machine.finished or transport.get_write_buffer_size()):
             transport.abort()  # it is over: nobody waits for an answer to that, nor takes what is left
         elif self._machine.finished:

@@ -273,6 +273,8 @@ class Driver:
             self.client.receive_eof(failure)
             self._outbox.clear()
         self.client.tick(time.monotonic())
+        if self.client.awaits_end:
+            self.poke()  # the thread may have to look sooner than it knows
 
     def _transmit(self) -> None:
         """Writes what there is to write, as far as the socket takes it."""

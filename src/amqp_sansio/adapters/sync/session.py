@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.errors import SessionLost
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.talk import Talk
@@ -56,18 +55,41 @@ class Session:
             try:
                 if error is None:
                     if not (self.talk.ended.done or self.talk.failure.again is not None):
-                        self.sync()
+                        self._finish()
                     self.talk.unheard()
             finally:
                 self._end(quiet=error is not None)
+
+    def _finish(self) -> None:
+        """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
+        self.talk.open_again()
+        while not self.talk.attached.done:
+            self._awaited(self.talk.attached, "session.attach")
+        self.talk.attached.result()
+        self._awaited(self.talk.sync(), "execution.sync")
+
+    def _awaited(self, ticket: Ticket[None], awaited: str) -> None:
+        """Until a ticket is settled; after `close_timeout` seconds of an open connection without any progress, it fails."""
+        talk, ending = self.talk, self._ending
+        while not ticket.done:
+            if not ending.opened.done:
+                with suppress(AmqpError):
+                    self._driver.wait(ending.opened)
+                continue
+            come = ending.come(talk)
+            try:
+                self._driver.wait(ticket, ending.timeout)
+            except TimeoutError:
+                if come == ending.come(talk):
+                    ending.silent(talk, awaited)
+        ticket.result()
 
     def _end(self, quiet: bool) -> None:
         quiet = quiet or (self.talk.ended.done and self.talk.failure.seen)
         try:
             self._driver.wait(self.talk.detach(), self._ending.timeout)
         except TimeoutError:
-            self._ending.missed()
-            self.talk._over(SessionLost(self.talk.name, f"no answer to detach within {self._ending.seconds} seconds"))
+            self._ending.silent(self.talk, "detach")
             if not quiet:
                 self.talk.ended.result()
         except AmqpError:

@@ -172,7 +172,7 @@ class Wire:
 
     def _set_due(self) -> None:
         """Sees to it that the task that keeps time does not wake too late."""
-        due = self._machine.due
+        due = self._client.due
         if due is not None and due < self._due:  # to wake too early costs less than to say so with every word
             self._due = due
             self._sooner.set()
