@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
 from tests.builds import wrong_type
+from tests.steps import assert_linear
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec import values as v
@@ -17,6 +19,7 @@ from amqp_sansio.wire.encoding import (
     encode_array,
     encode_as,
     encode_list,
+    encode_map,
     encode_struct32,
     encode_value,
 )
@@ -160,3 +163,17 @@ def test_the_code_of_elements_is_an_octet(code: int, good: bool) -> None:
     else:
         with pytest.raises(EncodeError, match="an element code is an octet"):
             encode_array(Array(code))
+
+
+def test_maps_in_maps_with_large_numbers_cost_what_they_are() -> None:
+    """Each was written twice when a number without sign followed: what a peer sent in 32 of them could not be written again."""
+
+    def prepared(size: int) -> Callable[[], object]:
+        value: Value = True
+        for _ in range(size):
+            value = Map({"a": value, "z": 1 << 63})
+        assert isinstance(value, Map)
+        whole = value
+        return lambda: encode_map(whole)
+
+    assert_linear(prepared, 5)

@@ -6,11 +6,13 @@ import math
 import pickle
 import struct
 import uuid
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.steps import assert_linear
 from tests.wire.strategies import values
 
 from amqp_sansio.errors import DecodeError, EncodeError
@@ -392,3 +394,41 @@ def test_structs_too_short(octets: str) -> None:
         data = bytes.fromhex(octets + more)
         with pytest.raises(DecodeError):
             decode_struct32(data, 0, len(data))
+
+
+def nested(depth: int, double: bytes) -> bytes:
+    """Maps in one another; in each, a key that comes `double`."""
+    value = b"\x08\1"
+    for _ in range(depth):
+        content = double + b"\1a" + value
+        value = b"\xa8" + (len(content) + 4).to_bytes(4, "big") + bytes([0, 0, 0, 2]) + content
+    return value[1:]
+
+
+@pytest.mark.parametrize("double", [b"\1a\x08\0", b"\1b\x08\0"], ids=["twice", "once"])
+@pytest.mark.parametrize("text", ["strict", "surrogateescape"])
+def test_maps_in_maps_with_double_keys_cost_what_they_are(double: bytes, text: str) -> None:
+    """Each was read twice when it held a key twice: 32 of them in one another, 500 octets, took hours."""
+
+    def prepared(size: int) -> Callable[[], object]:
+        octets = nested(size, double)
+        return lambda: decode_map(octets, 0, len(octets), 0, Reading(text=text))
+
+    assert_linear(prepared, 5)
+    octets = nested(32, double)
+    assert encode_map(decode_map(octets, 0, len(octets))[0]) == octets
+
+
+def test_what_is_wrong_in_the_innermost_of_many_maps_is_found_at_once() -> None:
+    def prepared(size: int) -> Callable[[], object]:
+        octets = nested(size, b"\1a\x08\0")
+        count = octets.rindex(b"\0\0\0\2")
+        bad = octets[:count] + b"\0\0\0\3" + octets[count + 4 :]
+
+        def work() -> None:
+            with pytest.raises(DecodeError):
+                decode_map(bad, 0, len(bad))
+
+        return work
+
+    assert_linear(prepared, 5)

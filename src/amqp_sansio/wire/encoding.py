@@ -131,7 +131,7 @@ def encode_map(value: Mapping[str, Value], depth: int = 0) -> bytes:
                 length = len(octets)
                 parts.append(STR16[length] if length < 256 else put_tag16(0x95, length))
                 parts.append(octets)
-            elif kind is int:
+            elif kind is int and -_INT64 <= item < _INT64:  # type: ignore[operator]  # `kind` says so
                 parts.append(put_tag_i64(0x31, item))
             else:
                 code = type_code_of(item)
@@ -151,7 +151,10 @@ def encode_map(value: Mapping[str, Value], depth: int = 0) -> bytes:
 
 
 def _put_map_slowly(value: Mapping[str, Value], depth: int) -> bytes:
-    """The same, item by item: what the quick way could not write may still be right (ints of 64 bits without sign)."""
+    """The same, item by item, to say what the quick way could not write.
+
+    Nothing that a peer can send is written here: maps in one another would be written twice as often with each.
+    """
     parts: list[bytes] = []
     for key, item in value.items():
         if not isinstance(key, str):
