@@ -217,7 +217,8 @@ def test_limit_replay_commands_bounds_the_results_awaited(commands: int, kept: b
     stream.command_point(CommandPoint(0, 0))
     for _ in range(commands):
         stream.command(Query("q"), "queue.query")
-    assert len(stream._results) == (commands if kept else 1)
+    assert stream.ids is not None
+    assert len(stream.ids.awaited) == (commands if kept else 1)
     for id in range(commands):
         stream.result(id, None)
     assert rules(findings) == []

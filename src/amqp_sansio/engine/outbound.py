@@ -21,7 +21,7 @@ class Outbound(Ids):
 
     * `position`: the id that the other side will give to the next command on this
       attachment; None before any command-point on it.
-    * `known`: completed, and not yet told to the other side in known-completed; `known_due` when it asked for a timely reply.
+    * `known_due`: the other side asked that what is `known` be said in a timely reply.
     * `expected_asked`: answers to come that say what the other side expects: one for each flush that asked for it.
     * `kept`: octets of what may have to be said again; nothing is kept unless `retain`.  `bare`: what is in doubt and is not
       kept; what was said from `bare_from` on, while nothing was kept, is looked up when it is wanted.
@@ -33,7 +33,6 @@ class Outbound(Ids):
         "expected_asked",
         "kept",
         "kept_octets",
-        "known",
         "known_due",
         "position",
         "retain",
@@ -49,7 +48,6 @@ class Outbound(Ids):
         super().__init__()
         self.position: int | None = None
         self.sent = False
-        self.known: MutableRangeSet = MutableRangeSet()
         self.known_due = False
         self.expected_asked = 0
         self.retain = retain

@@ -37,7 +37,7 @@ class StreamWitness:
     """`late`: the stream was not heard from its beginning, so ids are unknown until a command-point is heard."""
 
     __slots__ = (
-        "_doubt", "_findings", "_floor", "_known", "_late", "_machine", "_receiver", "_results", "_sender", "_settled", "ids",
+        "_doubt", "_findings", "_floor", "_known", "_late", "_machine", "_receiver", "_sender", "_settled", "ids",
     )  # fmt: skip
 
     def __init__(self, findings: Findings, sender: str, receiver: str, late: bool) -> None:
@@ -54,7 +54,6 @@ class StreamWitness:
         """The first id heard: what is said about those before it cannot be judged."""
         self._known: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
         self._settled: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
-        self._results: dict[int, str] = {}  # the type of each that is awaited
 
     # The sender's words.
 
@@ -67,11 +66,12 @@ class StreamWitness:
             self._findings.breach(RULE_UNPOINTED, verb, text, legal, 409)
             return None
         id = self.taken()
-        if id is not None and command is not None and command.RESULT:
-            if len(self._results) >= self._findings.limits.replay_commands:
-                self._results.clear()
+        if self.ids is not None and id is not None and command is not None and command.RESULT:
+            awaited = self.ids.awaited
+            if len(awaited) >= self._findings.limits.replay_commands:
+                awaited.clear()
                 self._floor = id
-            self._results[id] = command.RESULT
+            awaited[id] = command.RESULT
         return id
 
     @property
@@ -105,7 +105,7 @@ class StreamWitness:
             self._findings.note("session.command-point", text)
             if serial_lt(id, self._floor):
                 self._floor = id
-            self._results.clear()
+            book.awaited.clear()
         book.next_id = serial_add(id, 1) if control.command_offset else id  # its rest takes no other id
 
     def gap(self, control: Gap) -> None:
@@ -187,18 +187,21 @@ class StreamWitness:
         said = f"execution.result of command {id}"
         if id is None:
             self._findings.letter("execution.result.command-id", "execution.result", "a result of no command", ("command-id",))
-        elif (wanted := self._results.pop(id, None)) is not None:
+            return
+        book = self.ids
+        wanted = None if book is None else book.awaited.pop(id, None)
+        if wanted is not None:
             if value is not None and wanted != value.NAME:
                 text, legal = f"the result is of type {value.NAME}", (f"execution.result {wanted} of command {id}",)
                 self._findings.breach("execution.result.value", said, text, legal)
-        elif self.next is None or self._late:
+        elif book is None or self._late:
             return
-        elif not serial_lt(id, self.next):
-            text = f"command {id} has not been sent; the next one is {self.next}"
-            self._findings.breach("execution.result.command-id", said, text, self._awaited())
+        elif not serial_lt(id, book.next_id):
+            text = f"command {id} has not been sent; the next one is {book.next_id}"
+            self._findings.breach("execution.result.command-id", said, text, _awaited(book))
         elif serial_le(self._floor, id):
             text = f"command {id} has no result, or has had it"
-            self._findings.breach("execution.result", said, text, self._awaited())
+            self._findings.breach("execution.result", said, text, _awaited(book))
 
     def settled(self, verb: str, ids: RangeSet | None, final: bool) -> None:
         """The receiver accepts, rejects, releases or acquires transfers of the sender; `final`: they are settled by it."""
@@ -235,7 +238,6 @@ class StreamWitness:
         self._doubt = True
         self._known = None
         self._settled = None
-        self._results.clear()
 
     def feedback_lost(self) -> None:
         """Something that the receiver said was lost: what it has reported and settled is unknown."""
@@ -243,9 +245,6 @@ class StreamWitness:
         self._doubt = True
         self._known = None
         self._settled = None
-
-    def _awaited(self) -> tuple[str, ...]:
-        return tuple([f"execution.result of command {id}" for id in list(self._results)[:10]])
 
     def _beyond(self, ids: RangeSet, verb: str, allowed: int) -> bool:
         """Tells, as a breach, ids that have not been sent (`allowed`: so many behind the last may be named)."""
@@ -263,6 +262,10 @@ class StreamWitness:
             return known
         self._findings.note("limits.ranges", _MANY)
         return None
+
+
+def _awaited(book: Ids) -> tuple[str, ...]:
+    return tuple([f"execution.result of command {id}" for id in list(book.awaited)[:10]])
 
 
 def _show(ids: RangeSet) -> str:

@@ -23,14 +23,18 @@ class Ids:
     * `next_id`: of the next command.
     * `outstanding`: said, as far as it was heard, and not complete: what is in doubt when nothing more is heard.
     * `confirmed`: those of them that will complete for certain.
+    * `known`: complete, and whoever said them has not said that it knows; for those who have to say it.
+    * `awaited`: the name of each result that is awaited, for those who match them.
     """
 
-    __slots__ = ("confirmed", "next_id", "outstanding")
+    __slots__ = ("awaited", "confirmed", "known", "next_id", "outstanding")
 
     def __init__(self, next_id: int = 0) -> None:
         self.next_id = next_id
         self.outstanding: MutableRangeSet = MutableRangeSet()
         self.confirmed: MutableRangeSet = MutableRangeSet()
+        self.known: MutableRangeSet = MutableRangeSet()
+        self.awaited: dict[int, str] = {}
 
     # What the sender says.
 

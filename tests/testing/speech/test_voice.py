@@ -24,11 +24,11 @@ def test_results_and_completions_are_owed() -> None:
     assert completed.said == s.Completed(RangeSet([(0, 1)]))
     voice.told(result)
     voice.told(completed)
-    assert voice.unanswered["client"] == []
+    assert voice.halves["client"].awaited == {}
     voice.told(Step("client", s.KnownCompleted(RangeSet([(0, 1)])), 1))
     assert voice.feedback("server") == []
     voice.told(Step("server", s.Attached(b"s"), 1))
-    assert voice.count == {"client": 0, "server": 0}
+    assert [half.next_id for half in voice.halves.values()] == [0, 0]
 
 
 def test_names_of_a_setting() -> None:

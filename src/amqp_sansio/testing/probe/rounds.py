@@ -285,7 +285,7 @@ class Round:
         part = self.part
         if part is not None and part.section in ("session", "assembly", "message"):
             return self.talk.aside()
-        return self.talk.sync(self.voice.count["client"])
+        return self.talk.sync(self.voice.halves["client"].next_id)
 
     # What is wrong.
 
@@ -337,7 +337,7 @@ class Round:
             return self.talk.until(lambda step: objection(step, channel)) is None and not self.talk.ended
         if self.part is not None and self.part.section in ("session", "assembly", "message"):
             return self.talk.aside()
-        return self.talk.sync(self.voice.count["client"])
+        return self.talk.sync(self.voice.halves["client"].next_id)
 
     # The end.
 

@@ -96,13 +96,13 @@ class TransferVoice(Client):
     def told(self, step: Step) -> None:
         if isinstance(step.said, message.Transfer) and step.speaker == "server":
             if step.said.destination == RIVAL:
-                self._rival = self.count["server"]
+                self._rival = self.halves["server"].next_id
             elif self.transfer is None:
-                self.transfer = self.count["server"]
+                self.transfer = self.halves["server"].next_id
         if isinstance(step.said, message.Subscribe) and step.said.destination == RIVAL:
             self._rivalled = True
         if isinstance(step.said, message.Acquire):
-            self._acquiring.append(self.count["client"])
+            self._acquiring.append(self.halves["client"].next_id)
         super().told(step)
 
     def say(self, word: Word) -> list[Step]:
@@ -120,7 +120,7 @@ class TransferVoice(Client):
             header = [DeliveryProperties(exchange="", routing_key=self.setting.named("q"))]
             said = message.Transfer("d", self.accept_mode, self.acquire_mode)
             return [self.step("server", said, word, header=header, body=BODY)]
-        asked = next(iter(self.unanswered["client"]), (0, ""))[0]
+        asked = next(iter(self.halves["client"].awaited), 0)
         return [self.step("server", Result(asked, Acquired(ids if verb == "message.acquired" else NONE)), word)]
 
     def hear(self, step: Step) -> Word | None:
@@ -146,7 +146,7 @@ class SubscriptionVoice(Client):
 
     def told(self, step: Step) -> None:
         if isinstance(step.said, message.Stop | message.Flush | message.Cancel) and step.speaker == "client":
-            self._waiting[self.count["client"]] = f"server:{step.verb} completed"
+            self._waiting[self.halves["client"].next_id] = f"server:{step.verb} completed"
         if isinstance(step.said, s.Completed) and step.speaker == "server" and step.said.commands:
             for id in [id for id in self._waiting if id in step.said.commands]:
                 del self._waiting[id]

@@ -33,9 +33,9 @@ class ContentVoice(Client):
 
     def told(self, step: Step) -> None:
         if step.verb.endswith(".cancel"):
-            self._cancels.append(self.count["client"])
+            self._cancels.append(self.halves["client"].next_id)
         if step.verb.endswith(".deliver") and self.delivered is None:
-            self.delivered = self.count["server"]
+            self.delivered = self.halves["server"].next_id
         self._tag += step.verb.endswith(".deliver")
         super().told(step)
 

@@ -11,6 +11,7 @@ from typing import Final
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.ids import Ids
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.base import Command, Control, Struct
@@ -67,14 +68,8 @@ class Voice:
 
     def __init__(self, setting: Setting | None = None) -> None:
         self.setting: Final = setting or Setting()
-        self.count: Final[dict[Speaker, int]] = {"client": 0, "server": 0}
-        """Commands that each side has said on the channel of the session."""
-        self.unanswered: Final[dict[Speaker, list[tuple[int, str]]]] = {"client": [], "server": []}
-        """Commands (id, name of the result) of each side that wait for their result."""
-        self.known: Final[dict[Speaker, int]] = {"client": 0, "server": 0}
-        """Ids below this were named by known-completed of that side, which said the commands."""
-        self.completed: Final[dict[Speaker, int]] = {"client": 0, "server": 0}
-        """Ids below this of that side were named by the completed of the other."""
+        self.halves: Final[dict[Speaker, Ids]] = {"client": Ids(), "server": Ids()}
+        """The commands that each side has said on the channel of the session."""
 
     def foresee(self, words: Sequence[Word]) -> None:
         """These words are planned, of both sides: what the server is to answer may take something to lead it there."""
@@ -101,20 +96,17 @@ class Voice:
         if step.channel != self.setting.channel or isinstance(said, bytes):
             return
         if isinstance(said, s.Attached):
-            for who in self.count:
-                self.count[who] = self.known[who] = self.completed[who] = 0
-                self.unanswered[who].clear()
+            self.halves.update({"client": Ids(), "server": Ids()})
         elif isinstance(said, s.KnownCompleted):
-            self.known[speaker] = self.completed[speaker]
+            self.halves[speaker].known.clear()
         elif isinstance(said, s.Completed) and said.commands:
-            self.completed[OTHER[speaker]] = max(self.completed[OTHER[speaker]], said.commands.ranges[-1][1] + 1)
+            self.halves[OTHER[speaker]].known.update(self.halves[OTHER[speaker]].complete(said.commands))
         elif isinstance(said, Command):
+            if isinstance(said, Result) and said.command_id is not None:
+                self.halves[OTHER[speaker]].awaited.pop(said.command_id, None)
+            id = self.halves[speaker].take()
             if said.RESULT:
-                self.unanswered[speaker].append((self.count[speaker], said.RESULT))
-            if isinstance(said, Result):
-                rest = [each for each in self.unanswered[OTHER[speaker]] if each[0] != said.command_id]
-                self.unanswered[OTHER[speaker]][:] = rest
-            self.count[speaker] += 1
+                self.halves[speaker].awaited[id] = said.RESULT
 
     # What the parts are made of.
 
@@ -127,7 +119,7 @@ class Voice:
         """`speaker` answers what the other has said so far: results that it owes, then the completion of all."""
         other = OTHER[speaker]
         steps: list[Step] = []
-        for id, name in self.unanswered[other]:
+        for id, name in self.halves[other].awaited.items():
             steps.append(self.step(speaker, Result(id, self.result(name, id))))
         done = self.ids(other)
         if done:
@@ -140,8 +132,7 @@ class Voice:
 
     def ids(self, of: Speaker) -> RangeSet:
         """The ids of all commands of a side that known-completed has not named."""
-        low, high = self.known[of], self.count[of] - 1
-        return RangeSet([(low, high)]) if high >= low else NONE
+        return self.halves[of].outstanding.freeze() | self.halves[of].known.freeze()
 
     def queue(self, name: str = "q") -> Step:
         """The client declares a queue that goes with the session."""
@@ -242,14 +233,14 @@ class StreamVoice(Voice):
         other = OTHER[who]
         said: Said
         if verb == "session.command-point":
-            said = s.CommandPoint(self.count[who], 0)
+            said = s.CommandPoint(self.halves[who].next_id, 0)
         elif verb == "session.expected":
-            said = s.Expected(RangeSet([(self.count[other], self.count[other])]) if self.count[other] else NONE)
+            expected = self.halves[other].next_id
+            said = s.Expected(RangeSet.of(expected) if expected else NONE)
         elif verb in ("session.completed", "session.confirmed"):
             said = s.Completed(self.ids(other)) if verb == "session.completed" else s.Confirmed(self.ids(other))
         elif verb == "session.known-completed":
-            low, high = self.known[who], self.completed[who] - 1
-            said = s.KnownCompleted(RangeSet([(low, high)]) if high >= low else NONE)
+            said = s.KnownCompleted(self.halves[who].known.freeze())
         else:
             plain: dict[str, Said] = {
                 "session.flush": s.Flush(confirmed=True, completed=True),

@@ -99,7 +99,7 @@ class _Scene(Voice):
                 self._deliver(name, self.queues[name].popleft())
 
     def _deliver(self, name: str, payload: Payload) -> None:
-        self.unsettled.append(self.count["server"])
+        self.unsettled.append(self.halves["server"].next_id)
         delivery = payload.delivery
         told = DeliveryProperties(
             priority=delivery.priority, delivery_mode=delivery.delivery_mode, exchange="", routing_key=delivery.routing_key
