@@ -13,7 +13,7 @@ from tests.broker.model.things import Sink, bodies, durable_host, journalled, me
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.model.entry import Entry
+from amqp_sansio.broker.model.entry import ACQUIRED, Entry
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.operations import Dequeued, Enqueued, MessageStored, QueueDeleted
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
@@ -43,12 +43,11 @@ def test_what_a_ring_gives_up_or_does_not_take_is_counted() -> None:
     queue = host.queues["q"]
     publish(host, "", "q", b"2")
     assert (queue.given_up, host.given_up) == (1, 1)
-    taken = [queue.take(), queue.take()]
-    publish(host, "", "q", b"3")
+    publish(host, "", "q", b"3", priority=0)
     assert (queue.given_up, host.given_up) == (2, 2), "the one that came"
-    host.dequeue([entry for entry in taken if entry is not None])
+    queue.take()
     publish(host, "", "q", b"4", priority=9)
-    assert (queue.given_up, on(host, "q")) == (2, [b"4"])
+    assert (queue.given_up, on(host, "q")) == (2, [b"4", b"1", b"2"])
     host.declare_queue("other", "amq.direct", arguments={"qpid.policy_type": "ring", "qpid.max_count": 0})
     publish(host, "", "other", b"5")
     host.delete_queue("q")
@@ -56,6 +55,27 @@ def test_what_a_ring_gives_up_or_does_not_take_is_counted() -> None:
     full = with_full(VirtualHost(), "reject")
     assert refusal(publish, full, "", "q", b"2").text.startswith("limit queue_messages")
     assert (full.queues["q"].given_up, full.given_up) == (0, 0)
+
+
+@pytest.mark.parametrize("arguments", [{"qpid.max_count": 1}, {"qpid.max_size": 30}])
+def test_a_ring_takes_the_newest_while_somebody_has_what_was_there(arguments: dict[str, Value]) -> None:
+    host = VirtualHost()
+    host.declare_queue("q", arguments={"qpid.policy_type": "ring", **arguments})
+    queue = host.queues["q"]
+    size = len(b"0123456789") + message("q").size
+    assert 30 // size == 1, "there is room for one"
+    for round in range(3):
+        publish(host, "", "q", b"%010d" % round)
+        entry = queue.take()
+        assert entry is not None
+        assert entry.message.body == b"%010d" % round
+    publish(host, "", "q", b"newest one")
+    assert (queue.available, queue.acquired, queue.given_up) == (1, 3, 0)
+    host.release([entry for entry in queue.all() if entry.state == ACQUIRED], True)
+    assert queue.available == 4, "what comes back is there until something comes"
+    publish(host, "", "q", b"the newest")
+    assert (on(host, "q"), queue.given_up) == ([b"the newest"], 4)
+    assert (host.messages, host.octets) == (1, size)
 
 
 # --- rings ----------------------------------------------------------------------------------------------------------------
@@ -73,8 +93,10 @@ class Reference:
         self.dead: list[bytes] = []
 
     def put(self, priority: int, body: bytes, size: int) -> None:
-        while len(self.there) >= self.most or sum(each[2] for each in self.there) + size > self.octets:
+        while True:
             free = [each for each in self.there if each[1] not in self.acquired]
+            if len(free) < self.most and sum(each[2] for each in free) + size <= self.octets:
+                break
             lowest = min(free, key=lambda each: each[0], default=None)  # the first one of several
             if lowest is None or lowest[0] > priority:
                 return
@@ -269,11 +291,14 @@ def test_rejected_messages_at_a_full_queue(policy: str, left: list[bytes] | None
     assert on(host, "dead") == (left or [b"full"])
 
 
-def test_a_ring_of_which_somebody_has_everything_gets_no_orphan_not_even_a_persistent_one() -> None:
+@pytest.mark.parametrize(("priority", "left"), [(4, [b"full", b"old"]), (9, [b"urgent", b"full"])])
+def test_orphans_in_a_ring_of_which_somebody_has_something(priority: int, left: list[bytes]) -> None:
     host = full_behind("ring")
     assert host.queues["dead"].take() is not None
+    if priority == 9:
+        publish(host, "", "dead", b"urgent", priority=9)
     host.delete_queue("q")
-    assert on(host, "dead") == [b"full"]
+    assert on(host, "dead") == left, "not even a persistent one drives out what is more urgent"
 
 
 # --- queues that destroy themselves -----------------------------------------------------------------------------------------

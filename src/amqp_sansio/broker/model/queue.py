@@ -62,10 +62,10 @@ class Queue:
     """
 
     __slots__ = (
-        "_acquired", "_awaited", "_lines", "_mask", "_next", "_released", "_releases", "_stirred", "acquired", "alternate",
-        "arguments", "auto_delete", "available", "bindings", "deleted", "durable", "given_up", "held", "last_values", "level",
-        "levels", "linger", "most_messages", "most_octets", "most_plain", "name", "no_local", "numbering", "octets", "owner",
-        "policy", "ring", "shares",
+        "_acquired", "_acquired_octets", "_awaited", "_lines", "_mask", "_next", "_released", "_releases", "_stirred",
+        "acquired", "alternate", "arguments", "auto_delete", "available", "bindings", "deleted", "durable", "given_up", "held",
+        "last_values", "level", "levels", "linger", "most_messages", "most_octets", "most_plain", "name", "no_local",
+        "numbering", "octets", "owner", "policy", "ring", "shares",
     )  # fmt: skip
 
     def __init__(
@@ -131,6 +131,7 @@ class Queue:
         self._lines: Final[list[Line | None]] = [None] * levels  # of what is available or held
         self._mask = 0  # a bit for each line in which something is
         self._acquired: Final[dict[int, Entry]] = {}
+        self._acquired_octets = 0  # of a ring
         self._awaited: Final[dict[Entry, dict[Awaiting, None]]] = {}  # acquired ones that somebody else asked for
         self._next = 0
         self._releases = 0
@@ -201,8 +202,12 @@ class Queue:
         return None if line is None else line.head
 
     def has_room(self, message: Message) -> bool:
-        """Whether the message fits in with its limits."""
-        return self.messages < self.most_messages and self.octets + message.size <= self.most_octets
+        """Whether the message fits in with its limits.  What somebody has acquired from a ring does not count there: a ring
+        keeps the newest messages for whoever comes next."""
+        messages, octets = self.messages, self.octets + message.size
+        if self.policy == RING:
+            messages, octets = messages - self.acquired, octets - self._acquired_octets
+        return messages < self.most_messages and octets <= self.most_octets
 
     def take(self) -> Entry | None:
         """The next message, acquired; None when none is available."""
@@ -220,6 +225,8 @@ class Queue:
         self.available -= 1
         self.acquired += 1
         self._acquired[entry.position] = entry
+        if self.policy == RING:
+            self._acquired_octets += entry.message.size
         if self.shares is not None:
             self.shares.took(self.level[entry.message.priority])
         if self.ring is not None and self.ring.particular:
@@ -267,6 +274,8 @@ class Queue:
 
     def _back(self, entry: Entry) -> None:
         del self._acquired[entry.position]
+        if self.policy == RING:
+            self._acquired_octets -= entry.message.size
         entry.state = AVAILABLE
         self.acquired -= 1
         self.available += 1
@@ -287,6 +296,8 @@ class Queue:
         if state == ACQUIRED:
             del self._acquired[entry.position]
             self.acquired -= 1
+            if self.policy == RING:
+                self._acquired_octets -= entry.message.size
             if self._awaited:
                 self._awaited.pop(entry, None)
         elif state == AVAILABLE:
