@@ -10,7 +10,7 @@ from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
 from amqp_sansio.testing.carriers import BareCarrier
 
-ASKED = ("_write", "_has_room", "_emit", "_ask", "_fail", "_forget", "_learn", "_unlearn")
+ASKED = ("_write", "_has_room", "_emit", "_ask", "_fail")
 
 
 @pytest.mark.parametrize("made", [ClientConnection, ServerConnection, BareCarrier])

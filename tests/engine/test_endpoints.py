@@ -1,128 +1,108 @@
-"""A connection and endpoints of another kind than sessions: it carries whatever hears units and gives frames."""
+"""Connections of a made-up family: they carry whatever hears units and gives frames, in frames of whatever kind."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.families.made_up import BAD, ECHO, LINES, MADE_UP, Echoes
 
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.engine.carrier import Carrier
+from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.engine.connection import Connection
-from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
+from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.engine.server_handshake import ServerHandshake
-from amqp_sansio.events import ConnectionClosed, Event, Origin, TimeoutGranted, Violation
-from amqp_sansio.spec.connection import Close, Open, OpenOk, Start, StartOk, Tune, TuneOk
-from amqp_sansio.spec.execution import Sync
-from amqp_sansio.spec.session import Attach
-from amqp_sansio.testing.scripted import ScriptedPeer, Word
-from amqp_sansio.wire.assembly import Assembly, Cut, Malformed
-from amqp_sansio.wire.frames import frame_command
-from amqp_sansio.wire.segments import SegmentReader
-
-HEADER = b"AMQP\x01\x01\x00\x0a"
+from amqp_sansio.errors import EncodeError
+from amqp_sansio.events import ConnectionClosed, Event, Origin, TimeoutGranted
+from amqp_sansio.spec.connection import Close
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 
 
-class Echoes(Endpoints):
-    """Says every unit again, in a turn of its own, and remembers what it heard."""
+class Pair:
+    """A client and a server of the family, joined; `piece`: so many octets arrive at once."""
 
-    def __init__(self) -> None:
-        self.carrier: Carrier | None = None
-        self.heard: list[tuple[int, int]] = []
-        self.malformed: list[Malformed] = []
-        self.lost: list[tuple[Origin, str]] = []
-        self.waiting: list[Assembly] = []
+    def __init__(self, piece: int = 4096) -> None:
+        self.piece = piece
+        self.at_client, self.at_server = Echoes(), Echoes()
+        self.client = ClientHandshake(ClientConfig(dialect=MADE_UP, max_frame_size=65535), self.at_client, True)
+        self.server = ServerHandshake(ServerConfig(dialect=MADE_UP), self.at_server)
+        self.at_client.carrier, self.at_server.carrier = self.client, self.server
+        self.events: dict[Connection, list[Event]] = {self.client: [], self.server: []}
+        self.run()
 
-    @property
-    def pending(self) -> int:
-        return len(self.waiting)
+    def run(self) -> None:
+        while self.carry(self.client, self.server) | self.carry(self.server, self.client):
+            pass
 
-    def flush(self) -> None:
-        unit = self.waiting.pop()
-        assert self.carrier is not None
-        self.carrier._write(b"".join(frame_command(unit.channel, unit.payload)))
-
-    @property
-    def roomless(self) -> int:
-        return 0
-
-    def hear(self, unit: Assembly) -> None:
-        self.heard.append((unit.channel, unit.start))
-        self.waiting.append(unit)
-        assert self.carrier is not None
-        self.carrier._emit(TimeoutGranted(unit.payload, 0))
-
-    def hear_plain(self, cut: Cut) -> Event | None:
-        raise AssertionError("nothing was learned")
-
-    def hear_answer(self, reader: SegmentReader) -> Answered:
-        return UNHEARD
-
-    def hear_malformed(self, malformed: Malformed) -> None:
-        self.malformed.append(malformed)
-
-    def lose(self, origin: Origin, text: str, violation: Violation | None) -> None:
-        self.lost.append((origin, text))
+    def carry(self, here: Connection, there: Connection) -> bool:
+        octets = here.data_to_send()
+        for at in range(0, len(octets), self.piece):
+            there.receive_data(octets[at : at + self.piece])
+            self.events[there] += there.events()
+        return bool(octets)
 
 
-def opened(role: str) -> tuple[ScriptedPeer, Echoes]:
-    echoes = Echoes()
-    made: Connection
-    words: tuple[Word, ...]
-    if role == "client":
-        made = ClientHandshake(ClientConfig(), echoes, True)
-        words = (HEADER, Start({}, ("ANONYMOUS",), ("en_US",)), Tune(65535, 65535, 0, 120), OpenOk())
-    else:
-        made = ServerHandshake(ServerConfig(), echoes)
-        words = (HEADER, StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, 0, 0), Open(""))
-    echoes.carrier = made
-    peer = ScriptedPeer(made)
-    peer.say(*words)
-    assert made.is_open
-    peer.hear()
-    return peer, echoes
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.binary(max_size=90)), max_size=9),
+    st.sampled_from([1, 7, 30, 4096]),
+)
+def test_what_either_side_asks_on_any_line_is_echoed_there(asked: list[tuple[bool, int, bytes]], piece: int) -> None:
+    """Whatever is asked, on whatever lines and in whatever pieces it arrives: it comes back in order, to whoever asked."""
+    pair = Pair(piece)
+    assert pair.client.is_open
+    assert pair.server.is_open
+    for by_client, line, octets in asked:
+        (pair.at_client if by_client else pair.at_server).ask(line, octets)
+    pair.run()
+    for connection, mine in ((pair.client, True), (pair.server, False)):
+        echoed = [(event.seconds, event.session) for event in pair.events[connection] if isinstance(event, TimeoutGranted)]
+        assert echoed == [(line, octets) for by_client, line, octets in asked if by_client is mine]
 
 
-@pytest.mark.parametrize("role", ["client", "server"])
-def test_every_unit_that_is_not_the_connections_own_goes_to_its_endpoint(role: str) -> None:
-    """In either role: by the number of its channel, with the place where it begins, and its event comes out."""
-    peer, echoes = opened(role)
-    events = peer.say(Sync(), channel=5) + peer.say(Attach(b"s"), channel=7)
-    assert [channel for channel, _ in echoes.heard] == [5, 7]
-    assert echoes.heard[1][1] > echoes.heard[0][1]
-    assert [type(event) for event in events] == [TimeoutGranted, TimeoutGranted]
+def test_what_endpoints_gathered_is_written_before_the_octets_are_taken() -> None:
+    """All of it, one endpoint after another; until then it counts as waiting."""
+    pair = Pair()
+    pair.server.receive_data(LINES.frame(3, 1, b"aone", 4096) + LINES.frame(4, 1, b"atwo", 4096))
+    assert list(pair.server.events()) == []
+    assert pair.server.bytes_to_send >= 2
+    assert pair.server.data_to_send() == LINES.frame(3, 1, ECHO + b"one", 4096) + LINES.frame(4, 1, ECHO + b"two", 4096)
+    assert pair.at_server.pending == pair.server.bytes_to_send == 0
 
 
-@pytest.mark.parametrize("role", ["client", "server"])
-def test_what_endpoints_gathered_is_written_before_the_octets_are_taken(role: str) -> None:
-    """All of it, also when writing one thing leaves another to be written; until then it counts as waiting."""
-    peer, echoes = opened(role)
-    peer.say(Sync(), Sync(), channel=5)
-    assert peer.connection.bytes_to_send >= 2
-    assert peer.hear() == [Sync(), Sync()]
-    assert echoes.pending == peer.connection.bytes_to_send == 0
-
-
-@pytest.mark.parametrize("role", ["client", "server"])
-def test_endpoints_hear_of_the_end_before_the_program_does(role: str) -> None:
+def test_endpoints_hear_of_the_end_before_the_program_does() -> None:
     """Once, with the reason; what they gathered is not written behind the other side's close."""
-    peer, echoes = opened(role)
-    peer.say(Sync(), channel=5)
-    assert [type(event) for event in peer.say(Close(320, "go"))] == [ConnectionClosed]
-    assert [origin for origin, _ in echoes.lost] == [Origin.PEER]
-    assert "go" in echoes.lost[0][1]
-    assert Sync() not in peer.hear()
+    pair = Pair()
+    close = LINES.own(LAYOUT.encode_control(Close(320, "go")), 4096)
+    pair.server.receive_data(LINES.frame(3, 1, b"aone", 4096) + close)
+    assert [type(event) for event in pair.server.events()] == [ConnectionClosed]
+    assert [origin for origin, _ in pair.at_server.lost] == [Origin.PEER]
+    assert "go" in pair.at_server.lost[0][1]
+    assert b"one" not in pair.server.data_to_send()
 
 
-@pytest.mark.parametrize("role", ["client", "server"])
-def test_a_frame_in_the_wrong_order_concerns_its_endpoint_alone(role: str) -> None:
-    peer, echoes = opened(role)
-    peer.say(b"\x0b\x01\x00\x12\x00\x01\x00\x05" + bytes(4) + b"\x03\x01\x01\x00\x00\x00")  # a sync with more to come
-    assert [(each.channel, each.code) for each in echoes.malformed] == [(5, 503)]
-    assert peer.connection.is_open
+def test_an_endpoint_tells_who_broke_its_rules_and_the_connection_is_closed() -> None:
+    pair = Pair()
+    pair.client.receive_data(LINES.frame(3, 1, BAD, 4096))
+    (closed,) = pair.client.events()
+    assert isinstance(closed, ConnectionClosed)
+    assert closed.violation is not None
+    assert (closed.violation.rule, closed.violation.channel) == ("line.verb", 3)
+    assert LAYOUT.encode_control(Close(501, "b: no such verb")) in pair.client.data_to_send()
 
 
-def test_a_channel_beyond_what_was_agreed_reaches_no_endpoint() -> None:
-    peer, echoes = opened("client")
-    peer.say(Sync(), channel=65535)
-    assert echoes.heard == []
-    assert [origin for origin, _ in echoes.lost] == [Origin.VIOLATION]
+@pytest.mark.parametrize("channel", [9, 10])
+def test_a_channel_beyond_what_was_agreed_reaches_no_endpoint(channel: int) -> None:
+    pair = Pair()
+    pair.client._channel_max = 10
+    pair.client.receive_data(LINES.frame(channel, 1, b"a", 4096))
+    events = list(pair.client.events())
+    assert [unit[0] for unit in pair.at_client.heard] == ([9] if channel == 9 else [])
+    assert [type(event) for event in events] == ([] if channel == 9 else [ConnectionClosed])
+
+
+def test_sessions_are_spoken_in_segments_only() -> None:
+    with pytest.raises(EncodeError, match=r"ClientConfig\.dialect: a dialect with sessions, not made-up"):
+        ClientConnection(ClientConfig(dialect=MADE_UP))
+    with pytest.raises(EncodeError, match=r"ServerConfig\.dialect: a dialect with sessions, not made-up"):
+        ServerConnection(ServerConfig(dialect=MADE_UP))

@@ -18,7 +18,6 @@ from amqp_sansio.kernel.serials import TOP, whole
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
-from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.reading import Reading
@@ -104,16 +103,4 @@ class Carrier:
 
     def _fail(self, violation: Violation) -> None:
         """The peer broke a rule of the connection: it is told by close, and ConnectionClosed(VIOLATION) ends it all."""
-        raise NotImplementedError
-
-    def _forget(self, channel: int) -> None:
-        """Drops what is under way for the endpoint of a channel, and what was learned."""
-        raise NotImplementedError
-
-    def _learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, account: object) -> None:
-        """A transfer command was decoded from this segment: the same octets mean the same again, for the same account."""
-        raise NotImplementedError
-
-    def _unlearn(self) -> None:
-        """Forgets what was learned: it may mean something else from now on."""
         raise NotImplementedError

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import Carrier, Role
 from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.controls import completed_run
@@ -15,10 +16,14 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.standing import Standing
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import Event, Origin, Violation
+from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.spec.codes import CloseCode
+from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach
 from amqp_sansio.wire.assembly import COMMAND, Assembly, Cut, Malformed
+from amqp_sansio.wire.framing import Reader
 from amqp_sansio.wire.replies import Replies, replies_of
+from amqp_sansio.wire.segmentation import Segmentation
 from amqp_sansio.wire.segments import SegmentReader
 
 
@@ -31,6 +36,12 @@ def check_role(said: str, session: object, role: Role) -> None:
         raise LocalProtocolError(f"{said} of a session of role {session.role}", session.state, legal, "one role, both halves")
 
 
+def check_dialect(setting: str, dialect: Dialect) -> None:
+    """EncodeError for a dialect in which there are no sessions."""
+    if not isinstance(dialect.framing, Segmentation):
+        raise EncodeError(setting, f"a dialect with sessions, not {dialect.name}")
+
+
 class Channels(Endpoints):
     """Remembers those on which something was said: the other side may name 65536 of them, and any number of sessions."""
 
@@ -39,6 +50,7 @@ class Channels(Endpoints):
         "_lowest",
         "_named",
         "_names",
+        "_reader",
         "_replies",
         "_roomless",
         "_touched",
@@ -58,6 +70,7 @@ class Channels(Endpoints):
         self._lowest = 1  # from channel 1 up to here none is free
         self._touched: dict[Standing, None] = {}
         self._roomless: Final[dict[Session, None]] = {}
+        self._reader: SegmentReader | None = None
         self._replies: Replies | None = None
         self.discarded = 0
         """Octets that came for no session, as far as they count (limits.discarded_octets)."""
@@ -115,7 +128,13 @@ class Channels(Endpoints):
     def forget(self, number: int) -> None:
         """No session is on the channel any more: drops its name, and what is under way on track 1."""
         self._unname(number)
-        self._carrier._forget(number)
+        self.break_off(number)
+
+    def break_off(self, number: int) -> None:
+        """What is under way on track 1 of the channel goes no further, and what was learned is forgotten."""
+        if self._reader is not None:
+            self._reader.forget(number)
+            self._reader.unlearn()
 
     def _unname(self, number: int) -> None:
         self._lowest = max(1, min(self._lowest, number))
@@ -133,7 +152,26 @@ class Channels(Endpoints):
         if channel.pristine:
             self.used.pop(channel.number, None)
 
+    # --- what comes again with every message ------------------------------------------------------------------------------
+
+    def learn(self, number: int, payload: bytes, transfer: Transfer, sync: bool, account: object) -> None:
+        """Remembers a transfer command by the octets of its frame: within a subscription it comes again and again."""
+        limits = self._carrier.limits
+        if limits.header_structs < 2 or min(limits.header_octets, limits.assembly_octets // 3) < MAX_FRAME_SIZE:
+            return  # limits that the fast path does not look at
+        if self._reader is not None:
+            self._reader.learn(number, payload, transfer, sync, account)
+
+    def unlearn(self) -> None:
+        """Forgets them: subscriptions have changed."""
+        if self._reader is not None:
+            self._reader.unlearn()
+
     # --- what the other side says (engine.endpoints) ----------------------------------------------------------------------
+
+    def begin(self, reader: Reader) -> None:
+        assert isinstance(reader, SegmentReader)  # see `check_dialect`
+        self._reader = reader
 
     def hear(self, unit: Assembly) -> None:
         if unit.kind == COMMAND:
@@ -177,8 +215,9 @@ class Channels(Endpoints):
         self.sweep(channel)
         return None
 
-    def hear_answer(self, reader: SegmentReader) -> Answered:
-        replies = self._replies
+    def hear_answer(self) -> Answered:
+        replies, reader = self._replies, self._reader
+        assert reader is not None
         if replies is None:
             replies = self._replies = replies_of(self._carrier.layout)
         reply = replies.cut(reader, False)

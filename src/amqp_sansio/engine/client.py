@@ -7,7 +7,7 @@ from typing import Final
 
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.engine.carrier import name_of
-from amqp_sansio.engine.channels import Channels, check_role
+from amqp_sansio.engine.channels import Channels, check_dialect, check_role
 from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import AmqpError, LimitError, LocalProtocolError
@@ -23,8 +23,10 @@ class ClientConnection(ClientHandshake):
     """
 
     def __init__(self, config: ClientConfig | None = None, *, confidential: bool = True) -> None:
+        config = ClientConfig() if config is None else config
+        check_dialect("ClientConfig.dialect", config.dialect)
         self._channels: Final = Channels(self)
-        super().__init__(ClientConfig() if config is None else config, self._channels, confidential)
+        super().__init__(config, self._channels, confidential)
 
     @property
     def sessions(self) -> tuple[Session, ...]:

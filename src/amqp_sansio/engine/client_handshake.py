@@ -11,7 +11,6 @@ from amqp_sansio.engine.heartbeat import Heartbeat
 from amqp_sansio.engine.sasl import IN_CLEAR, client_mechanisms
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.events import ConnectionOpened, ConnectionRedirected, Origin, StartReceived, Violation
-from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
@@ -142,8 +141,8 @@ class ClientHandshake(Connection):
             )  # fmt: skip
             return
         low, high, size = tune.heartbeat_min, tune.heartbeat_max, tune.max_frame_size
-        if size and size < MIN_MAX_FRAME_SIZE:
-            self._bad_tune("max-frame-size.minimum", f"max-frame-size={size}", f"{MIN_MAX_FRAME_SIZE} or more", assembly)
+        if size and size < self._framing.smallest:
+            self._bad_tune("max-frame-size.minimum", f"max-frame-size={size}", f"{self._framing.smallest} or more", assembly)
             return
         if low is None and high:
             self._bad_tune("heartbeat-max.no-heartbeat-min", "heartbeat-max alone", "heartbeat-min with it", assembly)
@@ -153,7 +152,7 @@ class ClientHandshake(Connection):
             return
         settings = self._settings
         self._channel_max = min(self._channel_max, tune.channel_max or self._channel_max)
-        self._max_frame_size = min(settings.max_frame_size, size or MAX_FRAME_SIZE)
+        self._max_frame_size = min(settings.max_frame_size, size or self._framing.largest)
         interval = 0
         if settings.heartbeat and low is not None:
             interval = max(settings.heartbeat, low)

@@ -16,14 +16,13 @@ from amqp_sansio.engine.lifecycle import Lifecycle
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.machine import Refusal
-from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
-from amqp_sansio.wire.segments import COMMAND, CONTROL, Assembly, Malformed, SegmentReader
+from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed
 
 
 class Connection(Lifecycle):
@@ -85,12 +84,12 @@ class Connection(Lifecycle):
                         if message is not None:
                             return message
                         continue
-                    answer = endpoints.hear_answer(reader)  # another: what tells that a message is safe
+                    answer = endpoints.hear_answer()  # another: what tells that a message is safe
                     if not isinstance(answer, Unheard):
                         if answer is not None:
                             return answer
                         continue
-                    if not (self._eof or reader.ready() or reader.assembler.queue):
+                    if reader.waits and not self._eof:
                         self._layer_from = None
                         self._undecoded = False
                         return None
@@ -151,7 +150,7 @@ class Connection(Lifecycle):
             self._hear_while_closing(thing)
         elif isinstance(thing, Malformed):
             self._hear_malformed(thing)
-        elif thing.kind == CONTROL and thing.payload[:1] == b"\x01":
+        elif self._framing.is_own(thing):
             self._hear_control(thing)
             return bool(self._events) or not self._unanswered
         elif self._may_carry(thing):
@@ -164,9 +163,9 @@ class Connection(Lifecycle):
         early = bytes(self._inbox_early)
         self._inbox_early.clear()
         header, rest = ProtocolHeader(early[:SIZE]), early[SIZE:]
-        first = MIN_MAX_FRAME_SIZE if self.profile.strict else self._config.max_frame_size
+        first = self._framing.smallest if self.profile.strict else self._config.max_frame_size
         layout = self.layout
-        self._reader = SegmentReader(
+        self._reader = self._framing.reader(
             self.limits,
             first,
             strict=self.profile.strict,
@@ -174,6 +173,7 @@ class Connection(Lifecycle):
             offset=SIZE,
             opening=True,
         )
+        self._endpoints.begin(self._reader)
         self._hear_header(header)
         if not self._ended:
             self._reader.receive(rest)
@@ -253,7 +253,7 @@ class Connection(Lifecycle):
             if thing.fatal:
                 self._closed(Origin.EOF)
             return
-        if thing.kind == COMMAND or thing.payload[:1] != b"\x01":
+        if not self._framing.is_own(thing):
             return
         try:
             control = self.layout.decode_control(thing.payload, 0, len(thing.payload), self.reading)
@@ -280,11 +280,6 @@ class Connection(Lifecycle):
         return True
 
     # --- what endpoints need of us (engine.carrier) --------------------------------------------------------------------------
-
-    def _forget(self, channel: int) -> None:
-        if self._reader is not None:
-            self._reader.forget(channel)
-            self._reader.unlearn()  # something else may come, with other accounts
 
     def _ask(self) -> None:
         self._unanswered = True

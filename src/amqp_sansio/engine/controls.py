@@ -212,7 +212,7 @@ def _gap(session: Session, control: Control, offset: int) -> None:
     assert session._channel is not None
     ids = control.commands or EMPTY
     if session._inbound.received is not None and session._inbound.cursor in ids:
-        session._channel.carrier._forget(session._channel.number)
+        session._channel.channels.break_off(session._channel.number)
     news = session._inbound.gap(ids)
     _check_ranges(session, control.VERB, offset)
     if session._channel is not None:

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from amqp_sansio.events import Event, Origin, Violation
 from amqp_sansio.wire.assembly import Assembly, Cut, Malformed
-from amqp_sansio.wire.segments import SegmentReader
+from amqp_sansio.wire.framing import Reader
 
 
 class Unheard:
@@ -28,6 +28,10 @@ class Endpoints:
     A Connection hands every unit to them that is not its own, on a channel that was agreed on, and takes the frames of what
     they gathered before its octets are taken.
     """
+
+    def begin(self, reader: Reader) -> None:
+        """The other side's protocol header was heard: `reader` reads the frames behind it."""
+        raise NotImplementedError
 
     @property
     def pending(self) -> int:
@@ -52,10 +56,10 @@ class Endpoints:
         raise NotImplementedError
 
     def hear_plain(self, cut: Cut) -> Event | None:
-        """A message like others before it (`SegmentReader.cut_run`): its event, None where it has none."""
+        """A message like others before it (`Reader.cut_run`): its event, None where it has none."""
         raise NotImplementedError
 
-    def hear_answer(self, reader: SegmentReader) -> Answered:
+    def hear_answer(self) -> Answered:
         """Reads the next unit if it is what tells that messages are safe, and nothing is under way."""
         raise NotImplementedError
 

@@ -61,7 +61,8 @@ def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: 
     if isinstance(command, message.Transfer):
         subscription = session._subscriptions.get(command.destination or "")
         if header is not None and session._channel is not None and (subscription is not None or session.delivers):
-            carrier._learn(session._channel.number, payload, command, sync, (session, subscription))
+            channel = session._channel
+            channel.channels.learn(channel.number, payload, command, sync, (session, subscription))
         event = hear_transfer(session, command, header or b"", body or b"", sync, offset, subscription, body == b"")
         if event is not None:
             session._emit_command(event)

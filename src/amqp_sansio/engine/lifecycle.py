@@ -12,15 +12,12 @@ from amqp_sansio.engine.heartbeat import Heartbeat
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Event, Origin, Violation
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
-from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
-from amqp_sansio.spec.message import Transfer
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
-from amqp_sansio.wire.segments import SegmentReader, frame_control
+from amqp_sansio.wire.framing import Reader
 
 _CLOSE_CODES: Final = frozenset(int(code) for code in CloseCode)
 _WHO: Final = {
@@ -39,19 +36,21 @@ class Lifecycle(Carrier):
     """What does not depend on what is said: the base of `Connection`."""
 
     def __init__(self, role: Role, config: ClientConfig | ServerConfig, endpoints: Endpoints) -> None:
+        framing = config.dialect.framing
         super().__init__(
-            role, config.dialect.layout, config.limits, config.profile, MIN_MAX_FRAME_SIZE,
+            role, config.dialect.layout, config.limits, config.profile, framing.smallest,
             eager_headers=config.headers == "eager",
         )  # fmt: skip
+        self._framing: Final = framing
         self._endpoints: Final = endpoints
         self._now: float | None = None
         self._channel_max = min(config.channel_max, config.limits.channels)
-        self._control_size = MAX_FRAME_SIZE  # octets of the largest control of the connection that we write
+        self._control_size = framing.largest  # octets of the largest control of the connection that we write
         self._heartbeat = Heartbeat(0)
         self._dialogue: Final = words.ConnectionDialogue()
         self._open = False
         self._events: deque[Event] = deque()
-        self._reader: SegmentReader | None = None
+        self._reader: Reader | None = None
         self._undecoded = False  # octets were stored since next_event last ran dry
         self._stored = False  # octets were stored since the last tick
         self._outbox: list[bytes] = []
@@ -187,17 +186,6 @@ class Lifecycle(Carrier):
     def _emit(self, event: Event) -> None:
         self._events.append(event)
 
-    def _learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, account: object) -> None:
-        limits = self.limits
-        if limits.header_structs < 2 or min(limits.header_octets, limits.assembly_octets // 3) < MAX_FRAME_SIZE:
-            return  # limits that the fast path does not look at
-        if self._reader is not None:
-            self._reader.learn(channel, payload, transfer, sync, account)
-
-    def _unlearn(self) -> None:
-        if self._reader is not None:
-            self._reader.unlearn()
-
     def _fail(self, violation: Violation) -> None:
         if self._closed_cause is not None:
             return
@@ -261,7 +249,7 @@ class Lifecycle(Carrier):
     def _say(self, control: Control, octets: bytes | None = None) -> None:
         """Says a control of the connection, which is known to be legal, on channel 0."""
         payload = self.layout.encode_control(control) if octets is None else octets
-        frame = frame_control(0, payload, self._control_size)
+        frame = self._framing.own(payload, self._control_size)
         refusal = self._dialogue.said(self.role, control.VERB)
         if refusal is not None:
             raise LocalProtocolError(control.VERB, self.state, refusal.legal_for(self.role))
@@ -269,8 +257,9 @@ class Lifecycle(Carrier):
 
     def _fits(self, control: Control) -> None:
         """Raises EncodeError unless the control fits into one frame: of the size that all accept (strict), or of any."""
-        most = MIN_MAX_FRAME_SIZE if self.profile.strict else MAX_FRAME_SIZE
-        size = FRAME_HEADER_SIZE + len(self.layout.encode_control(control))
+        framing = self._framing
+        most = framing.smallest if self.profile.strict else framing.largest
+        size = framing.overhead + len(self.layout.encode_control(control))
         if size > most:
             raise EncodeError(control.VERB, f"a frame of at most {most} octets, not {size}: nothing larger is agreed on yet")
 

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.channel import Channel
-from amqp_sansio.engine.channels import Channels, check_role
+from amqp_sansio.engine.channels import Channels, check_dialect, check_role
 from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import LocalProtocolError
@@ -20,8 +20,10 @@ class ServerConnection(ServerHandshake):
     """
 
     def __init__(self, config: ServerConfig | None = None) -> None:
+        config = ServerConfig() if config is None else config
+        check_dialect("ServerConfig.dialect", config.dialect)
         self._channels: Final = Channels(self)
-        super().__init__(ServerConfig() if config is None else config, self._channels)
+        super().__init__(config, self._channels)
 
     @property
     def sessions(self) -> tuple[Session, ...]:

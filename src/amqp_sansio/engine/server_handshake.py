@@ -13,7 +13,6 @@ from amqp_sansio.engine.lifecycle import clip
 from amqp_sansio.engine.sasl import server_mechanisms
 from amqp_sansio.errors import EncodeError, LocalProtocolError
 from amqp_sansio.events import Authenticated, ConnectionOpened, OpenRequested, Origin, Violation
-from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
@@ -185,8 +184,8 @@ class ServerHandshake(Connection):
         elif size and size > settings.max_frame_size:
             legal = f"at most {settings.max_frame_size}"
             self._bad_tune_ok("max-frame-size.upper-limit", f"max-frame-size={size}", legal, assembly)
-        elif size and size < MIN_MAX_FRAME_SIZE:
-            self._bad_tune_ok("max-frame-size.minimum", f"max-frame-size={size}", f"{MIN_MAX_FRAME_SIZE} or more", assembly)
+        elif size and size < self._framing.smallest:
+            self._bad_tune_ok("max-frame-size.minimum", f"max-frame-size={size}", f"{self._framing.smallest} or more", assembly)
         elif interval and low is None:
             self._bad_tune_ok("heartbeat.no-heartbeat-min", f"heartbeat={interval}", "no heartbeat", assembly)
         elif interval and low is not None and (interval < low or (high is not None and interval > high)):

@@ -85,7 +85,8 @@ def _subscribe(session: Session, command: Command) -> Effect | None:
 
     def effect(_: int) -> None:
         session._subscriptions[destination] = subscription
-        session._carrier._unlearn()
+        if session._channel is not None:
+            session._channel.channels.unlearn()
 
     return effect
 

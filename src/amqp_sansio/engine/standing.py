@@ -236,7 +236,8 @@ class Standing:
                 current._book.carried_out(id)
         elif subscription._cancel_id == id:
             del self._subscriptions[subscription.destination]
-            self._carrier._unlearn()
+            if self._channel is not None:
+                self._channel.channels.unlearn()
 
     def _complete_now(self, ids: RangeSet) -> None:
         """Completes incomplete commands of the other side, and what hangs on them."""

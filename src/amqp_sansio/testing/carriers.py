@@ -15,7 +15,6 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.events import AttachRequested, Event, Origin, Violation
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import CONTROL, Assembly, SegmentReader, frame_command, frame_control
@@ -39,6 +38,7 @@ class BareCarrier(Carrier):
         self.failed: list[Violation] = []
         self.channels: Final = Channels(self)
         self.reader: Final = SegmentReader(limits, max_frame_size)
+        self.channels.begin(self.reader)
 
     def _write(self, octets: bytes) -> None:
         """See Carrier."""
@@ -59,16 +59,6 @@ class BareCarrier(Carrier):
 
     def _ask(self) -> None:
         """Nobody answers by itself."""
-
-    def _forget(self, channel: int) -> None:
-        """See Carrier."""
-        self.reader.forget(channel)
-
-    def _learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, account: object) -> None:
-        """Remembers nothing."""
-
-    def _unlearn(self) -> None:
-        """Has learned nothing."""
 
     def channel(self, number: int) -> Channel:
         """The channel of a number."""

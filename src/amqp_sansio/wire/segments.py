@@ -24,6 +24,7 @@ from amqp_sansio.wire.frames import (
     frame_command,
     frame_control,
 )
+from amqp_sansio.wire.framing import Reader
 from amqp_sansio.wire.octets import frame_begin, frame_header, u16, u32
 from amqp_sansio.wire.opening import OpeningAssembler
 from amqp_sansio.wire.partial import SKIPPING
@@ -55,19 +56,17 @@ AHEAD: Final = 64
 """Transfers that are cut ahead of the one that is handed out."""
 
 
-class SegmentReader:
-    """Reads one speaker's frames.  `receive` stores; `next` cuts frames until there is something to hand out.
+class SegmentReader(Reader):
+    """Reads one speaker's frames, and puts assemblies together.
 
     `buffer` and `position` are for a fast path beside this one: the octets at hand and the index in them of the first frame not
     yet read, always at a frame boundary.  Whoever reads whole frames there itself moves `position` behind them; it may do so
     only while `idle(channel)` holds for the frames' channel, and checks `max_frame_size` and the limits itself.  `offset` is
     where `position` lies in the speaker's stream.
 
-    `max_frame_size` (octets, frame header included) may be set at any time.  `carries(class_code, code)` tells whether a
-    command may be followed by header and body; None: every one may.  `strict` takes an unended assembly (see `Assembly`) as
-    the breach that it is.  `tolerant` is for an observer: what is cut off is handed out as an incomplete assembly, and every
-    control or command counts, once, at its first frame; otherwise what is broken is dropped and only told as `Malformed`.
-    `opening` holds the peer to a few controls on channel 0 until `opened` is called.
+    `carries(class_code, code)` tells whether a command may be followed by header and body; None: every one may.  `strict`
+    takes an unended assembly (see `Assembly`) as the breach that it is.  `tolerant`: every control or command counts, once, at
+    its first frame.  `opening` holds the peer to a few controls on channel 0 until `opened` is called.
     """
 
     def __init__(
@@ -81,25 +80,11 @@ class SegmentReader:
         offset: int = 0,
         opening: bool = False,
     ) -> None:
-        self.limits: Final = limits
-        self.max_frame_size = max_frame_size
-        self.tolerant: Final = tolerant
+        super().__init__(limits, max_frame_size, tolerant, offset)
         self.strict: Final = strict
         self.buffer = b""
         self.position = 0
-        self.dead = False
-        """A frame could not be cut: nothing more is read, what comes is only counted."""
-        self.wary = False
-        """Stop before octets that do not look like a frame (`plausible`), however many frames before them are at hand."""
         self.assembler = (OpeningAssembler if opening else Assembler)(limits, tolerant, strict, carries)
-        self.received = offset
-        """Octets of the speaker's stream so far, those before this reader included."""
-        self.known: Final[dict[bytes, KnownTransfer]] = {}
-        """Transfer commands by the octets of their frames (limits.cached_commands), for `cut_run`."""
-        self.frames = 0
-        """Frames cut so far."""
-        self.skipped = 0
-        """Octets passed over: before a frame was found, or of a frame that did not come whole."""
         self._carries: Final = carries
         self.trace: list[tuple[int, int, int, int, int, int, bytes]] | None = None
         """On request, each frame cut: start, size, flags, segment type, track, channel, first octets of the payload."""
@@ -109,7 +94,6 @@ class SegmentReader:
         self._needed = FRAME_HEADER_SIZE
         self._searching = False
         self._ended = False
-        self.ahead: list[Cut] = []  # of a run, the next one last
 
     @property
     def held(self) -> int:
@@ -118,29 +102,24 @@ class SegmentReader:
 
     @property
     def offset(self) -> int:
-        """Where the first frame not yet read lies in the speaker's stream."""
         return self.ahead[-1][4] if self.ahead else self._base + self.position
 
     @property
     def buffered(self) -> int:
-        """Octets received and not yet read."""
         return len(self.buffer) + self._base - self.offset + self._pending_octets
 
     @property
     def searching(self) -> bool:
-        """Whether it looks for the next frame behind lost octets."""
         return self._searching
 
     @property
     def unfinished(self) -> int | None:
-        """Where the earliest thing under way ends so far: an assembly that goes on, or a frame of which a part has come."""
         ends = [partial.end for partial in self.assembler.open.values() if partial.state != SKIPPING]
         if self.buffered and not self.dead:
             ends.append(self.received)
         return min(ends, default=None)
 
     def opened(self) -> None:
-        """The connection is open: assemblies of every channel may come from now on."""
         queue = self.assembler.queue
         self.assembler = Assembler(self.limits, self.tolerant, self.strict, self._carries)
         self.assembler.queue = queue
@@ -150,16 +129,11 @@ class SegmentReader:
         return (channel << 4 | 1) not in self.assembler.open and not self.assembler.queue
 
     def plausible(self) -> bool | None:
-        """Whether the next octets look like a frame at all (and not like those of a security layer); None: too few to tell.
-
-        To be asked when `next` has nothing to hand out.
-        """
         if len(self.buffer) - self.position < self._needed and not self._refill():
             return None
         return plausible_header(self.buffer, self.position, MAX_FRAME_SIZE)
 
     def receive(self, octets: bytes) -> None:
-        """Stores octets of the stream."""
         size = len(octets)
         self.received += size
         if self.dead or not octets:
@@ -187,7 +161,6 @@ class SegmentReader:
         return True
 
     def next(self) -> Assembly | Malformed | None:
-        """The next whole assembly, or what is wrong with the next frame; None as long as more octets are needed."""
         if self.ahead:
             self._return_ahead()
         assembler = self.assembler
@@ -238,6 +211,10 @@ class SegmentReader:
         if len(self.known) >= self.limits.cached_commands:
             self.known.clear()
         self.known[frame_begun(channel, payload)] = KnownTransfer(channel, transfer, sync, payload, account)
+
+    @property
+    def waits(self) -> bool:
+        return not (self.assembler.queue or self.ready())
 
     def ready(self) -> bool:
         """Whether as many octets are at hand as were found to be needed.  A buffer that is read to its end is let go."""
@@ -329,10 +306,6 @@ class SegmentReader:
             self.skip(back[0][4] - self._base, -sum([2 if cut[2] is None else 3 for cut in back]), FRAME_HEADER_SIZE)
 
     def cut_ahead(self) -> Cut | None:
-        """The next transfer of a run, the others of which are `ahead`, the next one last; None as for `cut_run`.
-
-        Whoever takes those from `ahead` itself saves the call.
-        """
         ahead = self.ahead
         if not ahead:
             ahead = self.cut_run(MAX_FRAME_SIZE, AHEAD)
@@ -343,7 +316,6 @@ class SegmentReader:
         return ahead.pop()
 
     def unlearn(self) -> None:
-        """Forgets the commands that are known, and what was cut ahead by them."""
         self.known.clear()
         self._return_ahead()
 
@@ -380,7 +352,6 @@ class SegmentReader:
         self.assembler.expect_rest(channel, self.offset)
 
     def take(self) -> bytes:
-        """Takes the octets that were received and not yet read out again: they are behind a security layer."""
         octets = b"".join([self.buffer[self.position :], *self._pending])
         self._base = self.offset
         self.received -= len(octets)
@@ -389,11 +360,6 @@ class SegmentReader:
         return octets
 
     def lost(self, octets: int) -> None:
-        """So many octets of the stream are missing behind what has been received (0: unknown where a frame begins).
-
-        Assemblies under way are broken off; reading goes on at the next octets that look like the first frame of a control or
-        command with another frame behind it.
-        """
         if self.dead:
             self.received += octets
             return
@@ -408,19 +374,16 @@ class SegmentReader:
         self._searching = True
 
     def break_off(self) -> bool:
-        """What is under way goes no further: `next` hands it out, incomplete (to an observer).  False when nothing is."""
         under_way = bool(self.assembler.open)
         self.assembler.break_off_all()
         return under_way
 
     def end(self) -> None:
-        """Nothing more comes: no frame waits for those behind it."""
         self._ended = True
         if not self._searching:
             self._needed = FRAME_HEADER_SIZE
 
     def finish(self) -> None:
-        """The stream has ended: what is still open is handed out, incomplete, by `next` (to an observer)."""
         self._ended = True
         if not self.dead:
             self._drain()
