@@ -7,6 +7,7 @@ them again in an `echo`; `bad` is what nobody may say.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from amqp_sansio.dialects import Dialect
@@ -45,6 +46,10 @@ class LineReader(Reader):
     @property
     def waits(self) -> bool:
         return self.dead or len(self._buffer) < HEAD or len(self._buffer) < int.from_bytes(self._buffer[:4], "big")
+
+    @property
+    def passed(self) -> Mapping[int, int]:
+        return {}
 
     def opened(self) -> None:
         pass
@@ -153,6 +158,9 @@ class Echoes(Endpoints):
 
     def hear_answer(self) -> Answered:
         return UNHEARD
+
+    def hear_passed(self, passed: Mapping[int, int], offset: int) -> None:
+        raise AssertionError("nothing is passed over")
 
     def hear_malformed(self, malformed: Malformed) -> None:
         self.malformed.append(malformed)

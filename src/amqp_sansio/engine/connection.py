@@ -142,8 +142,8 @@ class Connection(Lifecycle):
         if self._close_end is not None and reader.offset > self._close_end:
             return self._flooded()
         thing = reader.next()
-        if reader.assembler.passed:
-            self._endpoints.hear_passed(reader.assembler.take_passed(), reader.offset)
+        if reader.passed:
+            self._endpoints.hear_passed(reader.take_passed(), reader.offset)
         if thing is None:
             return self._eof and self._octets_ended()
         if self._closed_cause is not None:

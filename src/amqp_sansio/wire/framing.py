@@ -5,7 +5,7 @@ These are base classes and no protocols: a message asks a reader several things.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from amqp_sansio.limits import Limits
@@ -64,6 +64,15 @@ class Reader:
     @property
     def waits(self) -> bool:
         """Whether more octets are needed, as far as `next` has found out: it may want more than it knew of."""
+        raise NotImplementedError
+
+    @property
+    def passed(self) -> Mapping[int, int]:
+        """Octets of frames that were passed over behind what was broken off, by channel, since they were taken."""
+        raise NotImplementedError
+
+    def take_passed(self) -> Mapping[int, int]:
+        """What `passed` counts; it begins anew."""
         raise NotImplementedError
 
     def opened(self) -> None:

@@ -7,7 +7,7 @@ The cost is linear however the octets are cut: what is missing of a frame is rem
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
@@ -118,6 +118,13 @@ class SegmentReader(Reader):
         if self.buffered and not self.dead:
             ends.append(self.received)
         return min(ends, default=None)
+
+    @property
+    def passed(self) -> Mapping[int, int]:
+        return self.assembler.passed
+
+    def take_passed(self) -> Mapping[int, int]:
+        return self.assembler.take_passed()
 
     def opened(self) -> None:
         queue = self.assembler.queue
