@@ -41,3 +41,19 @@ def test_a_second_segment_of_a_kind_goes_behind_the_first() -> None:
         partial.end_segment()
     assert partial.assembly(True).header == b"onetwo"
     assert not partial.body_begun
+
+
+def test_what_has_come_is_not_copied_when_a_further_segment_comes() -> None:
+    """To an observer each of a million tiny segments behind a large one cost a copy of all."""
+    partial = Partial(1, 1, COMMAND, 0)
+    partial.end_segment()
+    large = b"x" * 100_000
+    for octets in (large, b"", b"y", b"", b"z"):
+        partial.begin_segment(BODY, 4)
+        partial.add(octets)
+        partial.end_segment()
+        assert partial._body is not None
+        assert partial._body[0] is large
+    assert partial._body is not None
+    assert len(partial._body) == 3  # those without octets are not kept
+    assert partial.assembly(True).body == large + b"yz"

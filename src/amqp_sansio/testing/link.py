@@ -76,23 +76,27 @@ class Link:
         """Steps so far."""
         self.connections = 0
         """Connections so far, this one included."""
-        self.said: dict[Speaker, bytes] = {}
-        """All octets that each side has said on this connection."""
         self.broken = False
         self.violations: list[Violation] = []
         """What the observer holds against either side, in all connections."""
         self._choices: Final = Choices(choices)
         self._pipes: dict[Speaker, _Pipe] = {}
         self._observer: Observer | None = None
+        self._said: dict[Speaker, bytearray] = {}
         self._begin()
 
     def _begin(self) -> None:
         self.connections += 1
         self._pipes = {speaker: _Pipe() for speaker in SPEAKERS}
-        self.said = dict.fromkeys(SPEAKERS, b"")
+        self._said = {speaker: bytearray() for speaker in SPEAKERS}
         self.broken = False
         self.transcript.begin(self.moment, self.connections)
         self._observer = None if self.strict is None else Observer(strict=self.strict)
+
+    @property
+    def said(self) -> dict[Speaker, bytes]:
+        """All octets that each side has said on this connection."""
+        return {speaker: bytes(octets) for speaker, octets in self._said.items()}
 
     def reconnect(self, client: ClientConnection, server: ServerConnection) -> None:
         """Two new connections on a new wire; the record goes on."""
@@ -181,7 +185,7 @@ class Link:
     def _take(self, speaker: Speaker, octets: bytes) -> None:
         if not octets:
             return
-        self.said[speaker] += octets
+        self._said[speaker] += octets  # in place: what was said before is not copied
         self.transcript.hear(self.moment, speaker, octets)
         if self._observer is not None:
             self._observer.receive_data("C" if speaker == "client" else "S", octets)

@@ -46,8 +46,8 @@ class Partial:
         self.rest = False
         """Skipping begins with the next frame, which by command-point must not begin a command."""
         self._payload: bytes | None = None
-        self._header: bytes | None = None
-        self._body: bytes | None = None
+        self._header: list[bytes] | None = None  # its segments: one, but for an observer, to whom a speaker may say more
+        self._body: list[bytes] | None = None
         self._parts: list[bytes] = []
         self._small: bytearray | None = None
 
@@ -81,12 +81,12 @@ class Partial:
                 self._small += octets
 
     def end_segment(self) -> None:
-        """Joins what has come of the segment under way.  A second header or body is put behind the first one."""
+        """Joins what has come of the segment under way.  A second header or body comes behind the first one, in the end."""
         octets = self._joined()
         if self.segment == HEADER:
-            self._header = octets if self._header is None else self._header + octets
+            self._header = _with(self._header, octets)
         elif self.segment == BODY:
-            self._body = octets if self._body is None else self._body + octets
+            self._body = _with(self._body, octets)
         else:
             self._payload = octets
         self.state = BETWEEN
@@ -100,8 +100,8 @@ class Partial:
             self.track,
             self.kind,
             self._payload or b"",
-            self._header,
-            self._body,
+            _whole(self._header),
+            _whole(self._body),
             self.start,
             self.end,
             complete,
@@ -120,3 +120,18 @@ class Partial:
         parts = self._parts
         self._parts = []
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _with(segments: list[bytes] | None, octets: bytes) -> list[bytes]:
+    """The segments with one more, of which none but the first is kept without octets."""
+    if segments is None:
+        return [octets]
+    if octets:
+        segments.append(octets)
+    return segments
+
+
+def _whole(segments: list[bytes] | None) -> bytes | None:
+    if segments is None:
+        return None
+    return segments[0] if len(segments) == 1 else b"".join(segments)
