@@ -56,7 +56,9 @@ def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
 
 def test_without_any_java_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "_brought", lambda: None)
-    with pytest.raises(MissingJava, match=r"Java 17 or later .*JAVA_HOME, .*amqp-sansio\[spark\]"):
+    with pytest.raises(
+        MissingJava, match=r"Java 17 or later .*JAVA_HOME, .*amqp-sansio\[spark\].*; analyze --engine local needs none$"
+    ):
         ensure_java({"PATH": str(tmp_path)})
 
 

