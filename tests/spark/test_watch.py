@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+import attrs
 import pytest
 from tests.captures import build
 from tests.captures.packets import packet_rows
@@ -162,6 +163,22 @@ def test_state_of_idle_pairs_goes_from_the_checkpoint(one_task: SparkSession, tm
     assert len(rows["messages"]) == 37 * 8
     assert {row["level"] for row in rows["violations"]} == {"note"}
     assert [row["rule"] for row in rows["violations"]].count("capture.idle") == 1
+
+
+def test_what_cannot_be_amqp_leaves_no_state(spark: SparkSession, tmp_path: Path) -> None:
+    """By ports and first octets, before it is shuffled, as in a batch; what has a port that was asked for is heard."""
+    folder, out, checkpoint = tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint"
+    folder.mkdir()
+    segments = []
+    for port in (80, 8080):
+        web = build.Talk(build.Segment(True, 0, client_port=40000 + port, server_port=port)).open()
+        segments += web.say(True, b"GET / HTTP/1.1").say(False, b"HTTP/1.1 204").close().segments
+    ours = build.conversation().segments
+    path = Path(build.write(folder / "a.pcap", build.pcap(build.records([*segments, *ours]))))
+    plan = attrs.evolve(OPTIONS, ports=(8080,))
+    Watch(spark, str(folder), str(out), str(checkpoint), plan, options=ONE_AT_A_TIME, idle_hours=0).run(once=True)
+    assert spark.read.format("statestore").option("stateVarName", STATE).load(str(checkpoint)).count() == 2
+    assert differing(truth([path], plan), published(out)) == {}
 
 
 def test_a_checkpoint_without_idle_hours_forgets_nothing(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:

@@ -103,12 +103,15 @@ def with_task(bundles: pa.RecordBatch, chosen: Mapping[int, int], tasks: int) ->
     return bundles.append_column(pa.field(TASK, pa.int32(), False), pa.array(numbers, pa.int32()))
 
 
-def stream_bundles(spark: SparkSession, folder: str, options: Mapping[str, str] | None = None) -> DataFrame:
-    """The packets of the files that come into this folder, as bundles."""
+def stream_bundles(
+    spark: SparkSession, folder: str, options: Mapping[str, str] | None = None, ports: Sequence[int] = ()
+) -> DataFrame:
+    """The packets of the files that come into this folder, as bundles; left out is what `read_bundles` leaves out."""
     from amqp_sansio.spark.source import NAME, register
 
     register(spark)
-    return spark.readStream.format(NAME).options(**{**placing(spark), **(options or {}), "form": "bundles"}).load(folder)
+    asked = {**placing(spark), "ports": ",".join(map(str, ports)), **(options or {}), "form": "bundles"}
+    return spark.readStream.format(NAME).options(**asked).load(folder)
 
 
 def placing(spark: SparkSession) -> dict[str, str]:

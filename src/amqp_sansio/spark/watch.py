@@ -121,7 +121,7 @@ class Watch:
     def start(self, once: bool, trigger: str = TRIGGER) -> StreamingQuery:
         """Starts the query, or starts it again."""
         self._output = Output(self._place, self._folder, self._plan, self._warn)
-        bundles = stream_bundles(self._spark, self._folder, self._options)
+        bundles = stream_bundles(self._spark, self._folder, self._options, self._plan.ports)
         writer = followed(bundles, self._plan, self._idle_hours).writeStream.foreachBatch(self._output)
         writer = writer.option("checkpointLocation", self._checkpoint).outputMode("append")
         return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)).start()
