@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from amqp_sansio.captures.columns.outcome import Outcome
+from amqp_sansio.cli import analyze as module
 from amqp_sansio.cli.analyze import SMALL_OCTETS, advice
 from amqp_sansio.cli.main import main
 from amqp_sansio.spark import session
@@ -68,6 +70,18 @@ def test_the_engine_local_starts_no_spark(tmp_path: Path, capsys: pytest.Capture
     assert tables["connections"] > 0
     assert "end_to_end" in tables
     assert json.loads((tmp_path / "out" / "_MANIFEST.json").read_text())["engine"] == "local"
+
+
+def test_the_size_of_files_is_for_either_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def here(captures: list[str], out: str, plan: object, file_octets: int) -> Outcome:
+        asked.append((captures, out, file_octets))
+        return Outcome(out, {"connections": 1}, 0, 0, {}, 0.0)
+
+    monkeypatch.setattr(module, "run_here", here)
+    assert main(["analyze", HELLO, "--out", str(tmp_path), "--engine", "local", "--file-size", "3"]) == 0
+    assert asked == [([HELLO], str(tmp_path), 3 << 20)]
 
 
 def test_without_pyspark_it_is_what_runs_and_that_is_said(

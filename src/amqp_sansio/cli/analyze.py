@@ -21,7 +21,7 @@ OCTETS_A_SECOND: Final = 8_000_000
 def analyze(given: argparse.Namespace) -> int:
     """Publishes the tables and says what is in them; 0, or 2 when something could not be read."""
     if _engine(given) == "local":
-        return report(run_here(given.files, given.out, plan_of(given)), given.json)
+        return report(run_here(given.files, given.out, plan_of(given), given.file_size), given.json)
     from amqp_sansio.spark.session import open_session, require_extra
 
     require_extra()

@@ -154,9 +154,13 @@ def summary(outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
-def run_here(captures: Sequence[str], out: str, plan: ReplayOptions) -> Outcome:
-    """Analyzes captures in this process, and tells how far it is.  PipelineError when that fails."""
+def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets: int | None = None) -> Outcome:
+    """Analyzes captures in this process, and tells how far it is.  PipelineError when that fails.
+
+    Small files are merged up to `file_octets` (None: `compact.FILE_OCTETS`).
+    """
     try:
+        from amqp_sansio.captures.columns.compact import FILE_OCTETS
         from amqp_sansio.captures.columns.local import run
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in _TABLES:
@@ -164,7 +168,7 @@ def run_here(captures: Sequence[str], out: str, plan: ReplayOptions) -> Outcome:
         raise PipelineError(f"tables need {error.name}: pip install 'amqp-sansio[tables]'") from error
     progress: Final = Progress()
     try:
-        return run(captures, out, plan, progress.octets)
+        return run(captures, out, plan, progress.octets, FILE_OCTETS if file_octets is None else file_octets)
     finally:
         progress.clear()
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from amqp_sansio.captures.columns import gathered, writer
 from amqp_sansio.captures.columns import local as module
 from amqp_sansio.captures.columns.local import run
 from amqp_sansio.captures.columns.parquet import Growing
@@ -78,6 +79,25 @@ def test_the_folder_of_a_stream_is_not_replaced(before: Path) -> None:
     with pytest.raises(PipelineError, match="holds what `watch` writes"):
         run([HELLO], str(before))
     os.unlink(before / STREAM)
+
+
+def test_many_small_files_are_merged_up_to_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Spark: where it wrote four of one table, day and broker or more.  The rows are the same."""
+    monkeypatch.setattr(writer, "OPEN_FILES", 1)  # every change of the table opens another file
+
+    def read(name: str, octets: int) -> tuple[int, list[str]]:
+        out = tmp_path / name
+        outcome = run(
+            [str(DATA / "dtx.pcap"), str(DATA / "tx.pcap")], str(out), ReplayOptions(broker="north"), file_octets=octets
+        )
+        tables = ds.dataset(out / "controls", partitioning="hive").to_table().drop_columns(["capture_date"])
+        assert not list(out.glob(".work*"))
+        return outcome.files, sorted(map(str, tables.to_pylist()))
+
+    monkeypatch.setattr(gathered, "BATCH_ROWS", 4)
+    (many, rows), (few, same) = read("many", 1), read("few", 1 << 20)
+    assert few < many
+    assert rows == same
 
 
 def failing(error: Exception) -> Any:
