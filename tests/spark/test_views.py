@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.captures.finer import TABLES_1
+from tests.docs.test_snippets import ROOT, snippets
 
 from amqp_sansio.captures.columns.views import frame
 from amqp_sansio.captures.joins import END_TO_END
@@ -66,6 +67,15 @@ def test_tables_of_another_schema_are_refused(spark: SparkSession, tmp_path: Pat
     (tmp_path / "_MANIFEST.json").write_text('{"schema": 3, "tables": {}}')
     with pytest.raises(PipelineError, match="tables of schema 3, and this version knows 1 and 2"):
         create_views(spark, str(tmp_path))
+
+
+def test_the_questions_of_the_manual_run_in_spark(spark: SparkSession) -> None:
+    create_views(spark, str(TABLES_1))
+    blocks = [each.text for each in snippets(ROOT / "docs" / "how-to" / "questions.md") if each.language == "text"]
+    questions = [each for each in blocks if each.startswith("SELECT")]
+    assert len(questions) == 5
+    for each in questions:
+        assert spark.sql(each).columns, each
 
 
 def test_the_views_of_spark_are_those_of_pandas(spark: SparkSession, tmp_path: Path) -> None:
