@@ -62,10 +62,10 @@ class Queue:
     """
 
     __slots__ = (
-        "_acquired", "_acquired_octets", "_awaited", "_lines", "_mask", "_next", "_released", "_releases", "_stirred",
-        "acquired", "alternate", "arguments", "auto_delete", "available", "bindings", "deleted", "durable", "given_up", "held",
-        "last_values", "level", "levels", "linger", "most_messages", "most_octets", "most_plain", "name", "no_local",
-        "numbering", "octets", "owner", "policy", "ring", "shares",
+        "_acquired", "_acquired_octets", "_awaited", "_lines", "_mask", "_next", "_released", "_releases", "_special",
+        "_stirred", "acquired", "alternate", "arguments", "auto_delete", "available", "bindings", "deleted", "durable",
+        "given_up", "held", "last_values", "level", "levels", "linger", "most_messages", "most_octets", "most_plain", "name",
+        "no_local", "numbering", "octets", "owner", "policy", "ring", "shares",
     )  # fmt: skip
 
     def __init__(
@@ -131,7 +131,8 @@ class Queue:
         self._lines: Final[list[Line | None]] = [None] * levels  # of what is available or held
         self._mask = 0  # a bit for each line in which something is
         self._acquired: Final[dict[int, Entry]] = {}
-        self._acquired_octets = 0  # of a ring
+        self._special: Final = policy == RING or last_values is not None or shares is not None
+        self._acquired_octets = 0  # of a special one
         self._awaited: Final[dict[Entry, dict[Awaiting, None]]] = {}  # acquired ones that somebody else asked for
         self._next = 0
         self._releases = 0
@@ -161,7 +162,7 @@ class Queue:
             self._mask |= 1 << level
             if self.ring is not None:
                 self._stir()
-        if self.last_values is not None:
+        if self._special and self.last_values is not None:
             self.last_values.came(entry)
         return entry
 
@@ -225,10 +226,10 @@ class Queue:
         self.available -= 1
         self.acquired += 1
         self._acquired[entry.position] = entry
-        if self.policy == RING:
+        if self._special:
             self._acquired_octets += entry.message.size
-        if self.shares is not None:
-            self.shares.took(self.level[entry.message.priority])
+            if self.shares is not None:
+                self.shares.took(self.level[entry.message.priority])
         if self.ring is not None and self.ring.particular:
             self._stirred[self] = None  # another may be the next one now, and small enough for somebody
         return True
@@ -274,7 +275,7 @@ class Queue:
 
     def _back(self, entry: Entry) -> None:
         del self._acquired[entry.position]
-        if self.policy == RING:
+        if self._special:
             self._acquired_octets -= entry.message.size
         entry.state = AVAILABLE
         self.acquired -= 1
@@ -296,7 +297,7 @@ class Queue:
         if state == ACQUIRED:
             del self._acquired[entry.position]
             self.acquired -= 1
-            if self.policy == RING:
+            if self._special:
                 self._acquired_octets -= entry.message.size
             if self._awaited:
                 self._awaited.pop(entry, None)
@@ -313,7 +314,7 @@ class Queue:
             return False
         entry.state = GONE
         self.octets -= entry.message.size
-        if self.last_values is not None:
+        if self._special and self.last_values is not None:
             self.last_values.gone(entry)
         return True
 
