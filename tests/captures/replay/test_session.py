@@ -10,7 +10,6 @@ from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.replay.session import Session
 from amqp_sansio.captures.replay.transactions import Transactions
 from amqp_sansio.dialects import AMQP_0_10
-from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.kernel.serials import TOP
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Flow, Subscribe, Transfer
@@ -51,18 +50,16 @@ def test_many_transfers_at_once_are_the_same_as_one_by_one(
         said = [known[0], known[0] if alike else known[1], known[0]]
         ids = [None if first is None else first + number & TOP for number in range(3)]
         deliver = books.heard.book.delivered if speaker == "S" else lambda *_: None
+        items = [(each, 5, 7, b"b", 1000 * at, 1000 * at + 9, NOTHING, b"i" * 16) for at, each in enumerate(said)]
+        places = [(100 + at, 101, 102 + at, at) for at in range(3)]
         if at_once:
             for id in ids:
                 deliver(id, "in", 12, 12)
-            items = [(each, 5, 7, b"b", 1000 * at, 1000 * at + 9, NOTHING, b"i" * 16) for at, each in enumerate(said)]
-            one.transfers(speaker, first, alike, items, [(100 + at, 101, 102 + at, at) for at in range(3)], True)
+            one.transfers(speaker, first, alike, items, places, True)
         else:
-            for at, (id, each) in enumerate(zip(ids, said, strict=True)):
+            for id, item, place in zip(ids, items, places, strict=True):
                 deliver(id, "in", 12, 12)
-                seen = CommandSeen(1, b"s", id, "message.transfer", each.transfer, False, PAYLOAD, b"h" * 5, b"b" * 7)
-                one.transfer(
-                    speaker, seen, each.transfer, (100 + at, 101, 102 + at), (1000 * at, at), (NOTHING, b"i" * 16), b"b"
-                )
+                one.transfers(speaker, id, True, [item], [place], True)
         one.finish("connection", 500)
         found.append([named(rows, table) for table in ("messages", "commands", "sessions", "credit", "transactions")])
     if first is None:  # of deliveries without ids, the last one is taken for the one that used credit up

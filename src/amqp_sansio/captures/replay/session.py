@@ -21,7 +21,7 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.dtx import End, Start, XaResult
 from amqp_sansio.spec.dtx import Select as DtxSelect
 from amqp_sansio.spec.execution import Exception_, Result
-from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Subscribe, Transfer
+from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Subscribe
 from amqp_sansio.spec.tx import Commit, Rollback, Select
 from amqp_sansio.wire.segments import KnownTransfer
 
@@ -36,7 +36,7 @@ DOUBTED: Final = 256
 missing; beyond it they count as they were said: nobody works so long without a commit."""
 
 
-Place: TypeAlias = tuple[int, int, int, int]
+Place: TypeAlias = tuple[int, int | None, int, int]
 """When a transfer was captured, its first octet, the first of its header or body, the last; the number of its last packet."""
 
 
@@ -85,15 +85,6 @@ class Session:
 
     # Commands.
 
-    def kind(self, kind: Kind) -> Kind:
-        """The same kind as it was remembered."""
-        found = self._kinds.get(kind)
-        if found is None:
-            if len(self._kinds) >= KINDS:
-                self._kinds.clear()
-            found = self._kinds[kind] = kind
-        return found
-
     def within(self, time: int, count: int = 1) -> Demarcation:
         """The client publishes so many messages, the first of them then: the transaction that they are in."""
         if self.tx is not None:
@@ -105,44 +96,13 @@ class Session:
             return None, self._xid
         return OUTSIDE
 
-    def transfer(
-        self, speaker: str, said: CommandSeen, command: Transfer, when: tuple[int, int | None, int],
-        place: tuple[int, int], properties: tuple[Properties, bytes | None], head: bytes | None,
-    ) -> None:  # fmt: skip
-        """A transfer.  `when` are the times of its first octet, the first of its header or body, and the last; `place` are
-        its offset in the stream and its packet; `properties` what its header says, and the message-id."""
-        first, content, last = when
-        header_octets = len(said.header) if said.header is not None else 0
-        body_octets = len(said.body) if said.body is not None else 0
-        explicit, acquires = not command.accept_mode, not command.acquire_mode
-        published = speaker == "C"
-        destination = command.destination
-        demarcation, queue, acquired = OUTSIDE, None, None
-        if published:
-            demarcation = self.within(first)
-        else:
-            queue = self.credit.delivered(destination or "", said.id, last)
-            acquired = last if acquires else None
-        kind = self.kind(
-            Kind(
-                speaker, self.name, self.channel, destination, queue, explicit, acquires, bool(said.sync), said.complete,
-                len(said.payload),
-            )
-        )  # fmt: skip
-        half = self.client if published else self.server
-        half.count += 1
-        half.transfers += 1
-        message = Message(
-            kind, *properties, said.id, header_octets, body_octets, first, content, last, acquired, *place, demarcation, head
-        )
-        half.send(said.id, message)
-
     def transfers(
-        self, speaker: str, id: int | None, alike: bool, items: Sequence[Told[Properties]], places: Sequence[Place], heads: bool
-    ) -> None:
-        """Many transfers, one behind the other, with ids from `id` on: as `transfer` hears each.
+        self, speaker: str, id: int | None, alike: bool, items: Sequence[Told[Properties]], places: Sequence[Place],
+        heads: bool, whole: bool = True,
+    ) -> None:  # fmt: skip
+        """One transfer or many, one behind the other, with ids from `id` on.
 
-        `alike`: all of them say the same command.  `heads`: bodies are kept.
+        `alike`: all of them say the same command.  `heads`: bodies are kept.  `whole`: they came whole.
         """
         published = speaker == "C"
         count = len(items)
@@ -165,7 +125,7 @@ class Session:
             if not published and not alike:
                 queue = self.credit.delivered(known.transfer.destination or "", each, last)
             if kind is None or not alike:
-                kind = self._kind_of(speaker, known, queue)
+                kind = self._kind_of(speaker, known, queue, whole)
                 acquires = kind.acquires and not published
             messages.append(
                 Message(
@@ -191,15 +151,16 @@ class Session:
             for message in messages:
                 half.send(message.id, message)
 
-    def _kind_of(self, speaker: str, known: KnownTransfer, queue: str | None) -> Kind:
-        transfer = known.transfer
-        explicit, acquires = not transfer.accept_mode, not transfer.acquire_mode
-        return self.kind(
-            Kind(
-                speaker, self.name, self.channel, transfer.destination, queue, explicit, acquires, bool(known.sync), True,
-                len(known.payload),
-            )
-        )  # fmt: skip
+    def _kind_of(self, speaker: str, known: KnownTransfer, queue: str | None, whole: bool) -> Kind:
+        """Their kind, as it was remembered."""
+        said = known.transfer
+        explicit, acquires, sync = not said.accept_mode, not said.acquire_mode, bool(known.sync)
+        made = Kind(
+            speaker, self.name, self.channel, said.destination, queue, explicit, acquires, sync, whole, len(known.payload)
+        )
+        if made not in self._kinds and len(self._kinds) >= KINDS:
+            self._kinds.clear()
+        return self._kinds.setdefault(made, made)
 
     def command(self, speaker: str, said: CommandSeen, when: When) -> None:
         """Any other command, or a transfer that did not come whole."""
