@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable
 
 from tools.codegen.compare import final_changes
+from tools.codegen.hot import HOT
 from tools.codegen.model import AmqpClass, Field, Model, StructType, Verb
 from tools.codegen.names import field_name
 from tools.codegen.readers import field_reader, reader
@@ -23,7 +25,7 @@ _MODULES = {
     "amqp_sansio.wire.encoding": ("SHORT STRUCT_WRITERS encode_array encode_map encode_struct32 encode_texts put_short"),
     "amqp_sansio.wire.types": ("STRUCT_READERS StructDecoder read_array read_fragments read_map read_struct32 read_texts"),
     "amqp_sansio.wire.reading": "Reading",
-    "amqp_sansio.wire.explain": "FieldTable Shapes",
+    "amqp_sansio.wire.interpreter": "FieldTable Shapes",
     "amqp_sansio.wire.layouts.fields": "FIELDS SHAPES",
     "amqp_sansio.wire.headers": "decode_headers walk_headers",
     "amqp_sansio.wire.layouts.dispatch": (
@@ -39,6 +41,9 @@ _MODULES = {
     "typing": "Final TypeAlias",
     "uuid": "UUID",
 }
+
+
+KINDS = ("CONTROL", "COMMAND")
 
 
 def assembled(
@@ -60,6 +65,8 @@ def assembled(
 
 
 def _table(name: str, kind: str, rows: list[str], pre: str = "") -> list[str]:
+    if not rows and not pre:
+        return ["", f"{name}: Final[{kind}] = {{}}"]
     return ["", f"{name}: Final[{kind}] = {{", *([f"    {pre},"] if pre else []), *[f"    {row}," for row in rows], "}"]
 
 
@@ -86,8 +93,7 @@ def structs_module(model: Model) -> str:
             head = f"put_struct_head(len(content) + 4, 0x{key:04X}, flags)"
         else:
             head = "put_sized16_head(len(content) + 2, flags)"
-        used = any(wire(model, f, c.name) == f"{amqp.name}.{struct.name}" for c in model.classes for f in _all_fields(c))
-        if used:
+        if any(f"{amqp.name}.{struct.name}" in _held(model, c.name, c.structs) for c in model.classes):
             body += field_reader(model, struct, struct.size, struct.code)
         body += writer(model, amqp.name, struct, head, "s")
     body += _table("DECODERS", "dict[int, StructDecoder]", decoders)
@@ -99,6 +105,11 @@ def structs_module(model: Model) -> str:
 
 def _all_fields(amqp: AmqpClass) -> list[Field]:
     return [f for thing in _things(amqp) for f in thing.fields]
+
+
+def _held(model: Model, owner: str, things: Iterable[Verb | StructType]) -> set[str]:
+    """The structs that are fields of these: `dtx.xid`."""
+    return {kind for thing in things for field in thing.fields if "." in (kind := wire(model, field, owner))}
 
 
 def _things(amqp: AmqpClass) -> list[Verb | StructType]:
@@ -165,24 +176,29 @@ def _verbs(model: Model, kind: str) -> list[tuple[int, Verb]]:
     return [(c.code, verb) for c in model.classes for verb in c.verbs if verb.kind == kind]
 
 
-def _tables(verbs: list[tuple[int, Verb]], kind: str, pre: str = "") -> list[str]:
+def _tables(verbs: list[tuple[int, Verb]], kind: str) -> list[str]:
     readers = [f"0x{code << 8 | v.code:04X}: read_{function(v.owner, v.name)}" for code, v in verbs]
     writers = [f"{cls(v.owner, v.name)}: write_{function(v.owner, v.name)}" for _, v in verbs]
     upper, title = kind.upper(), kind.capitalize()
-    spread = f"**{pre}{upper}_" if pre else ""
-    lines = _table(f"{upper}_READERS", f"dict[int, {title}Reader]", readers, spread and spread + "READERS")
-    lines += _table(f"{upper}_WRITERS", f"dict[type[{title}], {title}Writer]", writers, spread and spread + "WRITERS")
+    lines = _table(f"{upper}_READERS", f"dict[int, {title}Reader]", readers)
+    lines += _table(f"{upper}_WRITERS", f"dict[type[{title}], {title}Writer]", writers)
     return lines
 
 
-def errata_module(model: Model) -> str:
-    """wire/layouts/v0_10.py."""
+def errata_module(model: Model, straight: Container[str] = HOT) -> str:
+    """wire/layouts/v0_10.py, with straight-line code for these verbs."""
     controls, commands = _verbs(model, "control"), _verbs(model, "command")
-    body = _verb_functions(model, controls + commands)
-    body += [*_tables(controls, "control"), *_tables(commands, "command")]
+    body: list[str] = []
+    tables: list[str] = []
     for kind, verbs in (("control", controls), ("command", commands)):
-        rows = [f"0x{code << 8 | v.code:04X}: {cls(v.owner, v.name)}" for code, v in verbs]
-        body += _table(f"{kind.upper()}S", f"dict[int, type[{kind.capitalize()}]]", rows)
+        chosen = [(code, verb) for code, verb in verbs if f"{verb.owner}.{verb.name}" in straight]
+        for held in sorted(set().union(*[_held(model, verb.owner, [verb]) for _, verb in chosen])):
+            struct = model.struct(held, "")
+            assert struct is not None, held
+            body += field_reader(model, struct, struct.size, struct.code)
+        body += _verb_functions(model, chosen)
+        tables += _tables(chosen, kind)
+    body += tables
     rows = [
         f"{cls(c.name, t.name)}: (0x{c.code:02X}, 0x{t.code:02X})"
         for c in model.classes
@@ -193,55 +209,42 @@ def errata_module(model: Model) -> str:
     body += _table("CLASSES", "dict[int, str]", [f"0x{c.code:02X}: {quoted(c.name)}" for c in model.classes])
     segments = [quoted(f"{v.owner}.{v.name}") for _, v in commands if v.segments]
     body += ["", *call("SEGMENTS: Final[frozenset[str]] = frozenset", ["{" + ", ".join(segments) + "}"], "", 0)]
-    body += _layout("0-10 errata", "WRITERS", "SHAPES", "COMMAND_READERS", "COMMAND_WRITERS", "CODES")
-    more = {"amqp_sansio.wire.layouts.structs": {"field_dtx_xid", "write_dtx_xid", "WRITERS"}}
-    about = "AMQP 0-10 as the errata has it, which is what is spoken: readers and writers of all controls and commands."
+    body += _layout("0-10 errata", "WRITERS", "SHAPES", "CODES")
+    more = {"amqp_sansio.wire.layouts.structs": {"WRITERS"}}
+    if any("write_dtx_xid(" in line for line in body):
+        more["amqp_sansio.wire.layouts.structs"].add("write_dtx_xid")
+    about = "AMQP 0-10 as the errata has it, which is what is spoken: straight-line code for hot verbs, and all codes."
     return assembled(about, body, [c.name for c in model.classes], more)
 
 
 def final_module(model: Model) -> str:
     """wire/layouts/v0_10_final.py: what differs where dtx.xid has no code and a size of two octets."""
-    (dtx,) = [c for c in model.classes if c.name == "dtx"]
-    (xid,) = [s for s in dtx.structs if s.name == "xid"]
-    commands = [(dtx.code, v) for v in dtx.verbs if any(f.type == "xid" for f in v.fields)]
     size = next(int(word[5:]) for line in final_changes()[1] for word in line.split() if word.startswith("size="))
-    body = field_reader(model, xid, size, None)
-    body += writer(model, "dtx", xid, "put_sized16_head(len(content) + 2, flags)", "s")
-    body += _verb_functions(model, commands)
-    body += _tables(commands, "command", "v0_10.")
-    body += _table("FINAL_SHAPES", "Shapes", ['"dtx.xid": (dtx.Xid, FIELDS[dtx.Xid], 2, None)'], "**SHAPES")
+    changed = [f"dtx.{v.name}" for c in model.classes for v in c.verbs if any(f.type == "xid" for f in v.fields)]
+    if both := HOT.keys() & changed:
+        raise ValueError(f"straight-line code of {', '.join(sorted(both))} writes the xid of the errata in both layouts")
+    body = _table("FINAL_SHAPES", "Shapes", [f'"dtx.xid": (dtx.Xid, FIELDS[dtx.Xid], {size}, None)'], "**SHAPES")
     body += [
         "FINAL_WRITERS: Final = {kind: write for kind, write in WRITERS.items() if kind is not dtx.Xid}",
         "FINAL_CODES: Final = {kind: codes for kind, codes in CODES.items() if kind is not dtx.Xid}",
     ]
-    body += _layout("0-10 final", "FINAL_WRITERS", "FINAL_SHAPES", "COMMAND_READERS", "COMMAND_WRITERS", "FINAL_CODES")
-    more = {
-        "amqp_sansio.wire.layouts.structs": {"WRITERS"},
-        "amqp_sansio.wire.layouts": {"v0_10"},
-        "amqp_sansio.wire.layouts.v0_10": {
-            "CLASSES",
-            "CODES",
-            "COMMANDS",
-            "CONTROLS",
-            "CONTROL_READERS",
-            "CONTROL_WRITERS",
-            "SEGMENTS",
-        },
-    }
+    body += _layout("0-10 final", "FINAL_WRITERS", "FINAL_SHAPES", "FINAL_CODES")
+    names = ["CLASSES", "CODES", "SEGMENTS", *[f"{kind}_{what}" for kind in KINDS for what in ("READERS", "WRITERS")]]
+    more = {"amqp_sansio.wire.layouts.structs": {"WRITERS"}, "amqp_sansio.wire.layouts.v0_10": set(names)}
     about = "AMQP 0-10 as first published: dtx.xid has no code and a size of two octets.  All else is shared with v0_10."
     return assembled(about, body, ["dtx"], more)
 
 
-def _layout(name: str, writers: str, shapes: str, readers: str, command_writers: str, codes: str) -> list[str]:
+def _layout(name: str, writers: str, shapes: str, codes: str) -> list[str]:
     items = [
         quoted(name),
-        f"control_decoder(CONTROL_READERS, CONTROLS, FIELDS, {shapes})",
-        f"command_decoder({readers}, COMMANDS, FIELDS, {shapes})",
+        f"control_decoder(CONTROL_READERS, {codes}, FIELDS, {shapes})",
+        f"command_decoder(COMMAND_READERS, {codes}, FIELDS, {shapes})",
         "decode_one_struct",
         "walk_headers",
         "decode_headers",
-        f"control_encoder(CONTROL_WRITERS, FIELDS, {shapes})",
-        f"command_encoder({command_writers}, FIELDS, {shapes})",
+        f"control_encoder(CONTROL_WRITERS, {codes}, FIELDS, {shapes})",
+        f"command_encoder(COMMAND_WRITERS, {codes}, FIELDS, {shapes})",
         f"struct_encoder({writers})",
         codes,
         "CLASSES",

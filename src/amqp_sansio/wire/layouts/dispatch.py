@@ -1,15 +1,19 @@
-"""The edge around generated readers and writers: finds the right one and says what is wrong when it gives up."""
+"""The edge around readers and writers: straight-line code where a verb has some, else the interpreter of its fields.
+
+The interpreter also says what is wrong where straight-line code gives up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.values import NullStruct, UnknownStruct
 from amqp_sansio.wire.encoding import encode_struct32
-from amqp_sansio.wire.explain import UNWRITABLE, FieldTable, Shapes, read_slowly, unwritable
+from amqp_sansio.wire.explain import UNWRITABLE, unwritable
+from amqp_sansio.wire.interpreter import FieldTable, Shapes, read_fields, write_fields
 from amqp_sansio.wire.layouts.layout import (
     DecodeCommand,
     DecodeControl,
@@ -17,7 +21,7 @@ from amqp_sansio.wire.layouts.layout import (
     EncodeControl,
     EncodeStruct,
 )
-from amqp_sansio.wire.octets import command_head, control_head, u16
+from amqp_sansio.wire.octets import command_head, control_head, put_command_head, put_control_head, u16
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import BAD, decode_struct32
 
@@ -27,14 +31,40 @@ CommandReader: TypeAlias = Callable[[bytes, int, int, int, Reading, int], Comman
 ControlWriter: TypeAlias = Callable[..., bytes]
 CommandWriter: TypeAlias = Callable[..., bytes]
 Fields: TypeAlias = dict[type, FieldTable]
+Codes: TypeAlias = dict[type[Control | Command | Struct], tuple[int, int]]
 
 _UNREADABLE: Final = (*BAD, DecodeError)
 
+T = TypeVar("T")
 
-def control_decoder(
-    readers: dict[int, ControlReader], names: dict[int, type[Control]], fields: Fields, shapes: Shapes
-) -> DecodeControl:
-    """`Layout.decode_control` over a table of readers."""
+
+def _interpreted(kind: Callable[..., T], verb: str, fields: FieldTable, shapes: Shapes) -> Callable[..., T]:
+    def read(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> T:
+        return read_fields(kind, verb, fields, shapes, b, p, end, flags, reading, False)
+
+    return read
+
+
+def _control_writer(key: int, fields: FieldTable, shapes: Shapes) -> ControlWriter:
+    def write(control: Control) -> bytes:
+        flags, content = write_fields(control, fields, shapes)
+        return put_control_head(key, flags) + content
+
+    return write
+
+
+def _command_writer(key: int, fields: FieldTable, shapes: Shapes) -> CommandWriter:
+    def write(command: Command, sync: bool) -> bytes:
+        flags, content = write_fields(command, fields, shapes)
+        return put_command_head(key, 1, sync, flags) + content
+
+    return write
+
+
+def control_decoder(straight: dict[int, ControlReader], codes: Codes, fields: Fields, shapes: Shapes) -> DecodeControl:
+    """`Layout.decode_control`: by straight-line readers where there are some."""
+    names = {high << 8 | low: kind for kind, (high, low) in codes.items() if issubclass(kind, Control)}
+    readers = {key: straight.get(key) or _interpreted(kind, kind.VERB, fields[kind], shapes) for key, kind in names.items()}
 
     def slowly(b: bytes, start: int, end: int, reading: Reading) -> Control:
         if end - start < 4:
@@ -44,7 +74,7 @@ def control_decoder(
             raise DecodeError(f"control {key >> 8}.{key & 0xFF}", start, "no control has this class and code", 501)
         kind = names[key]
         try:
-            return read_slowly(kind, kind.VERB, fields[kind], shapes, b, start + 4, end, flags, reading, False)
+            return read_fields(kind, kind.VERB, fields[kind], shapes, b, start + 4, end, flags, reading, False)
         except DecodeError as why:
             raise DecodeError(why.what, why.octet, why.rule, 501) from None
 
@@ -61,10 +91,10 @@ def control_decoder(
     return decode_control
 
 
-def command_decoder(
-    readers: dict[int, CommandReader], names: dict[int, type[Command]], fields: Fields, shapes: Shapes
-) -> DecodeCommand:
-    """`Layout.decode_command` over a table of readers."""
+def command_decoder(straight: dict[int, CommandReader], codes: Codes, fields: Fields, shapes: Shapes) -> DecodeCommand:
+    """`Layout.decode_command`: by straight-line readers where there are some."""
+    names = {high << 8 | low: kind for kind, (high, low) in codes.items() if issubclass(kind, Command)}
+    readers = {key: straight.get(key) or _interpreted(kind, kind.VERB, fields[kind], shapes) for key, kind in names.items()}
 
     def locate(b: bytes, start: int, end: int) -> tuple[int, int, int, bool]:
         """Class and code, flags, the offset of the first field, sync; for session headers of any size."""
@@ -86,7 +116,7 @@ def command_decoder(
             return readers[key](b, p, end, flags, reading, 0), sync
         except _UNREADABLE:
             kind = names[key]
-            return read_slowly(kind, kind.VERB, fields[kind], shapes, b, p, end, flags, reading, False), sync
+            return read_fields(kind, kind.VERB, fields[kind], shapes, b, p, end, flags, reading, False), sync
 
     def decode_command(b: bytes, start: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[Command, bool]:
         try:
@@ -107,8 +137,15 @@ def decode_one_struct(b: bytes, start: int, end: int, reading: Reading = DEFAULT
     return decode_struct32(b, start, end, 0, reading)[0]
 
 
-def control_encoder(writers: dict[type[Control], ControlWriter], fields: Fields, shapes: Shapes) -> EncodeControl:
-    """`Layout.encode_control` over a table of writers."""
+def control_encoder(
+    straight: dict[type[Control], ControlWriter], codes: Codes, fields: Fields, shapes: Shapes
+) -> EncodeControl:
+    """`Layout.encode_control`: by straight-line writers where there are some."""
+    writers = {
+        kind: straight.get(kind) or _control_writer(high << 8 | low, fields[kind], shapes)
+        for kind, (high, low) in codes.items()
+        if issubclass(kind, Control)
+    }
 
     def encode_control(control: Control) -> bytes:
         try:
@@ -122,8 +159,15 @@ def control_encoder(writers: dict[type[Control], ControlWriter], fields: Fields,
     return encode_control
 
 
-def command_encoder(writers: dict[type[Command], CommandWriter], fields: Fields, shapes: Shapes) -> EncodeCommand:
-    """`Layout.encode_command` over a table of writers."""
+def command_encoder(
+    straight: dict[type[Command], CommandWriter], codes: Codes, fields: Fields, shapes: Shapes
+) -> EncodeCommand:
+    """`Layout.encode_command`: by straight-line writers where there are some."""
+    writers = {
+        kind: straight.get(kind) or _command_writer(high << 8 | low, fields[kind], shapes)
+        for kind, (high, low) in codes.items()
+        if issubclass(kind, Command)
+    }
 
     def encode_command(command: Command, sync: bool) -> bytes:
         try:

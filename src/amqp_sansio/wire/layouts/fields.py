@@ -9,7 +9,7 @@ from typing import Final
 
 from amqp_sansio.spec import connection, dtx, exchange, execution, file, message, queue, session, stream, tx
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.wire.explain import FieldTable, Shapes
+from amqp_sansio.wire.interpreter import FieldTable, Shapes
 
 FIELDS: Final[dict[type, FieldTable]] = {
     connection.Start: (("server_properties", "map"), ("mechanisms", "texts"), ("locales", "texts")),

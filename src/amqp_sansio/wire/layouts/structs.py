@@ -343,33 +343,6 @@ def read_dtx_xid(b: bytes, p: int, end: int, flags: int, reading: Reading, depth
     return dtx.Xid(v_format, v_global_id, v_branch_id)
 
 
-def field_dtx_xid(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[dtx.Xid, int]:
-    stop = p + 4 + u32(b, p)[0]
-    if stop == p + 4:
-        return dtx.Xid(), stop
-    if stop > end or stop < p + 8 or u16(b, p + 4)[0] != 0x0604:
-        raise IndexError
-    flags = u16(b, p + 6)[0]
-    p += 8
-    v_format: int | None = None
-    if flags & 0x0100:
-        v_format = u32(b, p)[0]
-        p += 4
-    v_global_id: bytes | None = None
-    if flags & 0x0200:
-        q = p + 1 + b[p]
-        v_global_id = b[p + 1 : q]
-        p = q
-    v_branch_id: bytes | None = None
-    if flags & 0x0400:
-        q = p + 1 + b[p]
-        v_branch_id = b[p + 1 : q]
-        p = q
-    if p > stop:
-        raise IndexError
-    return dtx.Xid(v_format, v_global_id, v_branch_id), stop
-
-
 def write_dtx_xid(s: dtx.Xid) -> bytes:
     flags = 0
     content = b""

@@ -8,13 +8,9 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.spec import dtx
-from amqp_sansio.spec.base import Command
-from amqp_sansio.wire.explain import Shapes
 from amqp_sansio.wire.headers import decode_headers, walk_headers
-from amqp_sansio.wire.layouts import v0_10
+from amqp_sansio.wire.interpreter import Shapes
 from amqp_sansio.wire.layouts.dispatch import (
-    CommandReader,
-    CommandWriter,
     command_decoder,
     command_encoder,
     control_decoder,
@@ -25,251 +21,15 @@ from amqp_sansio.wire.layouts.dispatch import (
 from amqp_sansio.wire.layouts.fields import FIELDS, SHAPES
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.layouts.structs import WRITERS
-from amqp_sansio.wire.layouts.v0_10 import CLASSES, CODES, COMMANDS, CONTROL_READERS, CONTROL_WRITERS, CONTROLS, SEGMENTS
-from amqp_sansio.wire.octets import OCTET, put_command_head, put_sized16_head, put_u32, u16, u32
-from amqp_sansio.wire.reading import Reading
-
-
-def field_dtx_xid(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[dtx.Xid, int]:
-    stop = p + 2 + u16(b, p)[0]
-    if stop == p + 2:
-        return dtx.Xid(), stop
-    if stop > end or stop < p + 4:
-        raise IndexError
-    flags = u16(b, p + 2)[0]
-    p += 4
-    v_format: int | None = None
-    if flags & 0x0100:
-        v_format = u32(b, p)[0]
-        p += 4
-    v_global_id: bytes | None = None
-    if flags & 0x0200:
-        q = p + 1 + b[p]
-        v_global_id = b[p + 1 : q]
-        p = q
-    v_branch_id: bytes | None = None
-    if flags & 0x0400:
-        q = p + 1 + b[p]
-        v_branch_id = b[p + 1 : q]
-        p = q
-    if p > stop:
-        raise IndexError
-    return dtx.Xid(v_format, v_global_id, v_branch_id), stop
-
-
-def write_dtx_xid(s: dtx.Xid) -> bytes:
-    flags = 0
-    content = b""
-    v_format = s.format_
-    if v_format is not None:
-        flags |= 0x0100
-        content += put_u32(v_format)
-    v_global_id = s.global_id
-    if v_global_id is not None:
-        flags |= 0x0200
-        content += OCTET[len(v_global_id)]
-        content += v_global_id
-    v_branch_id = s.branch_id
-    if v_branch_id is not None:
-        flags |= 0x0400
-        content += OCTET[len(v_branch_id)]
-        content += v_branch_id
-    return put_sized16_head(len(content) + 2, flags) + content
-
-
-def read_dtx_start(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Start:
-    v_xid: dtx.Xid | None = None
-    if flags & 0x0100:
-        v_xid, p = field_dtx_xid(b, p, end, reading, depth)
-    if p > end or flags & 0xF8FF:
-        raise IndexError
-    return dtx.Start(v_xid, flags & 0x0200 != 0, flags & 0x0400 != 0)
-
-
-def write_dtx_start(c: dtx.Start, sync: bool) -> bytes:
-    flags = 0
-    content = b""
-    v_xid = c.xid
-    if v_xid is not None:
-        flags |= 0x0100
-        content += write_dtx_xid(v_xid)
-    if c.join:
-        flags |= 0x0200
-    if c.resume:
-        flags |= 0x0400
-    return put_command_head(0x0602, 1, sync, flags) + content
-
-
-def read_dtx_end(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.End:
-    v_xid: dtx.Xid | None = None
-    if flags & 0x0100:
-        v_xid, p = field_dtx_xid(b, p, end, reading, depth)
-    if p > end or flags & 0xF8FF:
-        raise IndexError
-    return dtx.End(v_xid, flags & 0x0200 != 0, flags & 0x0400 != 0)
-
-
-def write_dtx_end(c: dtx.End, sync: bool) -> bytes:
-    flags = 0
-    content = b""
-    v_xid = c.xid
-    if v_xid is not None:
-        flags |= 0x0100
-        content += write_dtx_xid(v_xid)
-    if c.fail:
-        flags |= 0x0200
-    if c.suspend:
-        flags |= 0x0400
-    return put_command_head(0x0603, 1, sync, flags) + content
-
-
-def read_dtx_commit(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Commit:
-    v_xid: dtx.Xid | None = None
-    if flags & 0x0100:
-        v_xid, p = field_dtx_xid(b, p, end, reading, depth)
-    if p > end or flags & 0xFCFF:
-        raise IndexError
-    return dtx.Commit(v_xid, flags & 0x0200 != 0)
-
-
-def write_dtx_commit(c: dtx.Commit, sync: bool) -> bytes:
-    flags = 0
-    content = b""
-    v_xid = c.xid
-    if v_xid is not None:
-        flags |= 0x0100
-        content += write_dtx_xid(v_xid)
-    if c.one_phase:
-        flags |= 0x0200
-    return put_command_head(0x0604, 1, sync, flags) + content
-
-
-def read_dtx_forget(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Forget:
-    v_xid: dtx.Xid | None = None
-    if flags & 0x0100:
-        v_xid, p = field_dtx_xid(b, p, end, reading, depth)
-    if p > end or flags & 0xFEFF:
-        raise IndexError
-    return dtx.Forget(v_xid)
-
-
-def write_dtx_forget(c: dtx.Forget, sync: bool) -> bytes:
-    flags = 0
-    content = b""
-    v_xid = c.xid
-    if v_xid is not None:
-        flags |= 0x0100
-        content += write_dtx_xid(v_xid)
-    return put_command_head(0x0605, 1, sync, flags) + content
-
-
-def read_dtx_get_timeout(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.GetTimeout:
-    v_xid: dtx.Xid | None = None
-    if flags & 0x0100:
-        v_xid, p = field_dtx_xid(b, p, end, reading, depth)
-    if p > end or flags & 0xFEFF:
-        raise IndexError
-    return dtx.GetTimeout(v_xid)
-
-
-def write_dtx_get_timeout(c: dtx.GetTimeout, sync: bool) -> bytes:
-    flags = 0
-    content = b""
-    v_xid = c.xid
-    if v_xid is not None:
-        flags |= 0x0100
-        content += write_dtx_xid(v_xid)
-    return put_command_head(0x0606, 1, sync, flags) + content
-
-
-def read_dtx_prepare(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Prepare:
-    v_xid: dtx.Xid | None = None
-    if flags & 0x0100:
-        v_xid, p = field_dtx_xid(b, p, end, reading, depth)
-    if p > end or flags & 0xFEFF:
-        raise IndexError
-    return dtx.Prepare(v_xid)
-
-
-def write_dtx_prepare(c: dtx.Prepare, sync: bool) -> bytes:
-    flags = 0
-    content = b""
-    v_xid = c.xid
-    if v_xid is not None:
-        flags |= 0x0100
-        content += write_dtx_xid(v_xid)
-    return put_command_head(0x0607, 1, sync, flags) + content
-
-
-def read_dtx_rollback(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.Rollback:
-    v_xid: dtx.Xid | None = None
-    if flags & 0x0100:
-        v_xid, p = field_dtx_xid(b, p, end, reading, depth)
-    if p > end or flags & 0xFEFF:
-        raise IndexError
-    return dtx.Rollback(v_xid)
-
-
-def write_dtx_rollback(c: dtx.Rollback, sync: bool) -> bytes:
-    flags = 0
-    content = b""
-    v_xid = c.xid
-    if v_xid is not None:
-        flags |= 0x0100
-        content += write_dtx_xid(v_xid)
-    return put_command_head(0x0609, 1, sync, flags) + content
-
-
-def read_dtx_set_timeout(b: bytes, p: int, end: int, flags: int, reading: Reading, depth: int) -> dtx.SetTimeout:
-    v_xid: dtx.Xid | None = None
-    if flags & 0x0100:
-        v_xid, p = field_dtx_xid(b, p, end, reading, depth)
-    v_timeout: int | None = None
-    if flags & 0x0200:
-        v_timeout = u32(b, p)[0]
-        p += 4
-    if p > end or flags & 0xFCFF:
-        raise IndexError
-    return dtx.SetTimeout(v_xid, v_timeout)
-
-
-def write_dtx_set_timeout(c: dtx.SetTimeout, sync: bool) -> bytes:
-    flags = 0
-    content = b""
-    v_xid = c.xid
-    if v_xid is not None:
-        flags |= 0x0100
-        content += write_dtx_xid(v_xid)
-    v_timeout = c.timeout
-    if v_timeout is not None:
-        flags |= 0x0200
-        content += put_u32(v_timeout)
-    return put_command_head(0x060A, 1, sync, flags) + content
-
-
-COMMAND_READERS: Final[dict[int, CommandReader]] = {
-    **v0_10.COMMAND_READERS,
-    0x0602: read_dtx_start,
-    0x0603: read_dtx_end,
-    0x0604: read_dtx_commit,
-    0x0605: read_dtx_forget,
-    0x0606: read_dtx_get_timeout,
-    0x0607: read_dtx_prepare,
-    0x0609: read_dtx_rollback,
-    0x060A: read_dtx_set_timeout,
-}
-
-COMMAND_WRITERS: Final[dict[type[Command], CommandWriter]] = {
-    **v0_10.COMMAND_WRITERS,
-    dtx.Start: write_dtx_start,
-    dtx.End: write_dtx_end,
-    dtx.Commit: write_dtx_commit,
-    dtx.Forget: write_dtx_forget,
-    dtx.GetTimeout: write_dtx_get_timeout,
-    dtx.Prepare: write_dtx_prepare,
-    dtx.Rollback: write_dtx_rollback,
-    dtx.SetTimeout: write_dtx_set_timeout,
-}
+from amqp_sansio.wire.layouts.v0_10 import (
+    CLASSES,
+    CODES,
+    COMMAND_READERS,
+    COMMAND_WRITERS,
+    CONTROL_READERS,
+    CONTROL_WRITERS,
+    SEGMENTS,
+)
 
 FINAL_SHAPES: Final[Shapes] = {
     **SHAPES,
@@ -280,13 +40,13 @@ FINAL_CODES: Final = {kind: codes for kind, codes in CODES.items() if kind is no
 
 LAYOUT: Final[Layout] = Layout(
     "0-10 final",
-    control_decoder(CONTROL_READERS, CONTROLS, FIELDS, FINAL_SHAPES),
-    command_decoder(COMMAND_READERS, COMMANDS, FIELDS, FINAL_SHAPES),
+    control_decoder(CONTROL_READERS, FINAL_CODES, FIELDS, FINAL_SHAPES),
+    command_decoder(COMMAND_READERS, FINAL_CODES, FIELDS, FINAL_SHAPES),
     decode_one_struct,
     walk_headers,
     decode_headers,
-    control_encoder(CONTROL_WRITERS, FIELDS, FINAL_SHAPES),
-    command_encoder(COMMAND_WRITERS, FIELDS, FINAL_SHAPES),
+    control_encoder(CONTROL_WRITERS, FINAL_CODES, FIELDS, FINAL_SHAPES),
+    command_encoder(COMMAND_WRITERS, FINAL_CODES, FIELDS, FINAL_SHAPES),
     struct_encoder(FINAL_WRITERS),
     FINAL_CODES,
     CLASSES,
