@@ -7,12 +7,14 @@ import pytest
 from amqp_sansio.engine.carrier import Carrier
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
 from amqp_sansio.testing.carriers import BareCarrier
 
 ASKED = ("_write", "_has_room", "_emit", "_ask", "_fail")
 
 
+@pytest.mark.skipif(COMPILED, reason="a compiled class lists its attributes beside its methods")
 @pytest.mark.parametrize("made", [ClientConnection, ServerConnection, BareCarrier])
 def test_who_carries_endpoints_does_all_that_they_ask_for(made: type[Carrier]) -> None:
     assert [name for name in ASKED if getattr(made, name) is getattr(Carrier, name)] == []

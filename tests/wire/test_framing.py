@@ -6,6 +6,7 @@ import pytest
 from tests.families.made_up import LINES, Lines
 
 from amqp_sansio.errors import EncodeError
+from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.framing import Framing, Reader
@@ -17,10 +18,12 @@ def asked(base: type) -> set[str]:
     return {name for name in vars(base) if not name.startswith("_")}
 
 
+@pytest.mark.skipif(COMPILED, reason="a compiled class lists its attributes beside its methods")
 def test_the_reader_of_segments_does_all_that_is_asked_of_a_reader() -> None:
     assert {name for name in asked(Reader) if getattr(SegmentReader, name) is getattr(Reader, name)} == set()
 
 
+@pytest.mark.skipif(COMPILED, reason="a compiled class lists its attributes beside its methods")
 @pytest.mark.parametrize("made", [Segmentation, Lines])
 def test_a_framing_does_all_that_is_asked_of_one(made: type[Framing]) -> None:
     assert {name for name in asked(Framing) if getattr(made, name) is getattr(Framing, name)} == set()
