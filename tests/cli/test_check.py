@@ -130,6 +130,7 @@ UNREADABLE = {
     .say(False, HELLO_TLS * 9)
     .say(True, b"\x17\x03\x03\0\1x")
     .close(),
+    "not AMQP": build.Talk().open().say(True, bytes(range(200, 256))).say(False, bytes(range(100))).close(),
     "no frame was found": _joined((True, bytes(range(256)) * 4), (False, bytes(range(255, -1, -1)) * 4)),
     "nothing was said": build.Talk().open().close(),
 }

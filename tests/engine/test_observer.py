@@ -211,6 +211,13 @@ def test_a_security_layer_is_opaque_and_no_violation() -> None:
             ],
         ),
         (b"GET / HTTP/1.0\r\n", b"", ["C header", "C !connection.start.protocol-name", "C opaque"]),
+        (b"\x8f\x03\x81\x10\xff\0\x07\x0c\x99", b"\x10\x8e\x81\x10\xff\0\x07\x0c", ["C opaque", "S opaque"]),
+        (b"\x8f\x03", b"", ["C opaque"]),
+        (
+            HEADER,
+            b"\x10\x8e\x81\x10\xff\0\x07\x0c",
+            ["C header", "S header", "S !connection.start.protocol-name", "S ?connection.eof"],
+        ),
         (b"AMQ", b"", ["C header", "C ?connection.protocol-header"]),
         (b"", b"", []),
     ],

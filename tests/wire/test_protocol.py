@@ -31,6 +31,24 @@ def test_other_spellings_of_a_version(octets: str, version: str) -> None:
     assert ProtocolHeader(bytes.fromhex(octets)).version == version
 
 
+@pytest.mark.parametrize(
+    ("octets", "strange"),
+    [
+        (b"\x8f\x03\x81\x10\xff\0\x07\x0c", True),
+        (b"\x8f", True),
+        (b"", False),
+        (b"AM", False),
+        (b"AMQX\x01\x01\x00\x0a", True),
+        (b"AMQP\x07\x07\x07\x07", False),
+        (b"GET / HT", False),
+        (b"SSH-2.0-", False),
+        (b"\x16\x03\x01\x00\x20\x01\x00\x00", False),
+    ],
+)
+def test_octets_that_no_protocol_begins_with_are_strange(octets: bytes, strange: bool) -> None:
+    assert ProtocolHeader(octets).strange is strange
+
+
 def test_fewer_than_eight_octets_are_not_yet_a_header() -> None:
     for count in range(SIZE):
         assert parse_header(HEADERS["0-10"][:count]) is None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final, TypeVar
 
 from amqp_sansio.dialects import AMQP_0_10, Dialect
-from amqp_sansio.engine import layers
+from amqp_sansio.engine import layers, wording
 from amqp_sansio.engine.breach import legal_of, rule_of
 from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observed import Observed, Speaker
@@ -278,11 +278,8 @@ class Observer:
     def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
         end = len(header.octets)
         client, dialect = self._client_header, self.dialect or AMQP_0_10
-        if header.tls:
-            ear.be_opaque("TLS is not read here", 0)
-            return
-        if not header.amqp and client is not None and client.version is not None and client.octets != dialect.header:
-            ear.be_opaque(f"{client.name} is not read here", 0)  # before 0-10 the server begins with connection.start
+        if (unread := wording.why_unread(header, None if speaker == "C" else client, dialect)) is not None:
+            ear.be_opaque(unread, 0)
             return
         self._say(speaker, 0, end, HeaderSeen(header.octets, header.version))
         findings = self._witness.findings

@@ -15,6 +15,7 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT
 from amqp_sansio.wire.layouts.layout import Layout
+from amqp_sansio.wire.protocol import ProtocolHeader
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import COMMAND, Malformed
 
@@ -60,6 +61,17 @@ def frame_of(dialect: Dialect, cut: tuple[int, int, int, int, int, int, bytes]) 
     if kind <= COMMAND and flags & _BEGINS == _BEGINS:
         verb = verb_of(dialect, ("control", "command")[kind], payload)
     return FrameSeen(flags, kind, track, channel, verb)
+
+
+def why_unread(header: ProtocolHeader, client: ProtocolHeader | None, dialect: Dialect) -> str | None:
+    """Why what a side begins with is not judged; None where it is.  `client`: the header that a server answers, if it came."""
+    if header.tls:
+        return "TLS is not read here"
+    if not header.amqp and client is not None and client.version is not None and client.octets != dialect.header:
+        return f"{client.name} is not read here"  # before 0-10 the server begins with connection.start
+    if header.strange and (client is None or not client.amqp):
+        return "not AMQP"  # nobody breaks a protocol that neither side speaks
+    return None
 
 
 def dialect_of(snapshot: tuple[object, ...]) -> Dialect | None:

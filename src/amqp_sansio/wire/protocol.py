@@ -40,6 +40,8 @@ _OTHERS: Final[tuple[tuple[bytes, str], ...]] = (
 )
 
 
+_UNKNOWN: Final = "nothing known"
+
 _TLS_RECORDS: Final = (b"\x14", b"\x15", b"\x16", b"\x17")
 _TLS_HEAD: Final = 5
 _TLS_RECORD_OCTETS: Final = (1 << 14) + 2048
@@ -65,6 +67,11 @@ class ProtocolHeader(Value):
         return self.octets[:4] == b"AMQP"
 
     @property
+    def strange(self) -> bool:
+        """Whether it is neither AMQP, not even in part, nor anything else that we know: any octets."""
+        return not b"AMQP".startswith(self.octets[:4]) and self.name == _UNKNOWN
+
+    @property
     def tls(self) -> bool:
         """Whether it begins as a TLS record does: a handshake, or the alert with which a TLS server answers a header in clear;
         data, where the beginning was not captured."""
@@ -85,7 +92,7 @@ class ProtocolHeader(Value):
         for start, name in _OTHERS:
             if self.octets.startswith(start):
                 return name
-        return "nothing known"
+        return _UNKNOWN
 
 
 def parse_header(octets: bytes, start: int = 0) -> ProtocolHeader | None:
