@@ -110,10 +110,10 @@ BROKER_J = {
 """Where Broker-J lets it print something else."""
 
 
-@pytest.fixture(scope="module")
-def serving() -> Iterator[int]:
-    """The port of one `serve` for all."""
-    process = Process()
+@pytest.fixture(scope="module", params=[False, True], ids=["memory", "data-dir"])
+def serving(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of one `serve` for all, in memory and with a store."""
+    process = Process(*(["--data-dir", str(tmp_path_factory.mktemp("jms") / "data")] if request.param else []))
     try:
         yield urlsplit(process.url).port or 0
         assert process.end() == 0
