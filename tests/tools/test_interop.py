@@ -173,6 +173,12 @@ qpid_tests.broker_0_10.tx.TxTests.test_cut ........... start
 """
 
 
+def test_a_run_that_the_race_of_apaches_client_spoiled_is_known_by_its_words() -> None:
+    died = "qpid.selector.SelectorStopped: 'NoneType' object has no attribute 'fileno'"
+    assert qpid_python.Report({}, died).driver_died
+    assert not qpid_python.Report({}, PRINTED_BY_A_SUITE).driver_died
+
+
 def test_the_outcome_of_each_test_of_a_suite_is_read() -> None:
     found = qpid_python.outcomes(PRINTED_BY_A_SUITE)
     assert {name.rpartition(".")[2]: outcome for name, outcome in found.items()} == {

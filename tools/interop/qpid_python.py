@@ -35,6 +35,10 @@ EXTENSIONS: Final = (
 MESSAGING: Final = "qpid.tests.messaging"
 """The tests of the client's higher interface."""
 
+DRIVER_DIED: Final = "SelectorStopped: 'NoneType' object has no attribute 'fileno'"
+"""What a run prints after a race in the client: `Driver.stop` clears the transport in the program's thread while the thread of
+`Selector.run` is about to ask it for its descriptor.  That thread ends, and every later test of the run fails unseen."""
+
 _NAMED: Final = re.compile(r"(qpid[\w.]+) \.+(?: (pass|skip|fail|start))?")
 _OUTCOMES: Final = ("pass", "skip", "fail")
 NOT_RUN: Final = "not run"
@@ -48,6 +52,8 @@ class Report:
     """"pass", "skip", "fail" or "not run", by the test's full name."""
     text: str
     """What the run printed."""
+    runs: int = 1
+    """How many runs it took: more than one after the client's own race."""
 
     @property
     def passed(self) -> int:
@@ -58,6 +64,11 @@ class Report:
     def others(self) -> set[str]:
         """The names of the tests that did not pass."""
         return {name for name, outcome in self.outcomes.items() if outcome != "pass"}
+
+    @property
+    def driver_died(self) -> bool:
+        """Whether the client's own race ended its thread, so that the tests after it judge nobody."""
+        return DRIVER_DIED in self.text
 
 
 class Suites:
