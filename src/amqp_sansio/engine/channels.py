@@ -208,7 +208,7 @@ class Channels(Endpoints):
         session: Session
         session, subscription = known.account
         if session._speaks:  # what was learned is forgotten when another session takes the channel
-            return hear_transfer(session, known.transfer, header, body, known.sync, offset, subscription)
+            return hear_transfer(session, known.command, header, body, known.sync, offset, subscription)
         number = known.channel
         channel = self.at(number)
         channel.receive_command(Assembly(number, 1, COMMAND, known.payload, header, body or None, offset, end))

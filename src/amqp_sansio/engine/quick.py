@@ -14,14 +14,14 @@ from amqp_sansio.events import CommandSeen
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.spec.message import DeliveryProperties
+from amqp_sansio.spec.message import DeliveryProperties, Transfer
 from amqp_sansio.spec.session import Completed, Confirmed, Expected, Flush, KnownCompleted
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.octets import frame_header, u32
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.replies import COMMAND_SIZE, Replies, may_reply, replies_of
-from amqp_sansio.wire.segments import KnownTransfer, SegmentReader
+from amqp_sansio.wire.segments import KnownCommand, SegmentReader
 from amqp_sansio.wire.transfers import Headers
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ REPEATING: Final = 256
 """Octets of delivery properties that may come again."""
 
 
-Told: TypeAlias = tuple[KnownTransfer, int, "int | None", bytes, int, int, T, "bytes | None"]
+Told: TypeAlias = tuple[KnownCommand[Transfer], int, "int | None", bytes, int, int, T, "bytes | None"]
 """One transfer: its command, octets of its header, of its body (None: it has no body segment), the first of them, where it
 begins and ends, what was wanted of its header, its message-id."""
 
@@ -134,15 +134,15 @@ class QuickTransfers:
         return True
 
     def one(
-        self, speaker: str, findings: Findings, witness: ChannelWitness, layout: Layout, known: KnownTransfer, header: bytes,
-        body: bytes | None, start: int,
+        self, speaker: str, findings: Findings, witness: ChannelWitness, layout: Layout,
+        known: KnownCommand[Transfer], header: bytes, body: bytes | None, start: int,
     ) -> CommandSeen:  # fmt: skip
         """Hears one transfer that begins at `start`: what is told of it.  `body` None: it has no body segment."""
         findings.speaker, findings.offset, findings.channel = speaker, start, known.channel
         size = len(body or b"")
         octets = size + len(header)
-        id = witness.transfer(SPEAKERS[speaker], known.transfer, octets, octets if findings.strict else size)
-        what = witness.name, id, "message.transfer", known.transfer, known.sync, known.payload, header
+        id = witness.transfer(SPEAKERS[speaker], known.command, octets, octets if findings.strict else size)
+        what = witness.name, id, "message.transfer", known.command, known.sync, known.payload, header
         seen = CommandSeen(known.channel, *what, body)
         if not self.read(seen, header, layout):
             judge_headers(findings, layout, seen, header, self._limits, self._reading)
@@ -221,7 +221,7 @@ class QuickTransfers:
         findings.speaker, findings.channel = speaker, channel
         who = SPEAKERS[speaker]
         charges = sizes if findings.strict else bodies
-        id = quiet.transfers(who, command.transfer.destination or "", sizes, charges) if alike else None
+        id = quiet.transfers(who, command.command.destination or "", sizes, charges) if alike else None
         if id is None:
             id = self._one_by_one(who, findings, quiet, items, sizes, charges)
         if len(items) < len(run):
@@ -237,7 +237,7 @@ class QuickTransfers:
         ids: list[int | None] = []
         for item, octets, charge in zip(items, sizes, charges, strict=True):
             findings.offset = item[4]
-            ids.append(quiet.transfer(who, item[0].transfer, octets, charge))
+            ids.append(quiet.transfer(who, item[0].command, octets, charge))
             if findings.found:
                 break
         del items[len(ids) :]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from amqp_sansio.kernel.value import Value
-from amqp_sansio.spec.message import Transfer
+from amqp_sansio.spec.base import Command
+
+C = TypeVar("C", bound=Command)
 
 CONTROL: Final = 0
 """Segment type of a control (track 0)."""
@@ -102,20 +104,20 @@ class Malformed(Value):
         return self.code == CONNECTION_SCOPE
 
 
-class KnownTransfer:
-    """What the frame of a transfer command means, remembered because the same frame comes again with every message."""
+class KnownCommand(Generic[C]):
+    """What the frame of a command means, remembered because the same frame comes again with every message."""
 
-    __slots__ = ("account", "channel", "payload", "place", "sync", "transfer")
+    __slots__ = ("account", "channel", "command", "payload", "place", "sync")
 
-    def __init__(self, channel: int, transfer: Transfer, sync: bool, payload: bytes, account: Any = None) -> None:
+    def __init__(self, channel: int, command: C, sync: bool, payload: bytes, account: Any = None) -> None:
         self.channel: Final = channel
         self.place: Final = 1 << 16 | channel  # octets 4 to 7 of its frames: track 1, and the channel
-        self.transfer: Final = transfer
+        self.command: Final = command
         self.sync: Final = sync
         self.payload: Final = payload
         self.account: Final = account  # where it is counted.  Any: of whoever learns it, who alone reads it
 
 
-Cut: TypeAlias = tuple[KnownTransfer, bytes, "int | None", bytes, int, int]
-"""A transfer: its command, its header segment, the octets of its body (None: it has no body segment) and the first of them,
-and where in its speaker's stream it begins and ends."""
+Cut: TypeAlias = tuple[KnownCommand[Any], bytes, "int | None", bytes, int, int]
+"""Such a command with its content: what is known of it, its header segment, the octets of its body (None: it has no body
+segment) and the first of them, and where in its speaker's stream it begins and ends."""

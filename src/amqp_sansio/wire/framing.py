@@ -6,10 +6,10 @@ These are base classes and no protocols: a message asks a reader several things.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from amqp_sansio.limits import Limits
-from amqp_sansio.wire.assembly import Assembly, Cut, KnownTransfer, Malformed
+from amqp_sansio.wire.assembly import Assembly, Cut, KnownCommand, Malformed
 
 Carries: TypeAlias = Callable[[int, int], bool]
 """Whether a method or command, by its class and its own number, may be followed by a content."""
@@ -33,7 +33,7 @@ class Reader:
         """Stop before octets that do not look like a frame (`plausible`), however many frames before them are at hand."""
         self.received = offset
         """Octets of the speaker's stream so far, those before this reader included."""
-        self.known: Final[dict[bytes, KnownTransfer]] = {}
+        self.known: Final[dict[bytes, KnownCommand[Any]]] = {}
         """What comes with every message, by the octets of its frames (limits.cached_commands), for `cut_run`."""
         self.frames = 0
         """Frames cut so far."""

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
-from amqp_sansio.spec.message import Transfer
+from amqp_sansio.spec.base import Command
 from amqp_sansio.wire.assembler import Assembler
-from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, Cut, KnownTransfer, Malformed
+from amqp_sansio.wire.assembly import BODY, COMMAND, CONTROL, HEADER, Assembly, Cut, KnownCommand, Malformed
 from amqp_sansio.wire.breaches import check_header, uncuttable
 from amqp_sansio.wire.frames import (
     FIRST_FRAME,
@@ -37,7 +37,7 @@ __all__ = [
     "HEADER",
     "Assembly",
     "Cut",
-    "KnownTransfer",
+    "KnownCommand",
     "Malformed",
     "SegmentReader",
     "frame_command",
@@ -51,9 +51,9 @@ _LAST_HEADER: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | HEADER
 _LAST_BODY: Final = (LAST_SEGMENT | FIRST_FRAME | LAST_FRAME) << 8 | BODY
 
 MOST_AT_ONCE: Final = 1024
-"""Transfers of one run."""
+"""Commands with their contents of one run."""
 AHEAD: Final = 64
-"""Transfers that are cut ahead of the one that is handed out."""
+"""Those that are cut ahead of the one that is handed out."""
 
 
 class SegmentReader(Reader):
@@ -213,11 +213,11 @@ class SegmentReader(Reader):
                 return whole
         return queue.popleft()
 
-    def learn(self, channel: int, payload: bytes, transfer: Transfer, sync: bool, account: object = None) -> None:
-        """Remembers a transfer command by the octets of its frame: within a subscription it comes again with every message."""
+    def learn(self, channel: int, payload: bytes, command: Command, sync: bool, account: object = None) -> None:
+        """Remembers a command that is cut plainly by the octets of its frame: it comes again with every message."""
         if len(self.known) >= self.limits.cached_commands:
             self.known.clear()
-        self.known[frame_begun(channel, payload)] = KnownTransfer(channel, transfer, sync, payload, account)
+        self.known[frame_begun(channel, payload)] = KnownCommand(channel, command, sync, payload, account)
 
     @property
     def waits(self) -> bool:
@@ -242,7 +242,7 @@ class SegmentReader(Reader):
         self._needed = needed
 
     def cut_run(self, head: int, most: int = MOST_AT_ONCE) -> list[Cut]:
-        """The fast path for content: transfers of one channel whose command frames are known, each with one header frame and at
+        """The fast path for content: commands of one channel whose frames are known, each with one header frame and at
         most one body frame, not empty; `most` of them, until one is not as plain as that.
 
         `head` is how many octets of bodies are wanted.  Empty where more octets are needed, and where the next one is another:

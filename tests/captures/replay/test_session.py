@@ -13,7 +13,7 @@ from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.kernel.serials import TOP
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Flow, Subscribe, Transfer
-from amqp_sansio.wire.segments import KnownTransfer
+from amqp_sansio.wire.segments import KnownCommand
 
 PAYLOAD = AMQP_0_10.layout.encode_command(Transfer("in", 0, 0), False)
 
@@ -46,7 +46,7 @@ def test_many_transfers_at_once_are_the_same_as_one_by_one(
         if credit is not None:
             say(one, books, 12, Flow("in", 0, credit))
             say(one, books, 12, Flow("in", 1, 1000))
-        known = [KnownTransfer(1, Transfer("in", 0, 0), False, PAYLOAD), KnownTransfer(1, Transfer("in", 1, 1), False, PAYLOAD)]
+        known = [KnownCommand(1, Transfer("in", 0, 0), False, PAYLOAD), KnownCommand(1, Transfer("in", 1, 1), False, PAYLOAD)]
         said = [known[0], known[0] if alike else known[1], known[0]]
         ids = [None if first is None else first + number & TOP for number in range(3)]
         deliver = books.heard.book.delivered if speaker == "S" else lambda *_: None

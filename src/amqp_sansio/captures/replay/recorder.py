@@ -28,7 +28,7 @@ from amqp_sansio.spec.base import Control, Struct
 from amqp_sansio.spec.connection import Close, Open, OpenOk, StartOk, TuneOk
 from amqp_sansio.spec.message import Accept, Transfer
 from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detached, Timeout
-from amqp_sansio.wire.assembly import KnownTransfer
+from amqp_sansio.wire.assembly import KnownCommand
 from amqp_sansio.wire.breaches import KINDS
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT
 from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
@@ -159,7 +159,7 @@ class Recorder:
                 content = conversation.time_of(speaker, start + 2 * FRAME_HEADER_SIZE + len(said.payload) + 1)
         properties = properties_of(structs_of(said)) if header else UNREAD
         kept = self._options.body_head
-        known = KnownTransfer(channel, command, bool(said.sync), said.payload)
+        known = KnownCommand(channel, command, bool(said.sync), said.payload)
         size = None if body is None else len(body)
         item = known, len(header or b""), size, (body or b"")[:kept], start, heard.end, *properties
         session.transfers(speaker, said.id, True, [item], [(first, content, last, heard.packet)], bool(kept), said.complete)

@@ -21,9 +21,9 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.dtx import End, Start, XaResult
 from amqp_sansio.spec.dtx import Select as DtxSelect
 from amqp_sansio.spec.execution import Exception_, Result
-from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Subscribe
+from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Subscribe, Transfer
 from amqp_sansio.spec.tx import Commit, Rollback, Select
-from amqp_sansio.wire.segments import KnownTransfer
+from amqp_sansio.wire.segments import KnownCommand
 
 ABOUT: Final = 4096
 """Commands about branches whose results are awaited; beyond it the oldest is forgotten."""
@@ -115,7 +115,7 @@ class Session:
             alike, ids = False, [each & TOP for each in range(id, id + count)]
         queue: str | None = None
         if not published and alike:
-            queue = self.credit.deliveries(items[0][0].transfer.destination or "", id, [place[2] for place in places])
+            queue = self.credit.deliveries(items[0][0].command.destination or "", id, [place[2] for place in places])
         messages: list[Message] = []
         kind: Kind | None = None
         acquires = False
@@ -123,7 +123,7 @@ class Session:
             known, header, body, head, start, _, properties, id_octets = item
             first, content, last, packet = place
             if not published and not alike:
-                queue = self.credit.delivered(known.transfer.destination or "", each, last)
+                queue = self.credit.delivered(known.command.destination or "", each, last)
             if kind is None or not alike:
                 kind = self._kind_of(speaker, known, queue, whole)
                 acquires = kind.acquires and not published
@@ -151,9 +151,9 @@ class Session:
             for message in messages:
                 half.send(message.id, message)
 
-    def _kind_of(self, speaker: str, known: KnownTransfer, queue: str | None, whole: bool) -> Kind:
+    def _kind_of(self, speaker: str, known: KnownCommand[Transfer], queue: str | None, whole: bool) -> Kind:
         """Their kind, as it was remembered."""
-        said = known.transfer
+        said = known.command
         explicit, acquires, sync = not said.accept_mode, not said.acquire_mode, bool(known.sync)
         made = Kind(
             speaker, self.name, self.channel, said.destination, queue, explicit, acquires, sync, whole, len(known.payload)
