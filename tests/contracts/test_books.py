@@ -54,7 +54,6 @@ REASONS: dict[str, str] = {
     "engine/transfers.py Transfers.provisional": "OPEN: likewise",
     "engine/witness.py Witness._channels": "= channels",
     "engine/witness_stream.py StreamWitness._known": "strict only: what the sender said it knows, for the letter of completed",
-    "engine/witness_stream.py StreamWitness._settled": "OPEN: strict only, as long as the observer walks no rows of TRANSFER",
     "captures/columns/heads.py Records.wrong": "= records",
     "captures/columns/runner.py Runner._awake": "= connections",
     "captures/columns/runner.py Runner._asleep": "= connections",

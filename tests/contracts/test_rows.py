@@ -43,8 +43,7 @@ OWN = {
     "session at the server": ({"server"}, "likewise"),
     "two-phase commit, one branch": ({"client"}, "a coordinator keeps it for itself"),
     "dtx branch": (set(), "the broker's coordinator walks it: tests/broker/transactions"),
-    "transfer, accept-mode explicit": ({"client", "server"}, "OPEN: the observer keeps the ids that are settled and no rows"),
-    "transfer, accept-mode none": ({"client"}, "OPEN likewise; what a client publishes so is over for its server when it came"),
+    "transfer, accept-mode none": ({"client", "observer"}, "what a client publishes so is over for its server when it came"),
 }
 """Tables that not all three walk: who does, and why the others do not."""
 

@@ -9,7 +9,7 @@ from amqp_sansio.kernel.serials import TOP, RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.execution import Exception_, Result, Sync
-from amqp_sansio.spec.message import Accept, Flow, Subscribe, Transfer
+from amqp_sansio.spec.message import Accept, Acquire, Acquired, Flow, Reject, Release, Subscribe, Transfer
 from amqp_sansio.spec.queue import Declare, Query
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, Detached, Flush, RequestTimeout
 from amqp_sansio.spec.tx import Commit, Rollback, Select
@@ -198,6 +198,40 @@ def test_what_was_accepted_is_settled_anew_after_a_rollback_and_only_then() -> N
         assert rules(findings) == told
 
 
+def test_strict_every_transfer_runs_along_its_rows() -> None:
+    """Shown only, acquired, accepted: what is said out of turn is told, whether transfers come one by one or many at once."""
+    for many in (False, True):
+        witness, findings = attached(True)
+        say(witness, C, Subscribe("q", "d", 0, 1))
+        for unit in (0, 1):
+            say(witness, C, Flow("d", unit, 100))
+        shown = Transfer("d", 0, 1)
+        if many:
+            assert witness.transfers(S, shown, [1, 1, 1], [1, 1, 1]) == 0
+        else:
+            assert [say(witness, S, shown, 1) for _ in range(3)] == [0, 1, 2]
+        say(witness, C, Accept(RangeSet.of(0)))
+        assert rules(findings) == ["message.accept.acquisition!"]
+        id = say(witness, C, Acquire(RangeSet.of(0, 1)))
+        say(witness, S, Result(id, Acquired(RangeSet.of(0))))
+        say(witness, C, Accept(RangeSet.of(0)))
+        say(witness, C, Release(RangeSet.of(1, 2)))
+        witness.control(C, Completed(RangeSet([(0, 2)])))
+        assert rules(findings) == []
+        say(witness, C, Reject(RangeSet.of(1)))
+        assert rules(findings) == ["message.reject.acquisition!"]
+
+
+def test_strict_what_is_published_is_its_recipients() -> None:
+    witness, findings = attached(True)
+    say(witness, C, Transfer("x", 0, 1))
+    say(witness, C, Transfer("x", 1, 0))
+    say(witness, S, Accept(RangeSet.of(0)))
+    assert rules(findings) == []
+    say(witness, S, Accept(RangeSet.of(1)))
+    assert rules(findings) == ["message.accept.acquisition!"]
+
+
 def test_nobody_is_held_to_the_subscriptions_of_a_session_that_began_elsewhere() -> None:
     for goes_on in (Flush(True, True, True), CommandPoint(7, 0)):
         for speaker in (C, S):
@@ -224,12 +258,12 @@ def test_many_transfers_at_once_take_their_ids_and_the_credit() -> None:
     witness.command(C, "message.subscribe", Subscribe("q", "d"), 0)
     witness.command(C, "message.flow", Flow("d", 0, 3), 0)
     witness.command(C, "message.flow", Flow("d", 1, 100), 0)
-    assert witness.transfers(S, "d", [10, 10], [10, 10]) == 0
-    assert witness.transfers(S, "d", [10, 10], [10, 10]) is None  # beyond the credit: each by itself
-    assert witness.transfers(S, "other", [10], [10]) is None
-    assert witness.transfers(S, "d", [10], [10]) == 2
-    assert witness.transfers(C, "", [10, 10], [10, 10]) == 3
-    assert witness.transfers(C, "", [10], [10]) == 5
+    assert witness.transfers(S, Transfer("d"), [10, 10], [10, 10]) == 0
+    assert witness.transfers(S, Transfer("d"), [10, 10], [10, 10]) is None  # beyond the credit: each by itself
+    assert witness.transfers(S, Transfer("other"), [10], [10]) is None
+    assert witness.transfers(S, Transfer("d"), [10], [10]) == 2
+    assert witness.transfers(C, Transfer(""), [10, 10], [10, 10]) == 3
+    assert witness.transfers(C, Transfer(""), [10], [10]) == 5
     assert rules(findings) == []
 
 
@@ -238,5 +272,5 @@ def test_transfers_whose_ids_go_around_come_one_by_one() -> None:
     witness.attach(C, Attach(b"s"))
     witness.attach_answered(S, Attached(b"s"))
     witness.control(C, CommandPoint(TOP - 2, 0))
-    assert witness.transfers(C, "", [1, 1, 1], [1, 1, 1]) is None
-    assert witness.transfers(C, "", [1, 1], [1, 1]) == TOP - 2
+    assert witness.transfers(C, Transfer(""), [1, 1, 1], [1, 1, 1]) is None
+    assert witness.transfers(C, Transfer(""), [1, 1], [1, 1]) == TOP - 2

@@ -183,6 +183,8 @@ def test_settling_what_was_never_sent_and_settling_twice() -> None:
     assert rules(findings) == ["message.accept.transfers"]
     for strict, told in ((False, []), (True, ["message.reject.acquisition!"])):
         stream, findings = sent(3, strict)
+        if stream.transfers is not None:
+            stream.transfers.sent(0, 2, 0, True)
         stream.settled("message.accept", ids((0, 1)), True)
         stream.settled("message.release", ids((0, 1)), False)
         assert rules(findings) == []

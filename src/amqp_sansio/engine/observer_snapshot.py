@@ -25,6 +25,7 @@ from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.ledger.credit import Credit, CreditBook, Grants
 from amqp_sansio.ledger.ids import Ids
+from amqp_sansio.ledger.settling import Settling
 from amqp_sansio.ledger.subscriptions import Subscription, Subscriptions
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables import file, stream
@@ -64,6 +65,7 @@ _CLASSES: Final[dict[str, type]] = {
         Partial,
         ProtocolHeader,
         SegmentReader,
+        Settling,
         Staging,
         Subscription,
         Subscriptions,

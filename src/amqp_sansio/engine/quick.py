@@ -221,7 +221,7 @@ class QuickTransfers:
         findings.speaker, findings.channel = speaker, channel
         who = SPEAKERS[speaker]
         charges = sizes if findings.strict else bodies
-        id = quiet.transfers(who, command.command.destination or "", sizes, charges) if alike else None
+        id = quiet.transfers(who, command.command, sizes, charges) if alike else None
         if id is None:
             id = self._one_by_one(who, findings, quiet, items, sizes, charges)
         if len(items) < len(run):

@@ -11,12 +11,13 @@ from amqp_sansio.engine.witness_content import ContentWitness
 from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
-from amqp_sansio.kernel.serials import TOP, RangeSet
+from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
+from amqp_sansio.ledger.settling import Settling
 from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.spec.execution import Exception_, Result
-from amqp_sansio.spec.message import Accept, Acquire, Reject, Release, Transfer
+from amqp_sansio.spec.message import Accept, Acquire, Acquired, Reject, Release, Transfer
 from amqp_sansio.spec.session import (
     Attach,
     Attached,
@@ -43,6 +44,7 @@ from amqp_sansio.tables.session import (
     AttachmentDialogue,
     attachment_verb,
 )
+from amqp_sansio.tables.transfer import TRANSFER
 
 _TRANSACTIONAL: Final = frozenset(
     ["message.subscribe", "message.cancel", *[verb for verb in COMMAND_SPEAKERS if verb.startswith(("tx.", "dtx."))]]
@@ -244,18 +246,35 @@ class ChannelWitness:
     def transfer(self, speaker: str, transfer: Transfer, octets: int, charge: int) -> int | None:
         """A transfer of so many octets while it is `quiet`, charged with `charge` (see `CreditWitness`): its id."""
         id = self._streams[speaker].taken()
-        if speaker == SERVER:
-            self._credited.delivered(id, transfer.destination or "", octets, charge)
+        self._sent(speaker, id, transfer, octets, charge)
         return id
 
-    def transfers(self, speaker: str, destination: str, octets: Sequence[int], charges: Sequence[int]) -> int | None:
-        """As many of them at once, to one destination, if nothing is to be said about any: the first id.  None: one by one."""
-        ids = self._streams[speaker].ids
+    def transfers(self, speaker: str, transfer: Transfer, octets: Sequence[int], charges: Sequence[int]) -> int | None:
+        """As many of them at once that are alike, if nothing is to be said about any: the first id.  None: one by one."""
+        stream = self._streams[speaker]
+        ids, destination = stream.ids, transfer.destination or ""
         if ids is None or ids.next_id + len(octets) > TOP:
             return None
         if speaker == SERVER and not self._credited.book.deliveries(ids.next_id, destination, octets, charges):
             return None
-        return ids.take_run(len(octets))
+        first = ids.take_run(len(octets))
+        if stream.transfers is not None and first is not None:
+            self._stands(stream.transfers, speaker, transfer, first, first + len(octets) - 1)
+        return first
+
+    def _sent(self, speaker: str, id: int | None, transfer: Transfer, octets: int, charge: int) -> None:
+        if speaker == SERVER:
+            self._credited.delivered(id, transfer.destination or "", octets, charge)
+        book = self._streams[speaker].transfers
+        if book is not None and id is not None:
+            self._stands(book, speaker, transfer, id, id)
+
+    @staticmethod
+    def _stands(book: Settling, speaker: str, transfer: Transfer, low: int, high: int) -> None:
+        # What is published is not anybody else's: the mode means something from a queue to its reader only.
+        accept_mode, acquired = transfer.accept_mode or 0, speaker == CLIENT or not transfer.acquire_mode
+        if accept_mode in TRANSFER:
+            book.sent(low, high, accept_mode, acquired)
 
     def accepts(self, speaker: str, ids: RangeSet) -> int | None:
         """`speaker` accepts transfers of the other side while it is `quiet`: the id of that command."""
@@ -290,13 +309,15 @@ class ChannelWitness:
     def _carries(self, speaker: str, id: int | None, command: Command, octets: int, charge: int) -> None:
         other = _other(speaker)
         if isinstance(command, Transfer):
-            if speaker == SERVER:
-                self._credited.delivered(id, command.destination or "", octets, charge)
+            self._sent(speaker, id, command, octets, charge)
         elif isinstance(command, Accept | Reject | Release | Acquire):
             final = isinstance(command, Accept | Reject)
-            self._stream(other).settled(command.VERB, command.transfers, final)
+            self._stream(other).settled(command.VERB, command.transfers, final, id)
         elif isinstance(command, Result):
             self._stream(other).result(command.command_id, command.value)
+            book = self._stream(speaker).transfers
+            if book is not None and command.command_id is not None and isinstance(command.value, Acquired):
+                book.acquired(command.command_id, command.value.transfers or EMPTY)
             if speaker == SERVER and self._transactions is not None:
                 self._transactions.answered(command.command_id, command.value)
         elif isinstance(command, Exception_):

@@ -16,6 +16,7 @@ from amqp_sansio.kernel.serials import (
     serial_lt,
 )
 from amqp_sansio.ledger.ids import Ids
+from amqp_sansio.ledger.settling import Settling
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.session import CommandPoint, Confirmed, Expected, Gap, KnownCompleted
 from amqp_sansio.tables.session import (
@@ -29,6 +30,7 @@ from amqp_sansio.tables.session import (
     RULE_UNPOINTED,
     STREAM,
 )
+from amqp_sansio.tables.transfer import ACQUIRE, RECIPIENT
 
 _MANY: Final = "more ranges than we remember: what was completed is not followed any more"
 
@@ -37,7 +39,7 @@ class StreamWitness:
     """`late`: the stream was not heard from its beginning, so ids are unknown until a command-point is heard."""
 
     __slots__ = (
-        "_doubt", "_findings", "_floor", "_known", "_late", "_machine", "_receiver", "_sender", "_settled", "ids",
+        "_doubt", "_findings", "_floor", "_known", "_late", "_machine", "_receiver", "_sender", "ids", "transfers",
     )  # fmt: skip
 
     def __init__(self, findings: Findings, sender: str, receiver: str, late: bool) -> None:
@@ -53,7 +55,8 @@ class StreamWitness:
         self._floor = 0
         """The first id heard: what is said about those before it cannot be judged."""
         self._known: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
-        self._settled: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
+        self.transfers: Settling | None = Settling() if findings.strict and not late else None
+        """Where its transfers stand; None where nobody asks."""
 
     # The sender's words.
 
@@ -106,6 +109,8 @@ class StreamWitness:
             if serial_lt(id, self._floor):
                 self._floor = id
             book.awaited.clear()
+            if self.transfers is not None:
+                self.transfers.lose()
         book.next_id = serial_add(id, 1) if control.command_offset else id  # its rest takes no other id
 
     def gap(self, control: Gap) -> None:
@@ -153,6 +158,7 @@ class StreamWitness:
             self._findings.note("limits.ranges", _MANY)
         if self._beyond(ids, "session.completed", 0):
             return EMPTY
+        self._said(COMPLETED, news)
         if self._known is not None:
             again = ids - self._known.missing(ids)
             if again:
@@ -203,24 +209,37 @@ class StreamWitness:
             text = f"command {id} has no result, or has had it"
             self._findings.breach("execution.result", said, text, _awaited(book))
 
-    def settled(self, verb: str, ids: RangeSet | None, final: bool) -> None:
-        """The receiver accepts, rejects, releases or acquires transfers of the sender; `final`: they are settled by it."""
+    def settled(self, verb: str, ids: RangeSet | None, final: bool, id: int | None = None) -> None:
+        """The receiver accepts, rejects, releases or, with its command `id`, acquires transfers; `final`: it has them."""
         if not ids:
             return
         if self.next is not None and not serial_lt(ids.last, self.next):
             text = f"the transfers {_show(ids)} were not all sent; the next id is {self.next}"
             self._findings.divergence(f"{verb}.transfers", verb, text, about=str(ids.last))
-        elif final and self._settled is not None:
-            again = ids - self._settled.missing(ids)
-            if again:
-                rule, text = f"{verb}.acquisition", f"the transfers {_show(again)} were settled before"
-                self._findings.letter(rule, verb, text, about=str(again.first))
-            self._settled = self._grown(self._settled, ids)
+            return
+        if verb == ACQUIRE and id is not None and self.transfers is not None:
+            self.transfers.acquire(id, ids)
+            return
+        refused = self._said(verb, ids)
+        if final and refused:
+            rule, text = f"{verb}.acquisition", f"the transfers {_show(refused)} are settled already, or not acquired"
+            self._findings.letter(rule, verb, text, about=str(refused.first))
+
+    def _said(self, verb: str, ids: RangeSet) -> RangeSet:
+        """The receiver says a word about transfers: those of which the rows do not let it."""
+        book = self.transfers
+        if book is None:
+            return EMPTY
+        refused = book.said(RECIPIENT, verb, ids)
+        if book.ranges > self._findings.limits.ranges:
+            book.lose()
+            self._findings.note("limits.ranges", _MANY)
+        return refused
 
     def rolled_back(self) -> None:
         """The receiver rolled back a local transaction: what it accepted in it is to be settled anew, and nobody kept which."""
-        if self._settled is not None:
-            self._settled = MutableRangeSet()
+        if self.transfers is not None:
+            self.transfers.lose()
 
     def flush(self, word: str) -> Refusal | None:
         """The sender asks for sets."""
@@ -237,14 +256,14 @@ class StreamWitness:
         self.ids = None
         self._doubt = True
         self._known = None
-        self._settled = None
+        self.transfers = None
 
     def feedback_lost(self) -> None:
         """Something that the receiver said was lost: what it has reported and settled is unknown."""
         self._machine.forget()
         self._doubt = True
         self._known = None
-        self._settled = None
+        self.transfers = None
 
     def _beyond(self, ids: RangeSet, verb: str, allowed: int) -> bool:
         """Tells, as a breach, ids that have not been sent (`allowed`: so many behind the last may be named)."""
