@@ -72,6 +72,7 @@ def test_what_is_lost_is_held_against_nobody() -> None:
     book.acquire(7, RangeSet.of(0, 2))
     assert book.ranges == 6
     book.acquired(7, EMPTY)
+    book.acquired(7, EMPTY)  # the second one answers nothing
     assert book.ranges == 1
     book.acquire(8, RangeSet.of(1))
     book.lose()

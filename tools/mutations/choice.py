@@ -9,7 +9,7 @@ from typing import Final
 
 from tools.mutations.faults import Fault, faults_in, readable
 
-ROOMS: Final[Mapping[str, int]] = {"kernel": 24, "tables": 46, "engine": 70, "broker": 50, "wire": 30}
+ROOMS: Final[Mapping[str, int]] = {"kernel": 24, "tables": 46, "ledger": 40, "engine": 70, "broker": 50, "wire": 30}
 """How many come from each room."""
 TURNS: Final[Mapping[str, int]] = {"dropped row": 4, "redirected row": 3}
 """How often a kind has its turn in each round; the others once."""

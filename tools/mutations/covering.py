@@ -15,7 +15,7 @@ from typing import Any, Final
 from tools.mutations.choice import PACKAGE
 from tools.mutations.faults import Fault
 
-TESTS: Final = ("kernel", "tables", "grammar", "witnesses", "wire", "engine", "broker", "conformance")
+TESTS: Final = ("kernel", "tables", "grammar", "witnesses", "wire", "ledger", "engine", "broker", "conformance")
 """The folders of tests that may notice a fault."""
 ALWAYS: Final = {"tables": ("tests/witnesses/test_sections.py", "tests/tables")}
 """What looks at a room as a whole: tables are rows, which no test goes through when they are made."""
