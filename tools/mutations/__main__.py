@@ -1,8 +1,8 @@
 """`python -m tools.mutations`: do the tests notice when something is wrong in the machines?
 
-At least 200 faults (a row left out, a comparison flipped, one too many, something not counted, a call forgotten, ...) in
-kernel, tables, ledger, engine, broker and wire, drawn by the seed, are put into a copy of this tree one at a time; the tests that go
-through the line run up to the first that fails.  What was found is kept in out/mutations, so that a stopped run goes on.
+At least 240 faults (a row left out, a comparison flipped, one too many, something not counted, a call forgotten, ...) in
+kernel, tables, ledger, engine, broker and wire, drawn by the seed, are put into a copy of this tree one at a time; the tests
+that go through the line run up to the first that fails.  What was found is kept in out/mutations, so that a stopped run goes on.
 """
 
 from __future__ import annotations
