@@ -2,7 +2,7 @@
 
 At least 240 faults (a row left out, a comparison flipped, one too many, something not counted, a call forgotten, ...) in
 kernel, tables, ledger, engine, broker and wire, drawn by the seed, are put into a copy of this tree one at a time; the tests
-that go through the line run up to the first that fails.  What was found is kept in out/mutations, so that a stopped run goes on.
+that go through the line run up to the first that fails.  What was found is kept in out/mutations: a stopped run goes on.
 """
 
 from __future__ import annotations
