@@ -50,8 +50,6 @@ REASONS: dict[str, str] = {
     "engine/standing.py Standing._completed_withdrawals": "OPEN: likewise",
     "engine/standing.py Standing._subscriber_flushes": "our own deliveries: when a flush is executed is ours to say",
     "engine/standing.py Standing._windows": "our own deliveries: the subscriber itself, not its name",
-    "engine/transfers.py Transfers.deliveries": "OPEN: rows of TRANSFER, which only the roles walk",
-    "engine/transfers.py Transfers.provisional": "OPEN: likewise",
     "engine/witness.py Witness._channels": "= channels",
     "engine/witness_stream.py StreamWitness._known": "strict only: what the sender said it knows, for the letter of completed",
     "captures/columns/heads.py Records.wrong": "= records",

@@ -13,12 +13,13 @@ import pytest
 import amqp_sansio
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, ServerConnection
 from amqp_sansio.config import Profile
-from amqp_sansio.engine import deliveries, transfers
+from amqp_sansio.engine import deliveries
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.standing import Standing
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.machine import Table
+from amqp_sansio.ledger import transfers
 from amqp_sansio.spec import file, message, stream
 from amqp_sansio.spec.file import FileProperties
 from amqp_sansio.spec.stream import StreamProperties

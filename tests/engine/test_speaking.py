@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.speaking import check_command, check_modes
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
+from amqp_sansio.ledger.transfers import EXPLICIT, Delivery
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import message, queue, tx
+from amqp_sansio.tables import transfer as rows
 from amqp_sansio.testing.carriers import attached_session
 
 
@@ -73,3 +76,31 @@ def test_modes() -> None:
         check_modes(2, 0)
     with pytest.raises(EncodeError):
         check_modes(0, 2)
+
+
+def acquired_and_shown() -> Session:
+    """A client with a transfer that it acquired, number 1, and one that it was shown, number 2."""
+    _, session = attached_session("client")
+    for id, state in ((1, rows.ACQUIRED), (2, rows.NOT_ACQUIRED)):
+        session._transfers.deliveries[id] = Delivery(state, EXPLICIT, None, 7, False, 7)
+    return session
+
+
+def test_all_or_none() -> None:
+    session = acquired_and_shown()
+    for ids in (RangeSet([(1, 2)]), RangeSet([(0, 1)]), RangeSet([(1, TOP)]), EMPTY):
+        with pytest.raises(LocalProtocolError):
+            check_command(session, message.Accept(ids))
+
+
+def test_who_settles_what_may_not_be_settled_is_told_what_may() -> None:
+    """The error lists for which transfers the word would be right, and what may be said of the one for which it is not."""
+    session = acquired_and_shown()
+    with pytest.raises(LocalProtocolError) as caught:
+        check_command(session, message.Accept(RangeSet.of(2)))
+    assert caught.value.legal == ("message.accept {1}", "message.acquire 2", "message.release 2", "session.completed 2")
+    assert caught.value.rule == "message.accept.acquisition"
+    with pytest.raises(LocalProtocolError) as caught:
+        check_command(session, message.Release(RangeSet.of(9)))
+    assert (caught.value.legal, caught.value.state) == (("message.release {1-2}",), "no such unsettled transfer")
+    assert caught.value.rule == "message"

@@ -219,7 +219,7 @@ def _gap(session: Session, control: Control, offset: int) -> None:
         if news:
             session._emit(CommandsSkipped(session.name, news))
         if session._inbound.due:
-            session._transfers.complete(ids)
+            session._give_back(session._transfers.complete(ids))
             session._touch()
 
 

@@ -14,12 +14,12 @@ from amqp_sansio.engine.inbound import DUPLICATE
 from amqp_sansio.engine.replaying import holds
 from amqp_sansio.engine.results import Owed, exception_of
 from amqp_sansio.engine.subscription import Subscriber, Subscription
-from amqp_sansio.engine.transfers import EXPLICIT, NONE, Delivery
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandReceived, ExceptionReceived, ProducerCreditChanged, ResultReceived, TransferReceived
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE, OCTET, WINDOW_MODE, Credit
+from amqp_sansio.ledger.transfers import EXPLICIT, NONE, Delivery
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode

@@ -15,10 +15,10 @@ from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.results import Owed
 from amqp_sansio.engine.subscription import Subscriber, Subscription
-from amqp_sansio.engine.transfers import Delivery
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.ledger.credit import Credit, CreditBook
+from amqp_sansio.ledger.transfers import Delivery
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables.endpoint import OVER, TRANSPORT
 
@@ -113,7 +113,7 @@ def take(session: Session) -> dict[str, object]:
     return state
 
 
-def _delivery(id: int, delivery: Delivery, whose: int | None) -> tuple[int, str, int, int | None, int, bool, int]:
+def _delivery(id: int, delivery: Delivery[Subscription], whose: int | None) -> tuple[int, str, int, int | None, int, bool, int]:
     return id, delivery.state, delivery.accept_mode, whose, delivery.octets, delivery.completed, delivery.charge
 
 

@@ -16,8 +16,10 @@ from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET, Credit, CreditBook
+from amqp_sansio.ledger.transfers import Transfers
 from amqp_sansio.spec import dtx, execution, message
 from amqp_sansio.spec.base import Command
+from amqp_sansio.tables import transfer as rows
 from amqp_sansio.tables.demarcation import COORDINATION, SUBSCRIBE_NONE, TX
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
 
@@ -176,7 +178,9 @@ def _set_flow_mode(session: Session, command: Command) -> Effect | None:
 def _settle(session: Session, command: Command) -> Effect | None:
     assert isinstance(command, (message.Accept, message.Reject, message.Release, message.Acquire))
     ids: RangeSet = EMPTY if command.transfers is None else command.transfers
-    planned = session._transfers.plan(command.VERB, ids)
+    planned, bad = session._transfers.plan(command.VERB, ids)
+    if len(planned) != len(ids) or not ids:
+        raise _unsettleable(session._transfers, command.VERB, ids, bad)
     completes = session.profile.completion != "manual"
 
     provisional = isinstance(command, message.Accept) and session._demarcation.state == TX
@@ -184,12 +188,30 @@ def _settle(session: Session, command: Command) -> Effect | None:
     def effect(_: int) -> None:
         if provisional:
             session._transfers.accepted_provisionally(planned)
-        done = session._transfers.apply(planned, ids, completes)
+        done, given = session._transfers.apply(planned, ids, completes)
+        session._give_back(given)
         if done:
             session._inbound.complete(done)
             session._touch()
 
     return effect
+
+
+def _unsettleable(transfers: Transfers[Subscription], verb: str, ids: RangeSet, bad: list[int]) -> LocalProtocolError:
+    able: list[int] = []
+    for id, delivery in transfers.deliveries.items():
+        if (delivery.state, rows.RECIPIENT, verb) in rows.TRANSFER[delivery.accept_mode].moves:
+            able.append(id)
+    legal = [f"{verb} {RangeSet.of(*able)}"] if able else []
+    if bad:
+        delivery = transfers.deliveries[bad[0]]
+        words = rows.TRANSFER[delivery.accept_mode].legal([delivery.state])
+        legal += [f"{word.removeprefix('recipient:')} {bad[0]}" for word in words if word.startswith("recipient:")]
+        state = f"{bad[0]} is {delivery.state}"
+    else:
+        state = "no such unsettled transfer" if ids else "no ids"
+    rule = f"{verb}.acquisition" if verb in (rows.ACCEPT, rows.REJECT) else "message"
+    return LocalProtocolError(f"{verb} {ids}", state, tuple(legal), rule)
 
 
 def _result(session: Session, command: Command) -> Effect | None:

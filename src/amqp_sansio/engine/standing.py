@@ -16,7 +16,6 @@ from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.outcomes import Unanswered
 from amqp_sansio.engine.results import Results
 from amqp_sansio.engine.subscription import Subscriber, Subscription
-from amqp_sansio.engine.transfers import Transfers
 from amqp_sansio.errors import (
     ConnectionClosedError,
     SessionDetachedError,
@@ -26,6 +25,7 @@ from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet, serial_lt
 from amqp_sansio.ledger.credit import Credit, CreditBook
+from amqp_sansio.ledger.transfers import Completed, Transfers
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.tables.endpoint import COMMAND, ENDPOINT
 
@@ -84,7 +84,7 @@ class Standing:
         self._outbound: Final = Outbound(timeout != 0 or max_timeout != 0, role)
         self._inbound: Final = Inbound(self.peer)
         self._results: Final = Results()
-        self._transfers: Final = Transfers()
+        self._transfers: Final[Transfers[Subscription]] = Transfers()
         self._demarcation = Demarcation()
         """What the client says of transactions, whichever side we are."""
         self._unanswered: Final = Unanswered()
@@ -243,10 +243,15 @@ class Standing:
         """Completes incomplete commands of the other side, and what hangs on them."""
         self._inbound.complete(ids)
         self._results.completed(ids)
-        self._transfers.complete(ids)
+        self._give_back(self._transfers.complete(ids))
         for id in pick(ids, self._subscriber_flushes):
             self._subscriber_flushes.pop(id)._book.end_flush(id)
         self._touch()
+
+    def _give_back(self, given: Completed[Subscription]) -> None:
+        """Deliveries are completed: windows move."""
+        for subscription, sums in given.items():
+            subscription._complete(*sums)
 
     def _complete_one(self, id: int) -> None:
         """Completes one incomplete command of the other side, whose result was said if it has one: `complete` unchecked."""

@@ -1,16 +1,14 @@
-"""The transfers that we received and have not finished with: their states run along the rows of `tables.transfer`."""
+"""Deliveries one by one: transfers that their recipient has not finished with, along the rows of `tables.transfer`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.tables import transfer as rows
 
-if TYPE_CHECKING:
-    from amqp_sansio.engine.subscription import Subscription
+W = TypeVar("W")
 
 EXPLICIT: Final = 0
 NONE: Final = 1
@@ -18,15 +16,15 @@ PRE_ACQUIRED: Final = 0
 NOT_ACQUIRED: Final = 1
 
 
-class Delivery(NamedTuple):
-    """One transfer: its state in the table of its accept-mode, whose subscription it came for, its cost in octets.
+class Delivery(NamedTuple, Generic[W]):
+    """One transfer: its state in the table of its accept-mode, the subscription that it came for, its cost in octets.
 
-    `charge` is what of that cost the server is held to (see `Standing.charges_headers`).
+    `charge` is what of that cost its sender is held to.
     """
 
     state: str
     accept_mode: int
-    subscription: Subscription | None
+    subscription: W | None
     octets: int
     completed: bool
     charge: int
@@ -34,13 +32,13 @@ class Delivery(NamedTuple):
 
 _MOVES: Final = {accept_mode: table.moves for accept_mode, table in rows.TRANSFER.items()}
 
-RULES: Final = {
-    rows.ACCEPT: "message.accept.acquisition",
-    rows.REJECT: "message.reject.acquisition",
-}
+Plan: TypeAlias = list[tuple[int, Delivery[W], str]]
+"""Deliveries by id, and the states that they come into."""
+Completed: TypeAlias = dict[W, tuple[int, int, int]]
+"""By subscription: how many messages were completed, of how many octets, charged with how many."""
 
 
-class Transfers:
+class Transfers(Generic[W]):
     """`deliveries` by command id: those that are not settled or not completed.
 
     `provisional`: those accepted in a local transaction that is open; its rollback makes them acquired again.
@@ -49,36 +47,30 @@ class Transfers:
     __slots__ = ("deliveries", "provisional")
 
     def __init__(self) -> None:
-        self.deliveries: dict[int, Delivery] = {}
-        self.provisional: dict[int, Delivery] = {}
+        self.deliveries: dict[int, Delivery[W]] = {}
+        self.provisional: dict[int, Delivery[W]] = {}
 
-    def plan(self, verb: str, ids: RangeSet) -> list[tuple[int, Delivery, str]]:
-        """The deliveries, and the states that they come into, when the recipient says `verb` about `ids`; changes nothing.
-
-        LocalProtocolError when it may not be said about every one of them.
-        """
-        found = pick(ids, self.deliveries)
-        planned: list[tuple[int, Delivery, str]] = []
+    def plan(self, verb: str, ids: RangeSet) -> tuple[Plan[W], list[int]]:
+        """What it means that the recipient says `verb` about `ids`, and of which it may not be said; changes nothing."""
+        planned: Plan[W] = []
         bad: list[int] = []
-        for id in found:
+        for id in pick(ids, self.deliveries):
             delivery = self.deliveries[id]
             state = _MOVES[delivery[1]].get((delivery[0], rows.RECIPIENT, verb))
             if state is None:
                 bad.append(id)
             else:
                 planned.append((id, delivery, state))
-        if bad or len(found) != len(ids) or not ids:
-            raise self._misuse(verb, ids, bad)
-        return planned
+        return planned, bad
 
-    def apply(self, planned: list[tuple[int, Delivery, str]], ids: RangeSet, completes: bool) -> RangeSet:
+    def apply(self, planned: Plan[W], ids: RangeSet, completes: bool) -> tuple[RangeSet, Completed[W]]:
         """Makes a plan about `ids` true.
 
-        With `completes`, what is settled is completed as well: returns what was not so before.
+        With `completes`, what is settled is completed as well: what was not so before.
         """
         deliveries = self.deliveries
         done: list[int] = []
-        given: dict[Subscription, tuple[int, int, int]] = {}
+        given: Completed[W] = {}
         for id, delivery, state in planned:
             if state != rows.END or not (completes or delivery.completed):
                 deliveries[id] = delivery._replace(state=state)
@@ -86,15 +78,10 @@ class Transfers:
             del deliveries[id]
             if not delivery.completed:
                 done.append(id)
-                subscription = delivery.subscription
-                if subscription is not None:
-                    messages, octets, charge = given.get(subscription, (0, 0, 0))
-                    given[subscription] = messages + 1, octets + delivery.octets, charge + delivery.charge
-        for subscription, (messages, octets, charge) in given.items():
-            subscription._complete(messages, octets, charge)
-        return ids if len(done) == len(planned) else RangeSet.of(*done)
+                _count(given, delivery)
+        return (ids if len(done) == len(planned) else RangeSet.of(*done)), given
 
-    def accepted_provisionally(self, planned: list[tuple[int, Delivery, str]]) -> None:
+    def accepted_provisionally(self, planned: Plan[W]) -> None:
         """What a plan is about is accepted in a transaction; to be said before `apply`."""
         for id, delivery, _ in planned:
             self.provisional[id] = delivery
@@ -120,22 +107,23 @@ class Transfers:
             else:
                 self.deliveries[id] = delivery._replace(state=state)
 
-    def complete(self, ids: RangeSet) -> None:
-        """These commands are completed: gives the window back, and forgets what is settled too."""
+    def complete(self, ids: RangeSet) -> Completed[W]:
+        """These commands are completed: what was not so before.  Forgets what is settled too."""
+        given: Completed[W] = {}
         for id in pick(ids, self.deliveries):
             delivery = self.deliveries[id]
             if delivery.completed:
                 continue
-            if delivery.subscription is not None:
-                delivery.subscription._complete(1, delivery.octets, delivery.charge)
+            _count(given, delivery)
             moves = rows.TRANSFER[delivery.accept_mode].moves
             state = moves.get((delivery.state, rows.RECIPIENT, rows.COMPLETE), delivery.state)
             if state == rows.END:
                 del self.deliveries[id]
             else:
                 self.deliveries[id] = delivery._replace(state=state, completed=True)
+        return given
 
-    def unsettled(self, subscription: Subscription | None = None) -> RangeSet:
+    def unsettled(self, subscription: W | None = None) -> RangeSet:
         """Transfers with explicit accept that are neither accepted, rejected nor released."""
         return RangeSet([
             (id, id)
@@ -143,17 +131,9 @@ class Transfers:
             if d.state != rows.END and d.accept_mode == EXPLICIT and subscription in (None, d.subscription)
         ])  # fmt: skip
 
-    def _misuse(self, verb: str, ids: RangeSet, bad: list[int]) -> LocalProtocolError:
-        able: list[int] = []
-        for id, delivery in self.deliveries.items():
-            if (delivery.state, rows.RECIPIENT, verb) in rows.TRANSFER[delivery.accept_mode].moves:
-                able.append(id)
-        legal = [f"{verb} {RangeSet.of(*able)}"] if able else []
-        if bad:
-            delivery = self.deliveries[bad[0]]
-            words = rows.TRANSFER[delivery.accept_mode].legal([delivery.state])
-            legal += [f"{word.removeprefix('recipient:')} {bad[0]}" for word in words if word.startswith("recipient:")]
-            state = f"{bad[0]} is {delivery.state}"
-        else:
-            state = "no such unsettled transfer" if ids else "no ids"
-        return LocalProtocolError(f"{verb} {ids}", state, tuple(legal), RULES.get(verb, "message"))
+
+def _count(given: Completed[W], delivery: Delivery[W]) -> None:
+    subscription = delivery.subscription
+    if subscription is not None:
+        messages, octets, charge = given.get(subscription, (0, 0, 0))
+        given[subscription] = messages + 1, octets + delivery.octets, charge + delivery.charge
