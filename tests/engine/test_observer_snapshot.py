@@ -6,14 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 from tests.captures import build
+from tests.engine.overheard import ATTACH, Said, command, opening
 
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.observer_snapshot import dump, load
 from amqp_sansio.engine.witness import Witness
 from amqp_sansio.errors import DecodeError
+from amqp_sansio.events import Violation
 from amqp_sansio.kernel.machine import Machine
-from amqp_sansio.kernel.serials import MutableRangeSet
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.limits import Limits
+from amqp_sansio.spec.execution import Result
+from amqp_sansio.spec.message import Accept, Acquire, Acquired, Flow, Subscribe, Transfer
 from amqp_sansio.tables.connection import HANDSHAKE
 from amqp_sansio.tables.session import ATTACHMENT, STREAM
 
@@ -62,3 +66,22 @@ def test_an_observer_that_is_stored_after_every_octet_hears_the_same(strict: boo
             assert list(straight.events()) == list(stored.events())
             stored = Observer.restore(stored.snapshot())
     assert stored.snapshot() == straight.snapshot()
+
+
+def test_what_is_asked_of_transfers_and_not_answered_is_stored_too() -> None:
+    said: list[Said] = [
+        *opening(),
+        *ATTACH,
+        ("C", command(Subscribe("q", "d", 0, 1))),
+        *[("C", command(Flow("d", unit, 100))) for unit in (0, 1)],
+        ("S", command(Transfer("d", 0, 1))),
+        ("C", command(Acquire(RangeSet.of(0)))),
+    ]
+    watch = Observer(strict=True)
+    for speaker, octets in said:
+        watch.receive_data(speaker, octets)
+        list(watch.events())
+        watch = Observer.restore(watch.snapshot())
+    for speaker, octets in (("S", command(Result(3, Acquired(RangeSet.of(0))))), ("C", command(Accept(RangeSet.of(0))))):
+        watch.receive_data("S" if speaker == "S" else "C", octets)
+        assert [each.event.rule for each in watch.events() if isinstance(each.event, Violation)] == []

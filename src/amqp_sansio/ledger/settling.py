@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, RangeSet
+from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, Range, RangeSet
 from amqp_sansio.tables import transfer as rows
 
 
@@ -19,7 +19,7 @@ class Settling:
     def __init__(self) -> None:
         self.standing: Final[dict[tuple[int, str], MutableRangeSet]] = {}
         """The ids by accept-mode and state."""
-        self._asked: Final[dict[int, RangeSet]] = {}
+        self._asked: Final[dict[int, tuple[Range, ...]]] = {}
         """What each acquire without result asks for, by its command id."""
         self._wanted = 0
         """Ranges in that."""
@@ -49,12 +49,12 @@ class Settling:
     def acquire(self, id: int, ids: RangeSet) -> None:
         """The recipient asks with its command `id` for these: then the result names those of them that it gets."""
         self.said(rows.RECIPIENT, rows.ACQUIRE, ids)
-        self._asked[id] = ids
+        self._asked[id] = ids.ranges
         self._wanted += len(ids.ranges)
 
     def acquired(self, id: int, ids: RangeSet) -> None:
         """The sender answers that command: these are the recipient's."""
-        asked = self._asked.pop(id, EMPTY)
+        asked = RangeSet(self._asked.pop(id, ()))
         self._wanted -= len(asked.ranges)
         self.said(rows.SENDER, rows.RESULT_ACQUIRED, asked & ids)
         self.said(rows.SENDER, rows.RESULT_NOT_ACQUIRED, asked - ids)
