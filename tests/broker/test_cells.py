@@ -19,8 +19,8 @@ from amqp_sansio.broker.conditions import CONDITIONS
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.transactions.branch import standing
 from amqp_sansio.config import ErrorCodes
-from amqp_sansio.engine.xid import key_of
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived
+from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.base import Command

@@ -12,7 +12,6 @@ import pytest
 from tests.conformance.rules.peers import Said, overheard
 
 from amqp_sansio.config import Profile
-from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import EncodeError, LocalProtocolError
 from amqp_sansio.events import CommandReceived, Origin, SessionDetached
@@ -344,60 +343,6 @@ def test_the_error_says_where_the_session_stands_and_what_would_be_legal() -> No
     assert raised.value.legal == (rows.DTX_SELECT, rows.END, rows.SUSPEND, rows.SUBSCRIBE_NONE)
 
 
-# --- who came late ----------------------------------------------------------------------------------------------------------
-
-
-def words(demarcation: Demarcation, *said: Command) -> list[str]:
-    """The rules that were broken."""
-    broken = []
-    for id, command in enumerate(said):
-        verb = demarcation.verb(command)
-        assert verb is not None
-        cell = demarcation.refusal(verb)
-        if cell is None:
-            demarcation.said(verb, command, id)
-        else:
-            broken.append(cell.rule)
-    return broken
-
-
-def late() -> Demarcation:
-    demarcation = Demarcation()
-    demarcation.lost()
-    return demarcation
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        (tx.Commit(), tx.Rollback()),
-        (tx.Select(), tx.Commit()),
-        (dtx.End(X), dtx.End(Y), dtx.End(Z), dtx.Start(X)),
-        (dtx.End(X, suspend=True), dtx.Start(Y, resume=True), dtx.End(Z), dtx.End(Y), dtx.Start(X, resume=True)),
-        (dtx.Start(X), dtx.End(Y), dtx.End(X), dtx.End(Z, fail=True)),
-        (dtx.Select(), dtx.End(X)),
-    ],
-)
-def test_who_came_late_holds_nobody_to_what_was_not_heard(said: tuple[Command, ...]) -> None:
-    assert words(late(), *said) == []
-
-
-@pytest.mark.parametrize(
-    ("said", "rule"),
-    [
-        ((tx.Commit(), tx.Select()), "tx.select.exactly-once"),
-        ((tx.Commit(), dtx.End(X)), "dtx.end.illegal-state"),
-        ((tx.Commit(), dtx.Start(X, resume=True)), "dtx.start.illegal-state"),
-        ((tx.Commit(), dtx.End(X, suspend=True, fail=True)), "dtx.end.illegal-state"),
-        ((dtx.Start(X), dtx.Start(Y)), "dtx.start.illegal-state"),
-        ((dtx.Start(X), dtx.End(Y, suspend=True)), "dtx.end.xid.not-associated"),
-        ((dtx.Start(X), tx.Commit()), "tx.commit.select-required"),
-    ],
-)
-def test_who_came_late_knows_what_was_heard_since(said: tuple[Command, ...], rule: str) -> None:
-    assert words(late(), *said) == [rule]
-
-
 # --- as a plain value -------------------------------------------------------------------------------------------------------
 
 
@@ -414,22 +359,3 @@ def test_a_snapshot_holds_all_of_it(state: str) -> None:
         again = Session.restore(session.snapshot())
         assert again._demarcation.snapshot() == session._demarcation.snapshot()
         assert again._demarcation.legal() == session._demarcation.legal()
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        (),
-        (("none",), None, None, ()),
-        (("elsewhere",), None, None, (), False),
-        ((), None, None, (), False),
-        (("none",), "x", None, (), False),
-        (("none",), (0, "x", b""), None, (), False),
-        (("none",), None, "1", (), False),
-        (("none",), None, None, (("x", 1),), False),
-        (("none",), None, None, (), 1),
-    ],
-)
-def test_what_is_no_snapshot(value: tuple[object, ...]) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        Demarcation.restore(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.builds import wrong_type
 
-from amqp_sansio.engine.xid import check_xid, key_of, show, xid
+from amqp_sansio.engine.xid import check_xid, show, xid
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec.dtx import Xid
 
@@ -49,11 +49,6 @@ def test_what_is_of_a_wrong_type() -> None:
 def test_something_else() -> None:
     with pytest.raises(EncodeError, match="str"):
         check_xid("dtx.start.xid", "x")
-
-
-def test_what_is_left_out_counts_as_nothing() -> None:
-    assert key_of(Xid(None, None, None)) == key_of(Xid(0, b"", b"")) == key_of(None)
-    assert key_of(Xid(1, b"g", b"b")) == (1, b"g", b"b")
 
 
 def test_an_xid_in_a_sentence_is_short() -> None:

@@ -67,3 +67,9 @@ def test_a_dict_by_ids_finds_what_a_dict_holds(script: list[tuple[str, int]], da
     assert kept.among(ids) == [id for id in asked if id in model]
     kept.clear()
     assert kept.among(ids) == []
+
+
+def test_at_a_bound_the_oldest_goes() -> None:
+    table = ById[str]()
+    assert [table.push(id, name, 2) for id, name in ((7, "a"), (3, "b"), (5, "c"), (4, "d"))] == [None, None, "a", "b"]
+    assert table.take(RangeSet([(0, 9)])) == ["d", "c"]

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final
 
-from amqp_sansio.engine.xid import XidKey
 from amqp_sansio.kernel.value import Value as Fields
 from amqp_sansio.kernel.value import frozen
+from amqp_sansio.ledger.demarcation import XidKey
 from amqp_sansio.spec.values import Map, Value
 
 

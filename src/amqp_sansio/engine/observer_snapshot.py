@@ -8,7 +8,6 @@ from typing import Final, Literal
 from amqp_sansio.engine.consumers import Consumers
 from amqp_sansio.engine.contents import ContentClass, Contents
 from amqp_sansio.engine.deliveries import Deliveries
-from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.plain import Dumper, Loader, Plain
@@ -24,6 +23,7 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.ledger.credit import Credit, CreditBook, Grants
+from amqp_sansio.ledger.demarcation import Demarcation
 from amqp_sansio.ledger.ids import Ids
 from amqp_sansio.ledger.settling import Settling
 from amqp_sansio.ledger.subscriptions import Subscription, Subscriptions

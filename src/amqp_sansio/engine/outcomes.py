@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, BranchTimeout, Event, TransactionEnded, TransactionOutcome
-from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import RangeSet, serial_le, serial_lt
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command, Struct
@@ -30,7 +30,7 @@ class Unanswered:
     __slots__ = ("boundary", "commands", "refused")
 
     def __init__(self) -> None:
-        self.commands: dict[int, Command] = {}
+        self.commands: Final[ById[Command]] = ById()
         self.boundary = 0
         self.refused: tuple[int, int] | None = None
 
@@ -73,7 +73,7 @@ def _answer(
 def completed(session: Standing, ids: RangeSet) -> None:
     """The other side has completed these of our commands: tells what that means for those that have no result."""
     commands = session._unanswered.commands
-    for id in pick(ids, commands):
+    for id in commands.among(ids) if commands else ():
         command = commands[id]
         if command.RESULT:
             continue
@@ -91,8 +91,9 @@ def completed(session: Standing, ids: RangeSet) -> None:
 def ended(session: Standing) -> None:
     """The session is over: tells of everything that was not answered, in the order in which it was said."""
     unanswered = session._unanswered
-    commands, unanswered.commands = unanswered.commands, {}
-    for id, command in commands.items():
+    commands = list(unanswered.commands.items())
+    unanswered.commands.clear()
+    for id, command in commands:
         if isinstance(command, tx.Commit):
             outcome = TransactionOutcome.ROLLED_BACK if _undone(unanswered.refused, id) else TransactionOutcome.UNKNOWN
             session._emit(TransactionEnded(session.name, id, outcome))

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.carrier import check_seconds
 from amqp_sansio.engine.contents import Contents
-from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.results import Owed
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.ledger.credit import Credit, CreditBook
+from amqp_sansio.ledger.demarcation import Demarcation
 from amqp_sansio.ledger.transfers import Delivery
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables.endpoint import OVER, TRANSPORT
@@ -214,7 +214,7 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     session._results.stray = snapshot["stray"]
     session._demarcation = Demarcation.restore(snapshot["demarcation"])
     half = snapshot["unanswered"]
-    session._unanswered.commands.update(half["commands"])
+    session._unanswered.commands.add_all(dict(half["commands"]))
     session._unanswered.boundary, session._unanswered.refused = half["boundary"], half["refused"]
     session._subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
     transfers = session._transfers

@@ -10,7 +10,6 @@ from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import feedback
 from amqp_sansio.engine.carrier import Role, check_seconds, name_of
 from amqp_sansio.engine.contents import Contents
-from amqp_sansio.engine.demarcation import Demarcation
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.outcomes import Unanswered
@@ -25,6 +24,7 @@ from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import RangeSet, serial_lt
 from amqp_sansio.ledger.credit import Credit, CreditBook
+from amqp_sansio.ledger.demarcation import Demarcation
 from amqp_sansio.ledger.transfers import Completed, Transfers
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.tables.endpoint import COMMAND, ENDPOINT

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.engine.demarcation import Demarcation, state_of
+from amqp_sansio.engine.demarcation import state_of
 from amqp_sansio.engine.findings import Findings
+from amqp_sansio.ledger.demarcation import Demarcation
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Cancel, Subscribe

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.serials import whole
+from amqp_sansio.ledger.demarcation import XidKey
 from amqp_sansio.spec.dtx import Xid
-
-XidKey: TypeAlias = tuple[int, bytes, bytes]
-"""Format, global id and branch id: what two xids are compared by."""
 
 MOST: Final = 64
 """Octets of a global id or of a branch id, by X/Open XA; the wire could carry 255."""
@@ -37,13 +35,6 @@ def check_xid(what: str, given: object) -> None:
         if not isinstance(octets, bytes) or not least <= len(octets) <= MOST:
             shown = f"{len(octets)} octets" if isinstance(octets, bytes) else type(octets).__name__
             raise EncodeError(f"{what}.{name}", f"{least} to {MOST} octets, not {shown}")
-
-
-def key_of(given: Xid | None) -> XidKey:
-    """What an xid is compared by: what is left out counts as 0 and as no octets."""
-    if given is None:
-        return 0, b"", b""
-    return given.format_ or 0, given.global_id or b"", given.branch_id or b""
 
 
 def show(key: XidKey) -> str:

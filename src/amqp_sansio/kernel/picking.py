@@ -79,6 +79,12 @@ class ById(dict[int, _T]):
         del self[id]
         return value
 
+    def push(self, id: int, value: _T, most: int) -> _T | None:
+        """This is under the id from now on; what goes for it, the oldest, where `most` are there already."""
+        gone = self.remove(next(iter(self))) if len(self) >= most else None
+        self[id] = value
+        return gone
+
     def add_all(self, others: Mapping[int, _T]) -> None:
         """As `update`."""
         for id, value in others.items():

@@ -11,7 +11,7 @@ from tests.tables.branch_cells import EXPECTED, Expected
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.transactions.branch import standing
 from amqp_sansio.config import ErrorCodes
-from amqp_sansio.engine.xid import key_of
+from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.tables import branch as b
 from amqp_sansio.tables.branch import Phase, Relation

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from amqp_sansio.broker.operations import BranchPrepared
 from amqp_sansio.broker.transactions.work import Work
-from amqp_sansio.engine.xid import XidKey, show
+from amqp_sansio.engine.xid import show
+from amqp_sansio.ledger.demarcation import XidKey
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.tables.branch import UNKNOWN, Phase, Relation, Standing

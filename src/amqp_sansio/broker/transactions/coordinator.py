@@ -10,9 +10,10 @@ from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.operations import BranchDecided, BranchEnded, Operation
 from amqp_sansio.broker.transactions.branch import Branch, InDoubt, Outcome, prepared, standing, xid_of
 from amqp_sansio.broker.transactions.work import Host, Work
-from amqp_sansio.engine.xid import XidKey, key_of, show
+from amqp_sansio.engine.xid import show
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.countdowns import Countdowns
+from amqp_sansio.ledger.demarcation import XidKey, key_of
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.codes import ErrorCode, XaStatus
 from amqp_sansio.spec.dtx import Xid

@@ -59,9 +59,9 @@ class Half:
         if id is None:
             self._leave(row, UNKNOWN)
             return
-        if len(self.commands) >= OPEN_COMMANDS:
-            self._leave(self.commands.remove(next(iter(self.commands))), UNKNOWN)
-        self.commands[id] = row
+        gone = self.commands.push(id, row, OPEN_COMMANDS)
+        if gone is not None:
+            self._leave(gone, UNKNOWN)
 
     def send(self, id: int | None, message: Message) -> None:
         """A transfer."""

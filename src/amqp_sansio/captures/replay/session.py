@@ -255,9 +255,7 @@ class Session:
             elif isinstance(command, End):
                 self._xid = None
             if id is not None:
-                if len(self._about) >= ABOUT:
-                    self._about.remove(next(iter(self._about)))
-                self._about[id] = command.VERB, xid
+                self._about.push(id, (command.VERB, xid), ABOUT)
 
     def _begin_tx(self) -> None:
         """From here on accepts wait for a commit; so do those of which it was not known."""

@@ -57,14 +57,13 @@ class Transactions:
         if id is None:
             self._over(ending, "unknown", None)
             return
-        if len(self._ending) >= ENDING:
-            self._over(self._ending.remove(next(iter(self._ending))), "unknown", None)
-        self._ending[id] = ending
+        gone = self._ending.push(id, ending, ENDING)
+        if gone is not None:
+            self._over(gone, "unknown", None)
 
     def completed(self, ids: RangeSet, time: int) -> None:
         """The broker says that commands are complete: commits and rollbacks may be among them."""
-        for id in self._ending.among(ids) if self._ending else ():
-            ending = self._ending.remove(id)
+        for ending in self._ending.take(ids) if self._ending else ():
             self._over(ending, "committed" if ending.commits else "rolled-back", time)
 
     def refused(self, id: int) -> None:

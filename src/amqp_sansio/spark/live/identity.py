@@ -14,7 +14,8 @@ from hashlib import sha256
 from os import urandom
 from typing import Final
 
-from amqp_sansio.engine.xid import key_of, xid
+from amqp_sansio.engine.xid import xid
+from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spec.dtx import Xid
 
 FORMAT: Final = 0x53504B31

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.engine.session import Session
-from amqp_sansio.engine.xid import key_of
 from amqp_sansio.events import BranchesRecovered
+from amqp_sansio.ledger.demarcation import key_of
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.simulation.allowance import ENDLESS, Allowance
