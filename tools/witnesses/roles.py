@@ -31,12 +31,14 @@ from amqp_sansio.tables import file as file_rows
 from amqp_sansio.tables import session as session_rows
 from amqp_sansio.tables import stream as stream_rows
 from amqp_sansio.tables import transfer as transfer_rows
+from amqp_sansio.tables.endpoint import ENDPOINT, KEPT, OVER, TRANSPORT
 from amqp_sansio.testing.speech.parts import PARTS, Part, opening
 from amqp_sansio.testing.speech.step import Speaker, Step
 from amqp_sansio.testing.speech.voice import Setting, speaker_of
 from amqp_sansio.wire.headers import decode_headers
 from amqp_sansio.wire.protocol import SIZE
 from amqp_sansio.wire.segments import CONTROL, Malformed, SegmentReader
+from tools.witnesses import lives
 from tools.witnesses.coverage import generated
 
 Move: TypeAlias = tuple[str, str, str]
@@ -72,8 +74,12 @@ TABLES: Final[dict[str, tuple[Table, ...]]] = {
 _ANSWERED: Final = "our side says detached only to answer detach, and behind its detach its peer is silent until then"
 EXCUSED: Final[dict[Speaker, dict[tuple[str, Move], str]]] = {
     us: {
-        (session_rows.ATTACHMENT[us].name, ("detached", them, verb)): _ANSWERED
-        for verb in (session_rows.OTHER, session_rows.ATTACHED)
+        **{
+            (session_rows.ATTACHMENT[us].name, ("detached", them, verb)): _ANSWERED
+            for verb in (session_rows.OTHER, session_rows.ATTACHED)
+        },
+        (ENDPOINT[us].name, ("refused", TRANSPORT, KEPT)): "a session that was refused does not outlive its attachment",
+        (ENDPOINT[us].name, ("attaching", TRANSPORT, OVER)): "only by a peer that breaks a rule, which no conversation does",
     }
     for us, them in zip(ROLES, reversed(ROLES), strict=True)
 }
@@ -262,7 +268,7 @@ class Walk:
                 self._heard_in.add(move[0])
 
     def _ours(self, move: Move) -> bool:
-        return speaker_of(f"{move[1]}:") == self.us
+        return move[1] != TRANSPORT and speaker_of(f"{move[1]}:") == self.us
 
     @property
     def unsaid(self) -> set[Move]:
@@ -303,7 +309,10 @@ def reached(us: Speaker, lengths: Iterable[int] = (20, 60), seed: int = 1) -> Re
                 faults.append((name, played))
             for table in tables:
                 walks[table.name].add(said, played.words)
-    return Reached(list(walks.values()), faults)
+    life = Walk(ENDPOINT[us], us)
+    for said in lives.conversations(us, lengths, seed):
+        life.add(said, lives.live(us, said))
+    return Reached([*walks.values(), life], faults)
 
 
 def report(us: Speaker, found: Reached) -> str:
