@@ -104,3 +104,14 @@ def test_who_settles_what_may_not_be_settled_is_told_what_may() -> None:
         check_command(session, message.Release(RangeSet.of(9)))
     assert (caught.value.legal, caught.value.state) == (("message.release {1-2}",), "no such unsettled transfer")
     assert caught.value.rule == "message"
+
+
+def test_a_subscription_that_is_said_while_the_session_is_detached_has_no_channel_to_learn_anew() -> None:
+    """The effect of a check is there whether or not a channel is."""
+    _, session = attached_session("client")
+    before = check_command(session, message.Subscribe("q", "d", 0, 0))
+    assert before is not None
+    channel, session._channel = session._channel, None
+    before(0)
+    session._channel = channel
+    assert list(session.subscriptions) == ["d"]

@@ -241,3 +241,12 @@ def test_a_result_is_of_the_type_that_its_command_has(strict: bool) -> None:
         id = stream.command(Query("q"), "queue.query")
         stream.result(id, value)
     assert rules(findings) == ["execution.result.value!"]
+
+
+def test_behind_a_loss_nobody_is_held_to_what_the_receiver_has_reported() -> None:
+    stream, findings = sent(3)
+    stream.lost()
+    stream.command_point(CommandPoint(3, 0))
+    stream.command(Sync(), "execution.sync")
+    stream.known_completed(KnownCompleted(ids((0, 3))))
+    assert rules(findings) == []

@@ -429,3 +429,10 @@ def test_who_holds_to_its_credit_is_never_accused(kind: str, said: list[tuple[st
                 assert ours.spend(value, value) is None
                 here.append(value)
         assert CreditBook.restore(*ours.snapshot()).snapshot() == ours.snapshot()
+
+
+def test_what_has_no_limit_has_none_when_it_is_restored() -> None:
+    book = CreditBook()
+    for unit in (MESSAGE, OCTET):
+        book.grant(unit, INFINITE)
+    assert not CreditBook.restore(*book.snapshot()).limited

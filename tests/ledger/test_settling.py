@@ -90,3 +90,10 @@ def test_a_run_costs_what_one_costs(accept_mode: int) -> None:
     book.sent(0, TOP // 4, accept_mode, True)
     book.said(rows.RECIPIENT, rows.COMPLETE, RangeSet([(0, TOP // 8)]))
     assert book.ranges == 1 + accept_mode
+
+
+def test_a_word_about_nothing_leaves_everything_as_it_is() -> None:
+    book = Settling()
+    book.sent(0, 3, 0, True)
+    assert book.said(rows.RECIPIENT, rows.ACCEPT, RangeSet.of(7)) == EMPTY
+    assert list(book.standing) == [(0, rows.ACQUIRED)]

@@ -174,3 +174,19 @@ def state(made: Subscriptions) -> object:
         for name, each in made.entries.items()
     }
     return entries, made.live, made._barriers, made.doubt, made.moved
+
+
+def test_deliveries_without_a_limit_are_taken_at_once_and_leave_doubt_behind_a_stop() -> None:
+    """By the letter their completion gives credit after the stop, and nobody counted them."""
+    for mode, doubt in ((None, True), (CREDIT_MODE, False)):
+        made = book(INFINITE, mode=mode)
+        assert made.deliveries(0, NAME, [10, 10], [10, 10])
+        made.take_back(NAME, 7, False, False)
+        made.carried_out(RangeSet.of(7))
+        assert made.entries[NAME].doubt is doubt
+
+
+def test_a_flush_without_id_takes_nothing_that_would_come_back() -> None:
+    made = book(3)
+    made.take_back(NAME, None, True, False)
+    assert (made.doubt, made.entries[NAME].book.messages.limit) == (True, 3)
