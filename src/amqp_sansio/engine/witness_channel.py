@@ -11,13 +11,12 @@ from amqp_sansio.engine.witness_content import ContentWitness
 from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
-from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
-from amqp_sansio.ledger.settling import Settling
+from amqp_sansio.kernel.serials import TOP, RangeSet
 from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
 from amqp_sansio.spec.execution import Exception_, Result
-from amqp_sansio.spec.message import Accept, Acquire, Acquired, Reject, Release, Transfer
+from amqp_sansio.spec.message import Accept, Acquire, Reject, Release, Transfer
 from amqp_sansio.spec.session import (
     Attach,
     Attached,
@@ -44,7 +43,6 @@ from amqp_sansio.tables.session import (
     AttachmentDialogue,
     attachment_verb,
 )
-from amqp_sansio.tables.transfer import TRANSFER
 
 _TRANSACTIONAL: Final = frozenset(
     ["message.subscribe", "message.cancel", *[verb for verb in COMMAND_SPEAKERS if verb.startswith(("tx.", "dtx."))]]
@@ -258,23 +256,13 @@ class ChannelWitness:
         if speaker == SERVER and not self._credited.book.deliveries(ids.next_id, destination, octets, charges):
             return None
         first = ids.take_run(len(octets))
-        if stream.transfers is not None and first is not None:
-            self._stands(stream.transfers, speaker, transfer, first, first + len(octets) - 1)
+        stream.sent(first, transfer, len(octets))
         return first
 
     def _sent(self, speaker: str, id: int | None, transfer: Transfer, octets: int, charge: int) -> None:
         if speaker == SERVER:
             self._credited.delivered(id, transfer.destination or "", octets, charge)
-        book = self._streams[speaker].transfers
-        if book is not None and id is not None:
-            self._stands(book, speaker, transfer, id, id)
-
-    @staticmethod
-    def _stands(book: Settling, speaker: str, transfer: Transfer, low: int, high: int) -> None:
-        # What is published is not anybody else's: the mode means something from a queue to its reader only.
-        accept_mode, acquired = transfer.accept_mode or 0, speaker == CLIENT or not transfer.acquire_mode
-        if accept_mode in TRANSFER:
-            book.sent(low, high, accept_mode, acquired)
+        self._streams[speaker].sent(id, transfer)
 
     def accepts(self, speaker: str, ids: RangeSet) -> int | None:
         """`speaker` accepts transfers of the other side while it is `quiet`: the id of that command."""
@@ -315,9 +303,7 @@ class ChannelWitness:
             self._stream(other).settled(command.VERB, command.transfers, final, id)
         elif isinstance(command, Result):
             self._stream(other).result(command.command_id, command.value)
-            book = self._stream(speaker).transfers
-            if book is not None and command.command_id is not None and isinstance(command.value, Acquired):
-                book.acquired(command.command_id, command.value.transfers or EMPTY)
+            self._stream(speaker).acquired(command.command_id, command.value)
             if speaker == SERVER and self._transactions is not None:
                 self._transactions.answered(command.command_id, command.value)
         elif isinstance(command, Exception_):

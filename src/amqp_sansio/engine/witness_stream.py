@@ -18,8 +18,10 @@ from amqp_sansio.kernel.serials import (
 from amqp_sansio.ledger.ids import Ids
 from amqp_sansio.ledger.settling import Settling
 from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.message import Acquired, Transfer
 from amqp_sansio.spec.session import CommandPoint, Confirmed, Expected, Gap, KnownCompleted
 from amqp_sansio.tables.session import (
+    CLIENT,
     COMMAND,
     COMMAND_POINT,
     COMPLETED,
@@ -76,6 +78,18 @@ class StreamWitness:
                 self._floor = id
             awaited[id] = command.RESULT
         return id
+
+    def sent(self, id: int | None, transfer: Transfer, count: int = 1) -> None:
+        """The sender has said so many transfers that are alike, the first as command `id`."""
+        if self.transfers is not None and id is not None:
+            # What is published is not anybody else's: the mode means something from a queue to its reader only.
+            acquired = self._sender == CLIENT or not transfer.acquire_mode
+            self.transfers.sent(id, id + count - 1, int(bool(transfer.accept_mode)), acquired)
+
+    def acquired(self, id: int | None, value: Struct | None) -> None:
+        """The sender answers the receiver's command `id`, perhaps an acquire of its transfers."""
+        if self.transfers is not None and id is not None and isinstance(value, Acquired):
+            self.transfers.acquired(id, value.transfers or EMPTY)
 
     @property
     def next(self) -> int | None:
