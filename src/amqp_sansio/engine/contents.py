@@ -26,7 +26,6 @@ from amqp_sansio.tables.session import COMMAND_SPEAKERS
 _QOS: Final = (file.Qos, file.QosOk, stream.Qos, stream.QosOk)
 _CONSUMING: Final = (file.ConsumeOk, file.Cancel, stream.ConsumeOk, stream.Cancel, stream.Deliver)
 _STAGING: Final = (file.Open, file.OpenOk, file.Stage)
-_PUBLISHING: Final = (file.Publish, file.Return, stream.Publish, stream.Return)
 
 CONTENT_VERBS: Final = frozenset(verb for verb in COMMAND_SPEAKERS if verb.startswith(("file.", "stream."))) | {
     file_rows.OPEN,

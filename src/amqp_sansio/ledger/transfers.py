@@ -12,8 +12,6 @@ W = TypeVar("W")
 
 EXPLICIT: Final = 0
 NONE: Final = 1
-PRE_ACQUIRED: Final = 0
-NOT_ACQUIRED: Final = 1
 
 
 class Delivery(NamedTuple, Generic[W]):

@@ -12,8 +12,6 @@ from amqp_sansio.testing.speech.parts import Part, opening
 from amqp_sansio.testing.speech.step import Conversation, Step
 from amqp_sansio.testing.speech.voice import Setting, speaker_of
 
-CONNECTION_ERROR: Final = 501
-
 
 class Blame(NamedTuple):
     """The last step breaks `rule`; `codes` are the error codes that may answer it, the letter's and those of deployed brokers.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from amqp_sansio.grammar import branch, demarcation, subscription
+from amqp_sansio.grammar import branch, demarcation
 from amqp_sansio.grammar import tx as tx_grammar
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.message import ACQUIRE, GOT, LOST
@@ -350,5 +350,3 @@ TRANSFERS: Final = {
     for acquire in (0, 1)
 }
 """The voices of transfers by accept-mode and acquire-mode."""
-
-CREDIT_ENDS: Final = tuple([word for word in subscription.subscription().alphabet if word.endswith(" completed")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.kernel.serials import RangeSet
@@ -13,8 +13,6 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.testing.speech.commands import BODY, Client
 from amqp_sansio.testing.speech.step import Said, Step
 from amqp_sansio.testing.speech.voice import NONE, Setting, speaker_of
-
-CONTENT: Final = ("stage", "return", "deliver", "publish")
 
 
 class ContentVoice(Client):
