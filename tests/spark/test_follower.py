@@ -207,6 +207,21 @@ def test_a_real_client_that_wakes_is_not_accused(packets: list[Row], part: int) 
     assert [row["rule"] for row in found].count("capture.idle") == 1
 
 
+def test_what_comes_late_of_a_pair_that_expired_is_counted() -> None:
+    """Rows of it were written: what is older than they are is named with its file."""
+    rows = talk(build.conversation([b"x"] * 20))
+    stream = Stream(hours=2)
+    stream.hear(1, [*rows[:10], *rows[15:30]])
+    stream.hear(2, talk(hours=3))
+    stream.later(2.1)
+    stream.hear(1, shifted(rows[10:15], -1))
+    (late,) = said(stream.frames, "late")
+    assert (late["packets"], late["first_ns"]) == (5, int(str(rows[10]["ts_ns"])) - HOUR_NS)
+    assert late["octets"] == sum(len(bytes(row["payload"])) for row in rows[10:15] if isinstance(row["payload"], bytes))
+    stream.hear(1, shifted(rows[30:35], 9))
+    assert len(said(stream.frames, "late")) == 1, "what goes on is in time"
+
+
 def test_what_was_taken_for_over_is_forgotten_much_later() -> None:
     """Then it is heard only with its port."""
     stream = Stream(hours=2)

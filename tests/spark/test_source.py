@@ -15,6 +15,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, ShortType, Stri
 from tests.captures import build
 from tests.captures.columns.plainly import Row, plain_rows, rows_of
 
+from amqp_sansio.captures import taken
 from amqp_sansio.captures.columns.bundles import opened
 from amqp_sansio.captures.columns.filters import Filter
 from amqp_sansio.captures.errors import CaptureError
@@ -256,12 +257,74 @@ def test_a_batch_is_the_same_files_whatever_comes_late_or_is_compressed(folder: 
     assert read(stream, stream.partitions(start, end)) == want
     os.rename(folder / "x1.pcap", folder / "x1.pcap.gz")
     assert len(read(stream, stream.partitions(start, end))) == len(want)
-    assert stream.latestOffset(end, ReadMaxFiles(9)) == end
+    assert json.loads(stream.latestOffset(end, ReadMaxFiles(9))["names"]) == ["x3.pcap"]
     (folder / "x1.pcap.gz").unlink()
     notes = [row for row in read(stream, stream.partitions(start, end)) if row["note"]]
     assert ["No such file" in row["note"] for row in notes] == [True]
     with pytest.raises(CaptureError, match="not there any more"):
         stream.partitions(start, {**end, "files": 9})
+
+
+def test_a_file_that_comes_late_is_taken_whatever_its_name(folder: Path) -> None:
+    """Its name sorts before one that was taken; after a restart, too, and each file once."""
+    stream = stream_of(folder, closed="all")
+    os.rename(folder / "x2.pcapng", folder / "x2.pcapng.part")
+    start = stream.initialOffset()
+    first = stream.latestOffset(start, ReadMaxFiles(9))
+    os.rename(folder / "x2.pcapng.part", folder / "x2.pcapng")
+    build.write(folder / "x11.pcap", build.pcap(MADE[:3]))
+    again = stream_of(folder, closed="all")
+    second = again.latestOffset(json.loads(json.dumps(first)), ReadMaxFiles(9))
+    assert (second["files"], second["last"], json.loads(second["names"])) == (4, "x11.pcap", ["x2.pcapng", "x11.pcap"])
+    assert again.latestOffset(second, ReadMaxFiles(9)) == second
+    os.rename(folder / "x2.pcapng", folder / "x2.pcapng.gz")
+    assert again.latestOffset(second, ReadMaxFiles(9)) == second, "compressed it is the same file"
+    # Late alone: the last name stays the last one.
+    build.write(folder / "x3.pcap", build.pcap(MADE[:2]))
+    third = again.latestOffset(second, ReadMaxFiles(9))
+    assert (third["files"], third["last"], json.loads(third["names"])) == (5, "x11.pcap", ["x3.pcap"])
+    # All at once, as after a restart that has lost the offsets between.
+    (part,) = again.partitions(first, third)
+    assert isinstance(part, CapturePartition)
+    assert {os.path.basename(each.path) for each in part.splits} == {"x2.pcapng.gz", "x3.pcap", "x11.pcap"}
+
+
+def test_a_stream_that_stops_at_what_was_there_leaves_what_comes_late(folder: Path) -> None:
+    stream = stream_of(folder, closed="all")
+    stream.prepareForTriggerAvailableNow()
+    build.write(folder / "x3.pcap", build.pcap(MADE[:2]))
+    os.rename(folder / "x1.pcap", folder / "x1.pcap.gz")
+    end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
+    assert json.loads(end["names"]) == ["x1.pcap.gz", "x2.pcapng", "x10.pcap"]
+    stream.prepareForTriggerAvailableNow()
+    assert json.loads(stream.latestOffset(end, ReadAllAvailable())["names"]) == ["x3.pcap"]
+
+
+def test_a_checkpoint_of_before_goes_on_behind_its_last_name(folder: Path) -> None:
+    """It does not tell which files were taken: those up to the last one were; what comes late from now on is taken."""
+    before = {"files": 2, "last": "x2.pcapng", "names": '["x1.pcap", "x2.pcapng"]'}
+    stream = stream_of(folder, closed="all")
+    end = stream.latestOffset(before, ReadAllAvailable())
+    assert json.loads(end["names"]) == ["x10.pcap"]
+    build.write(folder / "x3.pcap", build.pcap(MADE[:2]))
+    assert json.loads(stream.latestOffset(end, ReadAllAvailable())["names"]) == ["x3.pcap"]
+
+
+def test_the_names_that_a_stream_remembers_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is older than all that it remembers counts as taken, as no file is taken twice."""
+    monkeypatch.setattr(taken, "TAKEN_NAMES", 8)
+    stream, seen = stream_of(tmp_path, closed="all"), []
+    offset = stream.initialOffset()
+    for number in range(10, 60):
+        build.write(tmp_path / f"x{number}.pcap", b"")
+        offset = stream.latestOffset(offset, ReadMaxFiles(9))
+        seen += json.loads(offset["names"])
+        assert len(offset["taken"]) <= 8 * 8
+    assert seen == [f"x{number}.pcap" for number in range(10, 60)]
+    build.write(tmp_path / "x1.pcap", b"")
+    assert stream.latestOffset(offset, ReadMaxFiles(9)) == offset
+    build.write(tmp_path / "x59a.pcap", b"")
+    assert stream.latestOffset(offset, ReadMaxFiles(9))["files"] == 51
 
 
 def test_a_stream_reads_one_folder(folder: Path) -> None:

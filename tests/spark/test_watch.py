@@ -201,9 +201,11 @@ def test_hours_that_are_none(spark: SparkSession, tmp_path: Path, hours: float) 
         Watch(spark, str(tmp_path), str(tmp_path / "out"), str(tmp_path / "checkpoint"), idle_hours=hours)
 
 
-def test_a_file_that_comes_too_late_is_named_with_what_it_lost(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["cut-2", "cut-0b"], ids=["later", "earlier"])
+def test_a_file_that_comes_too_late_is_named_with_what_it_lost(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """It holds seconds before what was judged of its connection: said once its batch is published, and kept in the manifest,
-    also by the next start.  Files that come in order are not named, nor is one with what nobody has heard of before."""
+    also by the next start, whether its name comes behind those that were taken or before them.  Files that come in order are
+    not named, nor is one with what nobody has heard of before."""
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
     talk = build.records(build.conversation([b"x" * 200] * 60).segments, step=50_000_000)
@@ -218,7 +220,8 @@ def test_a_file_that_comes_too_late_is_named_with_what_it_lost(spark: SparkSessi
 
     def arrive(*numbers: int) -> None:
         for number in numbers:
-            build.write(folder / f"cut-{number}.pcap", build.pcap(parts[number], nano=True))
+            stem = name if number == 2 else f"cut-{number}"
+            build.write(folder / f"{stem}.pcap", build.pcap(parts[number], nano=True))
 
     arrive(0, 1)
     assert stream().late == []
@@ -226,8 +229,8 @@ def test_a_file_that_comes_too_late_is_named_with_what_it_lost(spark: SparkSessi
     assert said == []
     arrive(2)
     (late,) = stream().late
-    octets = sum(len(row["payload"]) for row in packet_rows(f"{folder}/cut-2.pcap") if isinstance(row["payload"], bytes))
-    assert (late.capture, late.packets, late.octets) == (f"{folder}/cut-2.pcap", third, octets)
+    octets = sum(len(row["payload"]) for row in packet_rows(f"{folder}/{name}.pcap") if isinstance(row["payload"], bytes))
+    assert (late.capture, late.packets, late.octets) == (f"{folder}/{name}.pcap", third, octets)
     assert (late.first_ns, late.last_ns) == (parts[2][0].time, parts[2][-1].time)
     assert said == [str(late)]
     arrive(3, 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from glob import glob, has_magic
 from typing import Final, TypeAlias
 
@@ -156,8 +156,3 @@ def _unpacked(name: str) -> str:
     for ending in PACKED:
         name = name.removesuffix(ending)
     return name
-
-
-def after(names: Sequence[str], last: str) -> list[str]:
-    """Those of the names that come after `last` in order ("": all)."""
-    return [name for name in names if order(name) > order(last)] if last else list(names)

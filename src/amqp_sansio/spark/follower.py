@@ -84,13 +84,15 @@ class Follower(StatefulProcessor):
             replay = ConnectionReplay(self._plan if slept is None else self._waking(slept[2]))
             self._look(timerValues, self._idle_ns, again=slept is not None)
         sealer = Sealer()
-        lateness = Lateness(replay.latest_ns, replay.spoken)
+        # Of one that was taken for over the rows were written, and no replay knows of them.
+        over = slept[1] if slept is not None and not slept[0] else None
+        lateness = Lateness(replay.latest_ns if over is None else over, over is not None or replay.spoken)
         for _, batch in together(opened(in_order(rows))):
             lateness.look(batch)
             full = list(sealer.add(replay.feed(batch)))
             if full:
                 yield as_frame(full)
-        last = replay.last_ns
+        last = max(replay.last_ns, slept[1]) if slept is not None and self._idle_ns else replay.last_ns
         self._latest = max(self._latest, last)
         replay.latest_ns = lateness.latest_ns
         self._state.update((replay.snapshot(), last, 0) if self._idle_ns else (replay.snapshot(),))

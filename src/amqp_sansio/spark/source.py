@@ -28,9 +28,10 @@ from amqp_sansio.captures.columns.filters import FILTERED, Filter
 from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, stamp_of
 from amqp_sansio.captures.columns.read import read_split
 from amqp_sansio.captures.errors import CaptureError
-from amqp_sansio.captures.files import CLOSED, after, closed_in, found, resolved, size_of, there
+from amqp_sansio.captures.files import CLOSED, Key, closed_in, found, names_in, order, resolved, size_of, there
 from amqp_sansio.captures.packets_schema import PACKETS, Column, ddl, picked
 from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, splits
+from amqp_sansio.captures.taken import Taken
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -275,7 +276,8 @@ def filter_of(asked: Any, negated: bool = False) -> Filter | None:
 class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Files that come into a folder, each taken once when nobody writes to it any more, in the order of their names.
 
-    An offset is how many files were taken, the name of the last one, and the names of those that it added.
+    One that comes when a later name was taken is taken next.  An offset is how many files were taken, the last name by order,
+    the names of those that it added, and what is remembered of all (see `captures.taken`).
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -283,11 +285,11 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise ValueError("a stream reads one folder")
         self.plan: Final = plan
         self.folder: Final = resolved(plan.paths[0]).rstrip("/")
-        self._until: str | None = None
+        self._until: set[Key] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 -- Spark's name
         """Nothing was taken."""
-        return {"files": 0, "last": "", "names": "[]"}
+        return {"files": 0, "last": "", "names": "[]", "floor": "", "taken": ""}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 -- Spark's name
         """So many files at a time."""
@@ -295,28 +297,29 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 -- Spark's name
         """The offset behind the next files.  CaptureError when the folder cannot be read."""
-        names = after(closed_in(self.folder, self.plan.closed), start["last"])
+        closed, taken = closed_in(self.folder, self.plan.closed), Taken(start)
+        names = taken.without(closed)
         if self._until is not None:
-            later = set(after(names, self._until)) if self._until else set(names)
-            names = [name for name in names if name not in later]
+            names = [name for name in names if order(name) in self._until]
         if isinstance(limit, ReadMaxFiles):
             names = names[: limit.max_files]
         if not names:
             return start
-        return {"files": start["files"] + len(names), "last": names[-1], "names": json.dumps(names)}
+        taken.add(names, closed)
+        last = max(filter(None, (start["last"], names[-1])), key=order)
+        return {"files": start["files"] + len(names), "last": last, "names": json.dumps(names), **taken.told()}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
         """What comes from now on is not taken."""
-        names = closed_in(self.folder, self.plan.closed)
-        self._until = names[-1] if names else ""
+        self._until = set(map(order, closed_in(self.folder, self.plan.closed)))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Splits of the files between two offsets: those that the later one names, so that it is the same ones each time."""
         first, count = int(start["files"]), int(end["files"]) - int(start["files"])
         names: list[str] = json.loads(end["names"])
         if count > len(names):  # several batches at once
-            names = after(closed_in(self.folder, "all"), start["last"])
-            names = names[:count]
+            before, behind = Taken(start), Taken(end)
+            names = [name for name in before.without(names_in(self.folder)) if name in behind]
         if count < 0 or len(names) < count:
             raise CaptureError(self.folder, 0, 0, f"{count - len(names)} files that were counted are not there any more")
         chosen = names[len(names) - count :]
