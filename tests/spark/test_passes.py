@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pytest
+from tests.captures import build
 from tests.captures.packets import gathered, tables_of
 from tests.spark.truth import DATA
 
-from amqp_sansio.captures.columns.bundles import bundled
+from amqp_sansio.captures.columns.bundles import FED_PACKETS, bundled
+from amqp_sansio.captures.columns.crowd import heard
+from amqp_sansio.captures.columns.gathered import Records
 from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.spark.passes import replayed, replays
+from amqp_sansio.spark import passes
+from amqp_sansio.spark.passes import ORDER, replayed, replays
 from amqp_sansio.spark.sources import read_bundles, read_packets
 
 if TYPE_CHECKING:
@@ -32,6 +40,34 @@ def test_bundles_are_replayed_connection_by_connection() -> None:
     path = str(DATA / "hello.pcap")
     found = gathered(replays(bundled(read_file(path)), ReplayOptions()))
     expected = tables_of(path)
+    assert {name: sorted(map(repr, rows)) for name, rows in found.items()} == {
+        name: sorted(map(repr, rows)) for name, rows in expected.items()
+    }
+
+
+def test_many_short_connections_are_heard_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their packets are taken apart together, whatever connection they are of; the rows are those of the local engine."""
+    segments = [
+        each
+        for port in range(40_000, 40_200)
+        for each in build.conversation([b"x"] * 2, build.Segment(True, 0, client_port=port)).segments
+    ]
+    path = build.write(tmp_path / "many.pcap", build.pcap(build.records(segments)))
+    packets = pa.Table.from_batches(list(read_file(path))).to_batches(7)
+    small = [bundle for some in packets for bundle in bundled([some])]
+    bundles = pa.Table.from_batches(small).sort_by([(name, "ascending") for name in ORDER])
+    rounds: list[int] = []
+
+    def counted(packets: pa.RecordBatch, *calls: Any) -> Iterator[Records]:
+        rounds.append(packets.num_rows)
+        return heard(packets, *calls)
+
+    monkeypatch.setattr(passes, "heard", counted)
+    found = gathered(replays(bundles.to_batches(), ReplayOptions()))
+    expected = tables_of(path)
+    assert len(expected["connections"]) == 200
+    assert len(rounds) <= sum(rounds) // FED_PACKETS + 2
+    assert len(rounds) > 1, "a connection goes on in the next round"
     assert {name: sorted(map(repr, rows)) for name, rows in found.items()} == {
         name: sorted(map(repr, rows)) for name, rows in expected.items()
     }

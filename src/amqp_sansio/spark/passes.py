@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from amqp_sansio.captures.columns.bundles import opened, together
+from amqp_sansio.captures.columns.crowd import heard
 from amqp_sansio.captures.columns.cycles import seldom
 from amqp_sansio.captures.columns.gathered import Gathered, Records
 from amqp_sansio.captures.columns.place import Place, Written
@@ -82,18 +83,30 @@ def write_replayed(bundles: DataFrame, options: ReplayOptions, partitions: int, 
 
 
 def replays(bundles: Iterable[pa.RecordBatch], options: ReplayOptions) -> Iterator[Records]:
-    """Everything that was said in bundles that come in their order, connection by connection."""
+    """Everything that was said in bundles that come in their order, connection by connection: many are heard at once."""
     gathered = Gathered(options)
-    machine: ConnectionReplay | None = None
-    key: int | None = None
-    for connection, packets in together(opened(bundles)):
-        if machine is None or connection != key:
-            if machine is not None:
-                yield from machine.finish()
-            machine, key = ConnectionReplay(options, gathered), connection
-        yield from machine.feed(packets)
-    if machine is not None:
-        yield from machine.finish()
+    going: dict[int, ConnectionReplay] = {}
+    last = 0
+
+    def replay_of(key: int) -> ConnectionReplay:
+        if key not in going:
+            going[key] = ConnectionReplay(options, gathered)
+        return going[key]
+
+    def behind(key: int, replay: ConnectionReplay) -> list[Records]:
+        if key == last:  # it may go on
+            return []
+        del going[key]
+        return list(replay.finish())
+
+    for _, packets in together((0, packets) for _, packets in opened(bundles)):
+        keys = packets.column("connection")
+        first, last = keys[0].as_py(), keys[len(keys) - 1].as_py()
+        for key in [key for key in going if key != first]:
+            yield from going.pop(key).finish()
+        yield from heard(packets, replay_of, behind)
+    for replay in going.values():
+        yield from replay.finish()
     yield from gathered.rest()
 
 
