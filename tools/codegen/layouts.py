@@ -25,7 +25,7 @@ _MODULES = {
     "amqp_sansio.wire.encoding": ("SHORT STRUCT_WRITERS encode_array encode_map encode_struct32 encode_texts put_short"),
     "amqp_sansio.wire.types": ("STRUCT_READERS StructDecoder read_array read_fragments read_map read_struct32 read_texts"),
     "amqp_sansio.wire.reading": "Reading",
-    "amqp_sansio.wire.interpreter": "FieldTable Shapes",
+    "amqp_sansio.wire.interpreter": "ArgumentTable FieldTable Shapes",
     "amqp_sansio.wire.layouts.fields": "FIELDS SHAPES",
     "amqp_sansio.wire.headers": "decode_headers walk_headers",
     "amqp_sansio.wire.layouts.dispatch": (
@@ -34,7 +34,8 @@ _MODULES = {
         " decode_one_struct struct_encoder"
     ),
     "amqp_sansio.wire.layouts.layout": "Layout",
-    "amqp_sansio.spec.base": "Command Control Struct",
+    "amqp_sansio.wire.layouts.methods": "Methods",
+    "amqp_sansio.spec.base": "Command Control Method Struct",
     "amqp_sansio.spec.values": "Array ByteRanges Map",
     "amqp_sansio.kernel.serials": "RangeSet",
     "collections.abc": "Callable",

@@ -57,6 +57,8 @@ class Field:
     required: bool
     default: str | None
     text: str
+    reserved: bool = False
+    """Whether it is an argument of methods that has a place on the wire and no meaning."""
 
 
 @dataclass
@@ -97,7 +99,7 @@ class Segments:
 
 @dataclass
 class Verb:
-    """A control or a command."""
+    """A control, a command or a method."""
 
     kind: str
     owner: str

@@ -1,4 +1,4 @@
-"""Writes spec/<class>.py: one class for each control, command and struct."""
+"""Writes spec/<class>.py: one class for each control, command, method and struct."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _in_order(model: Model, amqp: AmqpClass) -> list[StructType]:
 
 def _imports(amqp: AmqpClass, text: str) -> list[str]:
     words = set(text.replace("[", " ").replace("]", " ").replace("(", " ").replace(":", " ").replace(",", " ").split())
-    bases = [base for base in ("Command", "Control", "Struct") if f"({base})" in text or f" {base} |" in text]
+    bases = [base for base in ("Command", "Control", "Method", "Struct") if f"({base})" in text or f" {base} |" in text]
     groups: dict[str, set[str]] = {"typing": {"ClassVar"}, "amqp_sansio.spec.base": set(bases)}
     if " Final" in text:
         groups["typing"].add("Final")
@@ -113,7 +113,8 @@ def _import_key(name: str) -> tuple[bool, bool, list[str | int]]:
 
 
 def _class(model: Model, owner: str, thing: Verb | StructType, kind: str) -> list[str]:
-    names = [field_name(f.name) for f in thing.fields]
+    fields = [f for f in thing.fields if not f.reserved]
+    names = [field_name(f.name) for f in fields]
     name = class_name(thing.name)
     lines = ["", f"class {name}({kind.capitalize()}):" + ("  # noqa: N801" if name.endswith("_") else "")]
     lines += docstring(thing.text or f"{owner}.{thing.name}", 4, _notes(thing))
@@ -129,7 +130,7 @@ def _class(model: Model, owner: str, thing: Verb | StructType, kind: str) -> lis
         inside = ", ".join(quoted(s) for s in SECRETS[full])
         lines.append(f"    SECRETS: ClassVar[frozenset[str]] = frozenset({{{inside}}})")
     if names:
-        lines += ["", *_init(model, owner, thing.fields)]
+        lines += ["", *_init(model, owner, fields)]
     return [*lines, ""]
 
 

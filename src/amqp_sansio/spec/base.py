@@ -1,4 +1,4 @@
-"""The bases of the generated vocabulary: a control, a command, a struct."""
+"""The bases of the generated vocabulary: a control, a command, a method, a struct."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ class Command(Value):
     """Its name in the specification's words, such as "message.transfer"."""
     RESULT: ClassVar[str] = ""
     """The name of the struct that answers it in execution.result, or "" when none does."""
+
+
+class Method(Value):
+    """Something said on a channel in the older dialects: all its arguments come one behind the other, and none is optional."""
+
+    __slots__ = ()
+    VERB: ClassVar[str] = ""
+    """Its name in the specification's words, such as "basic.publish"."""
 
 
 class Struct(Value):

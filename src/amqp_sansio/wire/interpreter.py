@@ -1,4 +1,4 @@
-"""Reading and writing controls, commands and structs field by field, from the tables of their fields.
+"""Reading and writing controls, commands, structs and methods field by field, from the tables of their fields.
 
 Most verbs are read and written by this.  Those on hot paths have straight-line code in their layout, which says nothing when it
 gives up: the same octets go through here then, and the error names the field, the offset and the rule.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias, TypeVar
 from uuid import UUID
 
-from amqp_sansio.errors import DecodeError
+from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.wire.encoding import encode_array, encode_map, encode_struct32, encode_texts
@@ -38,6 +38,8 @@ FieldTable: TypeAlias = tuple[tuple[str, str], ...]
 Shape: TypeAlias = tuple[type[Struct], FieldTable, int, int | None]
 Shapes: TypeAlias = Mapping[str, Shape]
 """Structs that are fields: class, fields, the octets of their size, class and code as one number where they have them."""
+ArgumentTable: TypeAlias = tuple[tuple[str, str, object], ...]
+"""Name and wire type of each argument of a method, in order, and the value to send where it is reserved, else None."""
 FieldReader: TypeAlias = Callable[[bytes, int, int, Reading, int], tuple[object, int]]
 FieldWriter: TypeAlias = Callable[..., bytes]
 
@@ -269,3 +271,70 @@ def _put_struct(value: Value, shape: Shape, shapes: Shapes) -> bytes:
     if key is None:
         return put_sized16_head(len(content) + 2, flags) + content
     return put_struct_head(len(content) + 4, key, flags) + content
+
+
+def read_arguments(
+    kind: Callable[..., T], what: str, arguments: ArgumentTable, b: bytes, p: int, end: int, reading: Reading
+) -> T:
+    """A method whose arguments begin at `p` and fill all octets up to `end`.
+
+    Bits that stand side by side share an octet, the first in its lowest bit, reserved ones too.  Bits of no argument are passed
+    over, and so is what a reserved argument holds.  DecodeError names what cannot be read: 502, or 506 for a limit of ours.
+    """
+    values: list[object] = []
+    bit = 0  # the place of the next bit in the octet before `p`; 0 where a new octet begins
+    for name, of, send in arguments:
+        value: object
+        if of == "bit":
+            if bit == 0:
+                if p >= end:
+                    raise DecodeError(f"{what}.{name}", p, "octets are missing: 0 are left", 502)
+                p += 1
+            value = b[p - 1] >> bit & 1 == 1
+            bit = (bit + 1) % 8
+        else:
+            bit = 0
+            try:
+                value, stop = _READ[of](b, p, end, reading, 0)
+            except DecodeError as why:
+                raise DecodeError(f"{what}.{name}", min(why.octet, end), why.rule, 506 if why.code == 506 else 502) from None
+            except BAD as why:
+                if isinstance(why, UnicodeDecodeError):
+                    raise DecodeError(f"{what}.{name}", p, decode_error(why, name, p).rule, 502) from None
+                raise DecodeError(f"{what}.{name}", p, f"octets are missing: {max(0, end - p)} are left", 502) from None
+            if stop > end:
+                raise DecodeError(f"{what}.{name}", p, f"needs {stop - p} octets, {max(0, end - p)} are left", 502)
+            p = stop
+        if send is None:
+            values.append(value)
+    if p < end:
+        raise DecodeError(what, p, f"{end - p} octets stand behind its last argument", 502)
+    return kind(*values)
+
+
+def write_arguments(what: str, thing: Value, arguments: ArgumentTable) -> bytes:
+    """The octets of all arguments of a method.
+
+    Raises what `explain.UNWRITABLE` holds for a value that its type cannot hold, and EncodeError where one is None.
+    """
+    parts: list[bytes] = []
+    bits = bit = 0
+    for name, of, send in arguments:
+        value = getattr(thing, name) if send is None else send
+        if of == "bit":
+            if value:
+                bits |= 1 << bit
+            bit += 1
+            if bit == 8:
+                parts.append(OCTET[bits])
+                bits = bit = 0
+            continue
+        if bit:
+            parts.append(OCTET[bits])
+            bits = bit = 0
+        if value is None:
+            raise EncodeError(f"{what}.{name}", "is missing: no argument of a method is optional")
+        parts.append(_WRITE[of](value))
+    if bit:
+        parts.append(OCTET[bits])
+    return b"".join(parts)
