@@ -19,7 +19,7 @@ ABOVE_THE_CORE = {"cli", "report", "spark", "captures", "adapters", "testing"}
 
 # Where a version may be named: the dialects, the layouts, the reader of protocol headers (which must be able to say which
 # version the other side speaks) and the generated vocabulary's words about it.
-NAMES_VERSIONS = ("dialects.py", "wire/layouts/", "wire/protocol.py")
+NAMES_VERSIONS = ("dialects.py", "wire/layouts/")
 VERSION = re.compile(r"(0-8|0-9|0-9-1|0-10|99-0)( errata| final)?|v?[019]+_[0-9]+(_[0-9]+)?")
 HEADER = re.compile(rb"AMQP.", re.DOTALL)
 

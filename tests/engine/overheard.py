@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.dialects import AMQP_0_10, HEADERS
 from amqp_sansio.engine.observer import Observed, Observer, Speaker
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Violation
 from amqp_sansio.events.observed import FrameSeen
@@ -12,7 +12,6 @@ from amqp_sansio.spec.connection import Close, CloseOk, Open, OpenOk, Start, Sta
 from amqp_sansio.spec.message import DeliveryProperties, Flow, Subscribe, Transfer
 from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, Detached
-from amqp_sansio.wire.protocol import HEADERS
 from amqp_sansio.wire.segments import frame_command, frame_control
 
 HEADER = HEADERS["0-10"]

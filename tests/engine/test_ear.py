@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from amqp_sansio.dialects import HEADERS
 from amqp_sansio.engine.ear import FRAMES, OPAQUE, Ear
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.wire.protocol import HEADERS, ProtocolHeader
+from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.wire.segments import Assembly, Malformed, frame_command, frame_control
 
 HEADER = HEADERS["0-10"]

@@ -23,7 +23,7 @@ from tests.engine.overheard import (
     words,
 )
 
-from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL
+from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, HEADERS
 from amqp_sansio.engine.observer import Observer, Speaker
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, Violation
@@ -34,7 +34,6 @@ from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.message import Accept, Reject, Transfer
 from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.session import Attach, Completed, Detach
-from amqp_sansio.wire.protocol import HEADERS
 from amqp_sansio.wire.segments import frame_command, frame_control
 
 

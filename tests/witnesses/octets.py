@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.dialects import AMQP_0_10, HEADERS
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import Violation
 from amqp_sansio.grammar.automaton import Word
@@ -14,7 +14,6 @@ from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.execution import Sync
-from amqp_sansio.wire.protocol import HEADERS
 from amqp_sansio.wire.segments import frame_command, frame_control
 
 LAYOUT: Final = AMQP_0_10.layout

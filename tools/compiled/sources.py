@@ -23,7 +23,7 @@ REPLACED: Final = Path(__file__).resolve().parent / "replaced"
 FINAL: Final = ("events", "spec")
 """Packages whose instance attributes stay Final."""
 
-OPEN: Final = ("captures", "engine", "kernel", "ledger", "tables", "wire", "spec/base.py", "spec/message.py")
+OPEN: Final = ("captures", "engine", "kernel", "ledger", "tables", "wire", "protocol.py", "spec/base.py", "spec/message.py")
 """Packages and files of which the classes may be derived from in interpreted code, and made without their constructor
 (`Class.__new__`, by whoever restores or fills them): mypyc gives the one with the other."""
 CLOSED: Final = ("RangeSet",)

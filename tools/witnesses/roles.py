@@ -22,6 +22,7 @@ from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.walks import Conversation
 from amqp_sansio.kernel.machine import Machine, Table
 from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.execution import Exception_, Result
@@ -36,7 +37,6 @@ from amqp_sansio.testing.speech.parts import PARTS, Part, opening
 from amqp_sansio.testing.speech.step import Speaker, Step
 from amqp_sansio.testing.speech.voice import Setting, speaker_of
 from amqp_sansio.wire.headers import decode_headers
-from amqp_sansio.wire.protocol import SIZE
 from amqp_sansio.wire.segments import CONTROL, Malformed, SegmentReader
 from tools.witnesses import lives
 from tools.witnesses.coverage import generated

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
+from amqp_sansio.protocol import SIZE, ProtocolHeader
 
 KEPT: Final = 64
 """Octets of the beginning of a conversation that are kept until the connection is open, to be told if it never is."""

@@ -11,12 +11,12 @@ from amqp_sansio.engine.heartbeat import Heartbeat
 from amqp_sansio.engine.sasl import IN_CLEAR, client_mechanisms
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.events import ConnectionOpened, ConnectionRedirected, Origin, StartReceived, Violation
+from amqp_sansio.protocol import ProtocolHeader, mismatch
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.protocol import ProtocolHeader, mismatch
 from amqp_sansio.wire.segments import Assembly
 
 

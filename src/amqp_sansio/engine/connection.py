@@ -16,12 +16,12 @@ from amqp_sansio.engine.lifecycle import Lifecycle
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import Event, Origin, SecurityLayerStarted, Violation
 from amqp_sansio.kernel.machine import Refusal
+from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
-from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
+from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.segments import Assembly, Cut, Malformed, SegmentReader
 
 Thing: TypeAlias = ProtocolHeader | Assembly | Malformed

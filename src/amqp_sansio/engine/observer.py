@@ -19,11 +19,11 @@ from amqp_sansio.engine.wording import carries_of, dialect_of, frame_of, judge_e
 from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.message import Accept, Transfer
 from amqp_sansio.spec.session import CommandPoint, Completed, Detach, Detached
-from amqp_sansio.wire.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import COMMAND, CONTROL, Assembly, Cut, Malformed
 from amqp_sansio.wire.transfers import Headers, Sift

@@ -28,13 +28,13 @@ from amqp_sansio.ledger.ids import Ids
 from amqp_sansio.ledger.settling import Settling
 from amqp_sansio.ledger.subscriptions import Subscription, Subscriptions
 from amqp_sansio.limits import Limits
+from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.tables import file, stream
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, ConnectionDialogue
 from amqp_sansio.tables.demarcation import DEMARCATION
 from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
 from amqp_sansio.wire.assembler import Assembler
 from amqp_sansio.wire.partial import Partial
-from amqp_sansio.wire.protocol import ProtocolHeader
 from amqp_sansio.wire.segments import SegmentReader
 
 _CLASSES: Final[dict[str, type]] = {

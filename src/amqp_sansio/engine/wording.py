@@ -12,10 +12,10 @@ from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import CommandSeen, Violation
 from amqp_sansio.events.observed import SECRET_VERBS, FrameSeen
 from amqp_sansio.limits import Limits
+from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT
 from amqp_sansio.wire.layouts.layout import Layout
-from amqp_sansio.wire.protocol import ProtocolHeader
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.segments import COMMAND, Malformed
 

@@ -10,8 +10,8 @@ from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
 from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.wire.protocol import SIZE
 from amqp_sansio.wire.segments import COMMAND, Malformed, SegmentReader, frame_command, frame_control
 
 Word: TypeAlias = bytes | Control | Command

@@ -9,7 +9,7 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
+from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReader
 
 

@@ -24,6 +24,7 @@ from amqp_sansio.engine.quick import Answered, Transfers
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, Note, OpaqueSeen
 from amqp_sansio.events.violation import Violation
+from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.spec.base import Control, Struct
 from amqp_sansio.spec.connection import Close, Open, OpenOk, StartOk, TuneOk
 from amqp_sansio.spec.message import Accept, Transfer
@@ -31,7 +32,6 @@ from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detach
 from amqp_sansio.wire.assembly import KnownCommand
 from amqp_sansio.wire.breaches import KINDS
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT
-from amqp_sansio.wire.protocol import SIZE, ProtocolHeader
 
 INFINITE: Final = 0xFFFFFFFF
 UNREAD: Final = NOTHING, None

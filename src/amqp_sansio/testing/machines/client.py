@@ -9,12 +9,12 @@ from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.events import Violation
 from amqp_sansio.grammar.automaton import START, Word
 from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec import session as s
 from amqp_sansio.testing.speech.blame import Watch, blamed
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Conversation, Step
 from amqp_sansio.testing.speech.voice import AttachmentVoice, ConnectionVoice, Setting, speaker_of
-from amqp_sansio.wire.protocol import SIZE
 from amqp_sansio.wire.segments import CONTROL, Malformed, SegmentReader
 
 _CONNECTION = PARTS["connection"].language

@@ -12,6 +12,7 @@ from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.errors import AmqpError, DecodeError
 from amqp_sansio.events import Violation
 from amqp_sansio.limits import DEFAULT_LIMITS
+from amqp_sansio.protocol import SIZE
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.execution import Exception_, Sync
@@ -20,7 +21,6 @@ from amqp_sansio.testing.speech.step import Step
 from amqp_sansio.testing.speech.voice import ConnectionVoice, Setting
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.octets import frame_header
-from amqp_sansio.wire.protocol import SIZE
 from amqp_sansio.wire.segments import CONTROL, Assembly, Malformed, SegmentReader
 
 ASIDE: Final = 1

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias, overload
 
 from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.testing.transcript import fields_of
 from amqp_sansio.wire.headers import encode_headers
-from amqp_sansio.wire.protocol import ProtocolHeader
 from amqp_sansio.wire.segments import frame_command, frame_control
 
 Speaker: TypeAlias = Literal["client", "server"]

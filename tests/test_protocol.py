@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from amqp_sansio.wire.protocol import HEADERS, SIZE, ProtocolHeader, mismatch, parse_header
+from amqp_sansio.dialects import HEADERS
+from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch, parse_header
 
 
 @pytest.mark.parametrize("version", ["0-8", "0-9", "0-9-1", "0-10", "99-0", "1.0"])

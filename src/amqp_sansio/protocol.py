@@ -4,28 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from amqp_sansio.dialects import VERSIONS
 from amqp_sansio.kernel.value import Value
 
 SIZE: Final = 8
 """Octets of a protocol header, in every version."""
-
-HEADERS: Final[dict[str, bytes]] = {
-    "0-8": b"AMQP\x01\x01\x08\x00",
-    "0-9": b"AMQP\x01\x01\x00\x09",
-    "0-9-1": b"AMQP\x00\x00\x09\x01",
-    "0-10": b"AMQP\x01\x01\x00\x0a",
-    "99-0": b"AMQP\x01\x01\x63\x00",
-    "1.0": b"AMQP\x00\x01\x00\x00",
-}
-"""What a client of each version sends first."""
-
-_VERSIONS: Final[dict[bytes, str]] = {
-    **{octets: version for version, octets in HEADERS.items()},
-    b"AMQP\x01\x01\x09\x01": "0-8",  # as the 0-8 document prints it
-    b"AMQP\x01\x01\x00\x5b": "0-9-1",  # as qpid's own XML numbers it: minor 91
-    b"AMQP\x02\x01\x00\x00": "1.0",  # its TLS layer
-    b"AMQP\x03\x01\x00\x00": "1.0",  # its SASL layer
-}
 
 _OTHERS: Final[tuple[tuple[bytes, str], ...]] = (
     (b"GET ", "HTTP"),
@@ -50,7 +33,7 @@ _TLS_RECORD_OCTETS: Final = (1 << 14) + 2048
 class ProtocolHeader(Value):
     """What a side sent where a protocol header belongs: eight octets, or fewer when it ended there.
 
-    `version` is "0-8", "0-9", "0-9-1", "0-10", "99-0" or "1.0"; None when the octets name no version that we know.
+    `version` is one of `dialects.VERSIONS`; None when the octets name no version that we know.
     """
 
     __slots__ = ("octets", "version")
@@ -59,7 +42,7 @@ class ProtocolHeader(Value):
 
     def __init__(self, octets: bytes) -> None:
         self.octets: Final = octets
-        self.version: Final = _VERSIONS.get(octets)
+        self.version: Final = VERSIONS.get(octets)
 
     @property
     def amqp(self) -> bool:
