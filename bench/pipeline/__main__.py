@@ -215,6 +215,9 @@ def crowded(bench: Bench, turns: int) -> Iterator[Target]:
         figure, other = some(bench.measure("plain", captures, turns)), some(bench.measure(peer, captures, turns))
         what = f"{count} {'foreign' if foreign else 'short'} connections, one plain process / {peer}"
         yield Target(f"CPU of {what}", wanted, True, figure.cpu / other.cpu)
+        if not foreign:
+            figure = some(bench.measure("batch", captures, turns))
+            yield Target(f"CPU of {count} short connections, Spark local[2] / {peer}", wanted, True, figure.cpu / other.cpu)
 
 
 def some(figure: Figure | None) -> Figure:

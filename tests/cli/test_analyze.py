@@ -128,10 +128,12 @@ def test_after_a_small_run_on_spark_the_other_way_is_named(tmp_path: Path) -> No
     for path, octets in ((small, 8_000_000), (large, SMALL_OCTETS), (packed, 8)):
         with open(path, "wb") as stream:
             stream.truncate(octets)
-    assert advice([str(small)], 10.66) == "Spark took 10.7 s for 8.0 MB: --engine local takes about 2.0 s"
-    assert advice([str(small)], 2.0) is None
-    assert advice([str(small), str(large)], 100) is None
-    assert advice([str(packed)], 10) is None
+    assert advice([str(small)], 23.2, 20_000) == "Spark took 23.2 s for 8.0 MB: --engine local takes about 5.3 s"
+    assert advice([str(small)], 5.0, 20_000) is None
+    assert advice([str(small)], 10.66, 4) == "Spark took 10.7 s for 8.0 MB: --engine local takes about 2.0 s"
+    assert advice([str(small)], 2.0, 4) is None
+    assert advice([str(small), str(large)], 100, 4) is None
+    assert advice([str(packed)], 10, 4) is None
 
 
 def test_all_of_it_on_a_machine_without_java(tmp_path: Path) -> None:

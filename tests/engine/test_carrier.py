@@ -14,10 +14,13 @@ from amqp_sansio.testing.carriers import BareCarrier
 ASKED = ("_write", "_has_room", "_emit", "_ask", "_fail")
 
 
-@pytest.mark.skipif(COMPILED, reason="a compiled class lists its attributes beside its methods")
 @pytest.mark.parametrize("made", [ClientConnection, ServerConnection, BareCarrier])
 def test_who_carries_endpoints_does_all_that_they_ask_for(made: type[Carrier]) -> None:
     assert [name for name in ASKED if getattr(made, name) is getattr(Carrier, name)] == []
+
+
+@pytest.mark.skipif(COMPILED, reason="a compiled class lists its attributes beside its methods")
+def test_endpoints_ask_for_nothing_else() -> None:
     assert sorted(name for name in vars(Carrier) if name[:1] == "_" != name[1:2]) == sorted(("_decode", *ASKED))
 
 

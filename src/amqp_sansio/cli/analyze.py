@@ -15,7 +15,9 @@ SMALL_OCTETS: Final = 32_000_000
 """Captures of so many octets together, and not compressed, are small: Spark hardly begins before this process is done."""
 START_SECONDS: Final = 1.0
 OCTETS_A_SECOND: Final = 8_000_000
-"""What this process takes to start, and then analyzes in a second, as measured (docs/how-to/captures-of-any-size.md)."""
+CONNECTIONS_A_SECOND: Final = 6_000
+"""What this process takes to start, and then analyzes in a second, as measured (docs/how-to/captures-of-any-size.md): octets,
+and beside them connections, which count where they are many and short."""
 
 
 def analyze(given: argparse.Namespace) -> int:
@@ -44,7 +46,7 @@ def analyze(given: argparse.Namespace) -> int:
         finally:
             spark.stop()
     status = report(outcome, given.json)
-    said = None if given.master else advice(files, time.monotonic() - began)
+    said = None if given.master else advice(files, time.monotonic() - began, outcome.rows.get("connections", 0))
     if said is not None:
         complain(said)
     return status
@@ -65,13 +67,13 @@ def _engine(given: argparse.Namespace) -> str:
     return "local"
 
 
-def advice(files: Sequence[str], seconds: float) -> str | None:
-    """How long the other engine would have taken than the `seconds` of Spark, where the captures are small and that is less."""
+def advice(files: Sequence[str], seconds: float, connections: int) -> str | None:
+    """How long the other engine would have taken, where the captures are small and that is less than the `seconds` of Spark."""
     from amqp_sansio.captures.files import PACKED
     from amqp_sansio.captures.inputs import octets_of
 
     octets = octets_of(files)
-    other = START_SECONDS + octets / OCTETS_A_SECOND
+    other = START_SECONDS + octets / OCTETS_A_SECOND + connections / CONNECTIONS_A_SECOND
     if octets > SMALL_OCTETS or other >= seconds or any(file.endswith(PACKED) for file in files):
         return None
     return f"Spark took {seconds:.1f} s for {size(octets)}: --engine local takes about {other:.1f} s"

@@ -172,6 +172,7 @@ class Channels(Endpoints):
     def begin(self, reader: Reader) -> None:
         assert isinstance(reader, SegmentReader)  # see `check_dialect`
         self._reader = reader
+        self._replies = replies_of(self._carrier.layout)
 
     def hear(self, unit: Assembly) -> None:
         if unit.kind == COMMAND:
@@ -217,9 +218,8 @@ class Channels(Endpoints):
 
     def hear_answer(self) -> Answered:
         replies, reader = self._replies, self._reader
+        assert replies is not None
         assert reader is not None
-        if replies is None:
-            replies = self._replies = replies_of(self._carrier.layout)
         reply = replies.cut(reader, False)
         if reply is None:
             return UNHEARD
