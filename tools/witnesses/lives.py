@@ -166,12 +166,16 @@ NEVER: Final[dict[Speaker, tuple[str, ...]]] = {
 
 
 def conversations(us: Speaker, lengths: Iterable[int], seed: int) -> Iterator[Conversation]:
-    """Generated ones, each from the beginning and behind a first attachment, without which no session is attached again."""
+    """Generated ones, each from the beginning and behind a first attachment, without which no session is attached again.
+
+    That attachment ends by itself or while our end detaches, which the grammar takes for one state.
+    """
     them = "server" if us == "client" else "client"
     first = (f"{us}:{ATTACH}", f"{them}:{ATTACHED}") if us == "client" else (f"{us}:{ATTACHED}",)
     for said in generated(without(endpoint(us, them), *NEVER[us]), lengths, Random(seed)):
         yield said
         yield (*first, f"{rows.TRANSPORT}:{rows.KEPT}", *said)
+        yield (*first, f"{us}:{DETACH}", f"{rows.TRANSPORT}:{rows.KEPT}", *said)
 
 
 def live(us: Speaker, said: Conversation) -> tuple[Word, ...]:
