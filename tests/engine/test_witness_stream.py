@@ -11,7 +11,7 @@ from amqp_sansio.events import Violation
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec.execution import Sync
-from amqp_sansio.spec.message import Acquired
+from amqp_sansio.spec.message import Acquired, Transfer
 from amqp_sansio.spec.queue import Query, QueueQueryResult
 from amqp_sansio.spec.session import CommandPoint, Confirmed, Expected, Gap, KnownCompleted
 from amqp_sansio.tables.session import FLUSH_EXPECTED
@@ -224,6 +224,22 @@ def test_limit_replay_commands_bounds_the_results_awaited(commands: int, kept: b
     for id in range(commands):
         stream.result(id, None)
     assert rules(findings) == []
+
+
+@pytest.mark.parametrize("word", ["message.transfer", "message.acquire"])
+def test_limit_ranges_bounds_what_is_remembered_of_transfers(word: str) -> None:
+    """Transfers of two kinds by turns make a range each, and so does each acquire that nobody answers."""
+    stream, findings = make(True, limits=attrs.evolve(DEFAULT_LIMITS, ranges=8))
+    stream.command_point(CommandPoint(0, 0))
+    for at in range(20):
+        if at == 0 or word == "message.transfer":
+            transfer = Transfer("d", at % 2)
+            stream.sent(stream.command(transfer, "message.transfer"), transfer)
+        else:
+            stream.settled(word, ids((0, 0)), False, at)
+        assert stream.transfers is not None
+        assert stream.transfers.ranges <= 8
+    assert rules(findings) == ["limits.ranges", "limits.ranges"]
 
 
 def test_an_enormous_range_costs_nothing() -> None:

@@ -143,10 +143,10 @@ def fields_module(model: Model) -> str:
                 continue
             made = cls(amqp.name, thing.name)
             pairs = [f"({quoted(field_name(f.name))}, {quoted(wire(model, f, amqp.name))})" for f in thing.fields]
-            rows += _row(made, pairs)
+            rows += row(made, pairs)
             required = [quoted(field_name(f.name)) for f in thing.fields if f.required]
             if required:
-                flags += [line.replace("= (", ": (") for line in _row(made, required)]
+                flags += [line.replace("= (", ": (") for line in row(made, required)]
             if isinstance(thing, StructType) and thing.code is not None:
                 structs.append(f"0x{amqp.code << 8 | thing.code:04X}: {made}")
     for amqp in model.classes:
@@ -166,7 +166,8 @@ def fields_module(model: Model) -> str:
     return assembled("The fields of every control, command and struct as tables.", body, [c.name for c in model.classes])
 
 
-def _row(key: str, items: list[str]) -> list[str]:
+def row(key: str, items: list[str]) -> list[str]:
+    """An entry of a table: a tuple of these items, on one line where it fits."""
     flat = f"    {key}: ({items[0]},)," if len(items) == 1 else f"    {key}: ({', '.join(items)}),"
     if len(flat) <= 128:
         return [flat]

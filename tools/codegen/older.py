@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from tools.codegen.layouts import assembled
+from tools.codegen.layouts import assembled, row
 from tools.codegen.model import AmqpClass, Field, Model, Segments, Verb
 from tools.codegen.names import field_name
 from tools.codegen.text import call, quoted
@@ -68,7 +68,7 @@ def methods_module(model: Model, name: str) -> str:
     body += [f"    {cls(v.owner, v.name)}: 0x{code:08X}," for code, v in verbs]
     body += ["}", "", "ARGUMENTS: Final[dict[type[Method], ArgumentTable]] = {"]
     for _, verb in verbs:
-        body += _row(cls(verb.owner, verb.name), [_argument(f) for f in verb.fields])
+        body += row(cls(verb.owner, verb.name), [_argument(f) for f in verb.fields])
     body += ["}"]
     contents = [quoted(f"{v.owner}.{v.name}") for _, v in verbs if v.segments]
     held = ["{" + ", ".join(contents) + "}"] if contents else []
@@ -82,10 +82,3 @@ def _argument(field: Field) -> str:
     kind = "vbin8" if field.reserved and field.type == "str8" else field.type
     send = _SENT.get(kind, "0") if field.reserved else "None"
     return f"({quoted(field_name(field.name))}, {quoted(kind)}, {send})"
-
-
-def _row(key: str, items: list[str]) -> list[str]:
-    flat = f"    {key}: ({', '.join(items)}{',' if len(items) == 1 else ''}),"
-    if len(flat) <= 128:
-        return [flat]
-    return [f"    {key}: (", *[f"        {item}," for item in items], "    ),"]

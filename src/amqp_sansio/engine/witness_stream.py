@@ -85,6 +85,7 @@ class StreamWitness:
             # What is published is not anybody else's: the mode means something from a queue to its reader only.
             acquired = self._sender == CLIENT or not transfer.acquire_mode
             self.transfers.sent(id, id + count - 1, int(bool(transfer.accept_mode)), acquired)
+            self._bound(self.transfers)
 
     def acquired(self, id: int | None, value: Struct | None) -> None:
         """The sender answers the receiver's command `id`, perhaps an acquire of its transfers."""
@@ -233,6 +234,7 @@ class StreamWitness:
             return
         if verb == ACQUIRE and id is not None and self.transfers is not None:
             self.transfers.acquire(id, ids)
+            self._bound(self.transfers)
             return
         refused = self._said(verb, ids)
         if final and refused:
@@ -245,10 +247,13 @@ class StreamWitness:
         if book is None:
             return EMPTY
         refused = book.said(RECIPIENT, verb, ids)
+        self._bound(book)
+        return refused
+
+    def _bound(self, book: Settling) -> None:
         if book.ranges > self._findings.limits.ranges:
             book.lose()
             self._findings.note("limits.ranges", _MANY)
-        return refused
 
     def rolled_back(self) -> None:
         """The receiver rolled back a local transaction: what it accepted in it is to be settled anew, and nobody kept which."""

@@ -32,7 +32,7 @@ class Demarcation:
     * `machine`: walks the rows; in several states when not all that the client knows is known.
     * `associated`: the branch that the session works on, `start` the id of the dtx.start that began it; None without one.
     * `suspended`: branches that the session has suspended, with the id of the dtx.start that began each.
-    * `late`: something was not heard: xids that it does not know may be associated or suspended.
+    * `late`: some of what the client said is missing: xids that are not kept here may be associated or suspended.
     """
 
     __slots__ = ("associated", "late", "machine", "start", "suspended")
@@ -157,7 +157,7 @@ class Demarcation:
                 del self.suspended[key]
 
     def lost(self) -> None:
-        """Something that was said was not heard: everything is possible."""
+        """Some of what the client said is missing: it may stand in any state."""
         self.machine.forget()
         self.associated = self.start = None
         self.suspended.clear()

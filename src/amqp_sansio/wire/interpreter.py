@@ -168,9 +168,9 @@ def read_fields(
             error = decode_error(why, f"{what}.{name}", p)
             if error.code == 531:
                 raise error from None
-            raise DecodeError(error.what, p, f"octets are missing: {max(0, end - p)} are left") from None
+            raise _missing(error.what, p, end) from None
         if stop > end:
-            raise DecodeError(f"{what}.{name}", p, f"needs {stop - p} octets, {max(0, end - p)} are left")
+            raise _missing(f"{what}.{name}", p, end, stop)
         values.append(value)
         p = stop
     return kind(*values)
@@ -273,6 +273,12 @@ def _put_struct(value: Value, shape: Shape, shapes: Shapes) -> bytes:
     return put_struct_head(len(content) + 4, key, flags) + content
 
 
+def _missing(what: str, p: int, end: int, stop: int | None = None, code: int = 503) -> DecodeError:
+    """What begins at `p` goes beyond `end`, up to `stop` where that is known."""
+    wanted = "octets are missing:" if stop is None else f"needs {stop - p} octets,"
+    return DecodeError(what, p, f"{wanted} {max(0, end - p)} are left", code)
+
+
 def read_arguments(
     kind: Callable[..., T], what: str, arguments: ArgumentTable, b: bytes, p: int, end: int, reading: Reading
 ) -> T:
@@ -288,7 +294,7 @@ def read_arguments(
         if of == "bit":
             if bit == 0:
                 if p >= end:
-                    raise DecodeError(f"{what}.{name}", p, "octets are missing: 0 are left", 502)
+                    raise _missing(f"{what}.{name}", p, end, code=502)
                 p += 1
             value = b[p - 1] >> bit & 1 == 1
             bit = (bit + 1) % 8
@@ -301,9 +307,9 @@ def read_arguments(
             except BAD as why:
                 if isinstance(why, UnicodeDecodeError):
                     raise DecodeError(f"{what}.{name}", p, decode_error(why, name, p).rule, 502) from None
-                raise DecodeError(f"{what}.{name}", p, f"octets are missing: {max(0, end - p)} are left", 502) from None
+                raise _missing(f"{what}.{name}", p, end, code=502) from None
             if stop > end:
-                raise DecodeError(f"{what}.{name}", p, f"needs {stop - p} octets, {max(0, end - p)} are left", 502)
+                raise _missing(f"{what}.{name}", p, end, stop, 502)
             p = stop
         if send is None:
             values.append(value)
