@@ -13,7 +13,9 @@ import attrs
 from amqp_sansio.dialects import AMQP_0_10, Dialect
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
+from amqp_sansio.spec.connection import Tune
 from amqp_sansio.spec.values import Map, Value
+from amqp_sansio.tables.tuning import broken_by_offer
 
 CompletionPolicy = Literal["default", "on_hand_out", "manual"]
 """When a received command counts as complete.
@@ -296,15 +298,9 @@ class ServerConfig:
     limits: Limits = DEFAULT_LIMITS
 
     def __attrs_post_init__(self) -> None:
-        low, high = self.heartbeat_min, self.heartbeat_max
         if "en_US" not in self.locales:
             raise EncodeError("ServerConfig.locales", "must contain en_US (connection.start.locales.required-support)")
-        if low is None and high is not None:
+        for broken in broken_by_offer(Tune(None, None, self.heartbeat_min, self.heartbeat_max), 0):
             raise EncodeError(
-                "ServerConfig.heartbeat_max",
-                "must be None without heartbeat_min (connection.tune.heartbeat-max.no-heartbeat-min)",
-            )
-        if low is not None and high is not None and high < low:
-            raise EncodeError(
-                "ServerConfig.heartbeat_max", "not below heartbeat_min (connection.tune.heartbeat-max.permitted-range)"
+                "ServerConfig.heartbeat_max", f"takes {broken.legal}, not {broken.said} (connection.tune.{broken.rule})"
             )

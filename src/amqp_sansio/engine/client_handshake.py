@@ -17,6 +17,7 @@ from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
+from amqp_sansio.tables.tuning import broken_by_offer, heard_offer, interval_agreed
 from amqp_sansio.wire.segments import Assembly
 
 
@@ -140,27 +141,21 @@ class ClientHandshake(Connection):
                 )
             )  # fmt: skip
             return
-        low, high, size = tune.heartbeat_min, tune.heartbeat_max, tune.max_frame_size
-        if size and size < self._framing.smallest:
-            self._bad_tune("max-frame-size.minimum", f"max-frame-size={size}", f"{self._framing.smallest} or more", assembly)
+        offer, settings = heard_offer(tune), self._settings
+        for broken in broken_by_offer(offer, self._framing.smallest):
+            self._fail(
+                Violation(
+                    "server", f"connection.tune.{broken.rule}", f"{words.TUNE} {broken.field}={broken.said}", (broken.legal,),
+                    CloseCode.FRAMING_ERROR, assembly.channel, assembly.start, f"legal is {broken.legal}",
+                )
+            )  # fmt: skip
             return
-        if low is None and high:
-            self._bad_tune("heartbeat-max.no-heartbeat-min", "heartbeat-max alone", "heartbeat-min with it", assembly)
-            return
-        if low is not None and high is not None and high < low:
-            self._bad_tune("heartbeat-max.permitted-range", f"heartbeat-max={high}", f"{low} or more", assembly)
-            return
-        settings = self._settings
-        self._channel_max = min(self._channel_max, tune.channel_max or self._channel_max)
-        self._max_frame_size = min(settings.max_frame_size, size or self._framing.largest)
-        interval = 0
-        if settings.heartbeat and low is not None:
-            interval = max(settings.heartbeat, low)
-            if high is not None:
-                interval = min(interval, high)
+        self._channel_max = min(self._channel_max, offer.channel_max or self._channel_max)
+        self._max_frame_size = min(settings.max_frame_size, offer.max_frame_size or self._framing.largest)
+        interval = interval_agreed(settings.heartbeat, offer)
         # A server that offers no heartbeats must not be answered with any (tune-ok.heartbeat.no-heartbeat-min); 0 is said
         # where it lies in the range.
-        said = interval if interval or low == 0 else None
+        said = interval if interval or offer.heartbeat_min == 0 else None
         self._say(TuneOk(self._channel_max, self._max_frame_size, said))
         self._heartbeat = Heartbeat(interval)
         assert self._reader is not None
@@ -172,14 +167,6 @@ class ClientHandshake(Connection):
             return
         if exchange.security_layer:
             self._layer_started("outbound", self._written)
-
-    def _bad_tune(self, rule: str, said: str, legal: str, assembly: Assembly) -> None:
-        self._fail(
-            Violation(
-                "server", f"connection.tune.{rule}", f"{words.TUNE} {said}", (legal,), CloseCode.FRAMING_ERROR,
-                assembly.channel, assembly.start, f"legal is {legal}",
-            )
-        )  # fmt: skip
 
     def _hear_open_ok(self, open_ok: OpenOk, assembly: Assembly) -> None:
         self._opens()

@@ -19,6 +19,7 @@ from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
+from amqp_sansio.tables.tuning import broken_by_answer, heard_answer
 from amqp_sansio.wire.segments import Assembly
 
 
@@ -169,42 +170,29 @@ class ServerHandshake(Connection):
 
     # --- tune ----------------------------------------------------------------------------------------------------------------
 
-    def _say_tune(self) -> None:
+    @property
+    def _offer(self) -> Tune:
         settings = self._settings
-        # Everything is said: C++ clients take an absent field for 0 and answer with 0.
-        self._say(Tune(self._channel_max, settings.max_frame_size, settings.heartbeat_min, settings.heartbeat_max))
+        return Tune(self._channel_max, settings.max_frame_size, settings.heartbeat_min, settings.heartbeat_max)
+
+    def _say_tune(self) -> None:
+        self._say(self._offer)  # all four fields: C++ clients take an absent one for 0 and answer with 0
 
     def _hear_tune_ok(self, tune_ok: TuneOk, assembly: Assembly) -> None:
-        settings = self._settings
-        channels, size, interval = tune_ok.channel_max, tune_ok.max_frame_size, tune_ok.heartbeat
-        low, high = settings.heartbeat_min, settings.heartbeat_max
-        # 0 and nothing mean the same for all three: what was offered, no heartbeats.
-        if channels and channels > self._channel_max:
-            self._bad_tune_ok("channel-max.upper-limit", f"channel-max={channels}", f"at most {self._channel_max}", assembly)
-        elif size and size > settings.max_frame_size:
-            legal = f"at most {settings.max_frame_size}"
-            self._bad_tune_ok("max-frame-size.upper-limit", f"max-frame-size={size}", legal, assembly)
-        elif size and size < self._framing.smallest:
-            self._bad_tune_ok("max-frame-size.minimum", f"max-frame-size={size}", f"{self._framing.smallest} or more", assembly)
-        elif interval and low is None:
-            self._bad_tune_ok("heartbeat.no-heartbeat-min", f"heartbeat={interval}", "no heartbeat", assembly)
-        elif interval and low is not None and (interval < low or (high is not None and interval > high)):
-            legal = f"0 or {low} to {65535 if high is None else high}" if low else f"0 to {high}"
-            self._bad_tune_ok("heartbeat.permitted-range", f"heartbeat={interval}", legal, assembly)
-        else:
-            self._channel_max = channels or self._channel_max
-            self._max_frame_size = size or settings.max_frame_size
-            self._heartbeat = Heartbeat(interval or 0)
-            assert self._reader is not None
-            self._reader.max_frame_size = self._control_size = self._max_frame_size
-
-    def _bad_tune_ok(self, rule: str, said: str, legal: str, assembly: Assembly) -> None:
-        self._drop(
-            Violation(
-                "client", f"connection.tune-ok.{rule}", f"{words.TUNE_OK} {said}", (legal,), 0, assembly.channel,
-                assembly.start, f"legal is {legal}",
-            )
-        )  # fmt: skip
+        offer, answer = self._offer, heard_answer(tune_ok)
+        for broken in broken_by_answer(offer, answer, self._framing.smallest):
+            self._drop(
+                Violation(
+                    "client", f"connection.tune-ok.{broken.rule}", f"{words.TUNE_OK} {broken.field}={broken.said}",
+                    (broken.legal,), 0, assembly.channel, assembly.start, f"legal is {broken.legal}",
+                )
+            )  # fmt: skip
+            return
+        self._channel_max = answer.channel_max or self._channel_max
+        self._max_frame_size = answer.max_frame_size or self._settings.max_frame_size
+        self._heartbeat = Heartbeat(answer.heartbeat or 0)
+        assert self._reader is not None
+        self._reader.max_frame_size = self._control_size = self._max_frame_size
 
     # --- open ----------------------------------------------------------------------------------------------------------------
 

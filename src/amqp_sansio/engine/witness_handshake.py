@@ -8,11 +8,22 @@ from amqp_sansio.engine.findings import Findings
 from amqp_sansio.limits import MAX_CHANNELS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Close, Open, Redirect, Start, StartOk, Tune, TuneOk
+from amqp_sansio.tables.tuning import broken_by_answer, broken_by_offer
 
 LAYERLESS: Final = ("ANONYMOUS", "PLAIN", "EXTERNAL", "CRAM-MD5", "LOGIN", "AMQPLAIN")
 """Mechanisms without a security layer; neither have those of the SCRAM family."""
 
 CLOSE_CODES: Final = {200: "normal", 320: "connection-forced", 402: "invalid-path", 501: "framing-error"}
+
+_WRONG: Final = {
+    "max-frame-size.minimum": "a maximum below what everybody must accept",
+    "heartbeat-max.permitted-range": "the maximum lies below the minimum",
+    "heartbeat-max.no-heartbeat-min": "without a minimum there is no maximum",
+    "channel-max.upper-limit": "the client asks for more than the server offered",
+    "max-frame-size.upper-limit": "the client asks for more than the server offered",
+    "heartbeat.permitted-range": "a heartbeat outside of what was offered",
+    "heartbeat.no-heartbeat-min": "the server offered no heartbeat",
+}
 
 
 class HandshakeWitness:
@@ -82,58 +93,32 @@ class HandshakeWitness:
             self._findings.letter("connection.start-ok.locale", said, text, self.locales)
 
     def _tune(self, control: Tune) -> None:
-        least, most = control.heartbeat_min, control.heartbeat_max
-        self.offered = (control.channel_max, control.max_frame_size, least, most)
-        size = control.max_frame_size
-        if size is not None and size < MIN_MAX_FRAME_SIZE:
-            said = f"connection.tune with max-frame-size {size}"
-            text = "a maximum below what everybody must accept"
-            self._findings.breach(
-                "connection.tune.max-frame-size.minimum", said, text, (f"at least {MIN_MAX_FRAME_SIZE}",), 501
-            )
-        if least is not None and most is not None and most < least:
-            said = f"connection.tune with heartbeat-min {least}, heartbeat-max {most}"
-            text = "the maximum lies below the minimum"
-            self._findings.breach("connection.tune.heartbeat-max.permitted-range", said, text, (f"at least {least}",), 501)
-        if least is None and most is not None:
-            said = f"connection.tune with heartbeat-max {most} and without heartbeat-min"
-            text = "without a minimum there is no maximum"
-            self._findings.letter("connection.tune.heartbeat-max.no-heartbeat-min", said, text, ("no heartbeat-max",))
+        self.offered = (control.channel_max, control.max_frame_size, control.heartbeat_min, control.heartbeat_max)
+        for rule, field, value, legal in broken_by_offer(control, MIN_MAX_FRAME_SIZE):
+            said, text = f"connection.tune with {field} {value}", _WRONG[rule]
+            if rule == "heartbeat-max.no-heartbeat-min":
+                self._findings.letter(f"connection.tune.{rule}", f"{said} and without heartbeat-min", text, (legal,))
+                continue
+            if rule == "heartbeat-max.permitted-range":
+                said = f"connection.tune with heartbeat-min {control.heartbeat_min}, heartbeat-max {value}"
+            self._findings.breach(f"connection.tune.{rule}", said, text, (legal,), 501)
 
     def _tune_ok(self, control: TuneOk) -> None:
         if self.offered is None:
             return
-        channels, size, least, most = self.offered
+        offer = Tune(*self.offered)
         if control.channel_max is None:
             self._required("connection.tune-ok", "channel-max")
-        self._upper("connection.tune-ok.channel-max.upper-limit", "channel-max", control.channel_max, channels)
-        self._upper("connection.tune-ok.max-frame-size.upper-limit", "max-frame-size", control.max_frame_size, size)
-        asked = control.max_frame_size
-        if asked is not None and asked < MIN_MAX_FRAME_SIZE:
-            said = f"connection.tune-ok with max-frame-size {asked}"
-            rule, text = "connection.tune-ok.max-frame-size.minimum", "a maximum below what everybody must accept"
-            legal = (f"at least {MIN_MAX_FRAME_SIZE}",)
-            if asked:
-                self._findings.breach(rule, said, text, legal)
+        for rule, field, value, legal in broken_by_answer(offer, control, MIN_MAX_FRAME_SIZE):
+            judged, said, text = f"connection.tune-ok.{rule}", f"connection.tune-ok with {field} {value}", _WRONG[rule]
+            if rule == "heartbeat.no-heartbeat-min":
+                self._findings.divergence(judged, said, text, (legal,))
+            elif rule == "max-frame-size.minimum" and not value:
+                self._findings.letter(judged, said, f"{text}; peers take 0 for no answer", (legal,))
             else:
-                self._findings.letter(rule, said, text + "; peers take 0 for no answer", legal)
-        beat = control.heartbeat
-        if beat:
-            said = f"connection.tune-ok with heartbeat {beat}"
-            if (least is not None and beat < least) or (most is not None and beat > most):
-                text = "a heartbeat outside of what was offered"
-                legal = (f"{least or 0} to {'any' if most is None else most}",)
-                self._findings.breach("connection.tune-ok.heartbeat.permitted-range", said, text, legal)
-            elif least is None:
-                text = "the server offered no heartbeat"
-                self._findings.divergence("connection.tune-ok.heartbeat.no-heartbeat-min", said, text, ("no heartbeat",))
-        self.channels = control.channel_max or channels or MAX_CHANNELS
-        self.max_frame_size = max(asked or size or MAX_FRAME_SIZE, FRAME_FLOOR)
-
-    def _upper(self, rule: str, field: str, said: int | None, offered: int | None) -> None:
-        if said is not None and offered is not None and said > offered:
-            text = "the client asks for more than the server offered"
-            self._findings.breach(rule, f"connection.tune-ok with {field} {said}", text, (f"at most {offered}",))
+                self._findings.breach(judged, said, text, (legal,))
+        self.channels = control.channel_max or offer.channel_max or MAX_CHANNELS
+        self.max_frame_size = max(control.max_frame_size or offer.max_frame_size or MAX_FRAME_SIZE, FRAME_FLOOR)
 
     def _redirect(self) -> None:
         if self.insist:
