@@ -40,6 +40,7 @@ class EncodeError(AmqpError, ValueError):
         super().__init__(f"{what}: {rule}")
         self.what: Final = what
         self.rule: Final = rule
+        self._inside: object = None  # the map, list, array or struct in which it was found: what holds that need not look again
 
     def __reduce__(self) -> tuple[type[EncodeError], tuple[str, str]]:
         return type(self), (self.what, self.rule)

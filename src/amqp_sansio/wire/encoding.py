@@ -98,6 +98,13 @@ def _write(code: int, value: Value, depth: int) -> bytes:
     raise EncodeError(f"type 0x{code:02x}", f"cannot hold {type(value).__name__}")
 
 
+def _inside(value: object, place: str, why: EncodeError) -> EncodeError:
+    """`why` is about what lies at a place in `value`."""
+    error = EncodeError(f"{place}: {why.what}", why.rule)
+    error._inside = value
+    return error
+
+
 SHORT: Final[dict[str, bytes]] = {}
 """Texts as str8, their length in front: keys of maps, names of exchanges and content types come again with every message."""
 _SHORT_KEPT: Final = 1024
@@ -138,7 +145,7 @@ def encode_map(value: Mapping[str, Value], depth: int = 0) -> bytes:
                 parts.append(OCTET[code])
                 parts.append(_write(code, item, depth + 1))
     except EncodeError as why:
-        raise EncodeError(f"map[{key!a}]: {why.what}", why.rule) from None
+        raise _inside(value, f"map[{key!a}]", why) from None
     except (struct.error, IndexError, UnicodeEncodeError, AttributeError):
         return _put_map_slowly(value, depth)
     if type(value) not in _PLAIN_MAPS and isinstance(value, Map):
@@ -168,7 +175,7 @@ def _put_map_slowly(value: Mapping[str, Value], depth: int) -> bytes:
             parts.append(OCTET[code])
             parts.append(_write(code, item, depth + 1))
         except EncodeError as why:
-            raise EncodeError(f"map[{key!a}]: {why.what}", why.rule) from None
+            raise _inside(value, f"map[{key!a}]", why) from None
     octets = b"".join(parts)
     return put_sizes(len(octets) + 4, len(value)) + octets
 
@@ -198,7 +205,7 @@ def encode_list(value: Sequence[Value], depth: int = 0) -> bytes:
                 parts.append(OCTET[code])
                 parts.append(_write(code, item, depth + 1))
             except EncodeError as why:
-                raise EncodeError(f"list[{at}]: {why.what}", why.rule) from None
+                raise _inside(value, f"list[{at}]", why) from None
     octets = b"".join(parts)
     return put_sizes(len(octets) + 4, len(value)) + octets
 
@@ -217,7 +224,7 @@ def encode_array(value: Array, depth: int = 0) -> bytes:
         try:
             parts.append(_write(code, item, depth + 1))
         except EncodeError as why:
-            raise EncodeError(f"array[{at}]: {why.what}", why.rule) from None
+            raise _inside(value, f"array[{at}]", why) from None
     octets = b"".join(parts)
     return put_u32(len(octets) + 5) + OCTET[code] + put_u32(len(value)) + octets
 
@@ -245,7 +252,9 @@ def encode_struct32(value: Struct) -> bytes:
 
         if not isinstance(why, explain.UNWRITABLE):
             raise
-        raise explain.unwritable_struct(value, why) from None
+        error = explain.unwritable_struct(value, why)
+        error._inside = value
+        raise error from None
 
 
 def _octets(value: bytes) -> bytes:

@@ -71,7 +71,19 @@ _CHECK: Final[dict[str, Callable[[object], None]]] = {
 
 
 def unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, why: Exception) -> EncodeError:
-    """Why the quick writer gave up on a control, command or struct."""
+    """Why the quick writer gave up on a control, command or struct.
+
+    Costs what writing costs, however deep it lies: a value whose error `why` already tells is not written a second time.
+    """
+    found = _unwritable(what, thing, fields, shapes, why)
+    if found is not None:
+        return found
+    return why if isinstance(why, EncodeError) else EncodeError(what, f"cannot be written: {why}")
+
+
+def _unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, why: Exception) -> EncodeError | None:
+    """The first field that cannot be written, and why; None: each of them can."""
+    told = why if isinstance(why, EncodeError) else None
     for (name, kind), value in zip(fields, thing.values(), strict=True):
         if kind == "bit" or value is None:
             continue
@@ -79,10 +91,12 @@ def unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, why
         if kind in shapes:
             if not isinstance(value, shapes[kind][0]):
                 return EncodeError(full, f"takes a struct {kind}, not {type(value).__name__}")
-            inner = unwritable(full, value, shapes[kind][1], shapes, why)
-            if inner.what != full:
+            inner = _unwritable(full, value, shapes[kind][1], shapes, why)
+            if inner is not None:
                 return inner
             continue
+        if told is not None and told._inside is value:
+            return EncodeError(f"{full}: {told.what}", told.rule)
         try:
             _CHECK[kind](value)
         except EncodeError as error:
@@ -91,7 +105,7 @@ def unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, why
             return EncodeError(full, "values are nested too deep")
         except (TypeError, ValueError, AttributeError) as error:
             return EncodeError(full, f"cannot be written: {error}")
-    return why if isinstance(why, EncodeError) else EncodeError(what, f"cannot be written: {why}")
+    return None
 
 
 def read_struct_slowly(why: Exception, b: bytes, p: int, end: int, reading: Reading) -> tuple[Struct, int]:
