@@ -38,11 +38,17 @@ class Stage:
         self.peer = self.broker.connect(self.server)
         self.run()
 
-    def run(self) -> None:
-        """Carries octets both ways until both sides are silent."""
+    def greet(self) -> None:
+        """A new connection, carried on until it is open; what the client says then is on its way."""
+        self.client.begin()
+        self.peer = self.broker.connect(self.server)
+        self.run(opening=True)
+
+    def run(self, opening: bool = False) -> None:
+        """Carries octets both ways until both sides are silent; or, `opening`, no further than the connection is open."""
         peer, machine = self.peer, self.client.machine
         assert peer is not None
-        while True:
+        while not (opening and self.client.opened.done):
             self.client.tick(self.now)
             self.broker.tick(self.now)
             out, back = machine.data_to_send(), peer.data_to_send()

@@ -30,8 +30,8 @@ class Cancelled(BaseException):
 class World:
     """A stage, and a way of waiting on it.  `waits` counts; the wait of number `cancel_at` is cancelled."""
 
-    def __init__(self) -> None:
-        self.stage: Stage = staged(server=ServerConfig())
+    def __init__(self, server: ServerConfig = ServerConfig()) -> None:
+        self.stage: Stage = staged(server=server)
         self.waits = 0
         self.cancel_at = -1
         self.deaf = False
@@ -61,6 +61,12 @@ class World:
 
     async def asked(self, say: Callable[[], Ticket[Value]]) -> Value:
         return await self.wait(say())
+
+    def fall_silent_once_open(self) -> None:
+        """The connection is lost, and made again; on the new one the broker says no more than that it is open."""
+        self.stage.cut()
+        self.stage.greet()
+        self.deaf = True
 
     def session(self, timeout: int | None = 0) -> Session:
         return Session(self.stage.client.open_session(None, timeout), self, self.ending)
@@ -222,6 +228,71 @@ def test_a_silent_broker_is_not_awaited_for_ever_at_the_end_of_a_block() -> None
 
     with pytest.raises(SessionLost, match=r"no answer to execution.sync within 1.0 seconds"):
         run(leave())
+
+
+def test_a_silent_broker_is_not_awaited_for_ever_at_a_commit() -> None:
+    world = World()
+
+    async def work() -> None:
+        async with world.session() as session:
+            await session.say(queue.Declare("q"))
+            async with session.transaction():
+                await session.send("", "q", b"x")
+                world.deaf = True
+
+    with pytest.raises(TransactionFailed, match="unknown"):
+        run(work())
+    assert world.timeouts[0] == 1.0
+
+
+@pytest.mark.parametrize(("waits", "verb"), [(0, "dtx.start"), (1, "dtx.end")])
+def test_a_silent_broker_is_not_awaited_for_ever_in_a_branch(waits: int, verb: str) -> None:
+    """Neither at its begin, nor at its end."""
+    world = World()
+
+    async def work() -> None:
+        async with world.session() as session:
+            await session.sync()
+            world.deaf = waits == 0
+            async with session.branch(XID):
+                world.deaf = True
+
+    with pytest.raises(BranchFailed, match=verb):
+        run(work())
+    assert world.timeouts[:2] == [1.0, 1.0][: waits + 1] + [0.0][: 1 - waits]
+
+
+def test_a_silent_broker_is_not_awaited_for_ever_when_a_subscription_is_cancelled() -> None:
+    world = World()
+
+    async def work() -> None:
+        async with world.session() as session:
+            await session.say(queue.Declare("q"))
+            subscription = session.subscribe("q")
+            await session.sync()
+            world.deaf = True
+            await subscription.cancel()
+
+    with pytest.raises(SessionLost, match=r"no answer to message.cancel within 1.0 seconds"):
+        run(work())
+
+
+@pytest.mark.parametrize("at", ["begin", "end"])
+def test_a_silent_broker_is_not_awaited_for_ever_to_attach_again_for_a_transaction(at: str) -> None:
+    """The connection is there again, and the broker does not answer to the attach."""
+    world = World(ServerConfig(session_timeout=600))
+
+    async def work() -> None:
+        async with world.session(60) as session:
+            await session.say(queue.Declare("q"))
+            if at == "begin":
+                world.fall_silent_once_open()
+            async with session.transaction():
+                await session.send("", "q", b"x")
+                world.fall_silent_once_open()
+
+    with pytest.raises(SessionLost, match=r"no answer to session.attach within 1.0 seconds"):
+        run(work())
 
 
 def test_a_broker_that_does_not_answer_to_detach_is_not_awaited_for_ever() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.inbox import Inbox
@@ -19,6 +19,24 @@ from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
+
+Value = TypeVar("Value")
+
+
+async def in_time(line: Line, ending: Ending, talk: Talk, ticket: Ticket[Value], awaited: str) -> Value:
+    """What comes of a ticket; after `close_timeout` seconds of an open connection without any progress, its session is lost."""
+    while not ticket.done:
+        if not ending.opened.done:
+            with suppress(AmqpError):
+                await line.wait(ending.opened)
+            continue
+        come = ending.come(talk)
+        try:
+            await line.wait(ticket, ending.timeout)
+        except TimeoutError:
+            if come == ending.come(talk):
+                ending.silent(talk, awaited)
+    return ticket.result()
 
 
 class Session:
@@ -57,27 +75,18 @@ class Session:
 
     async def _finish(self) -> None:
         """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
+        await self._attached_in_time()
+        await self._in_time(self.talk.sync(), "execution.sync")
+
+    async def _attached_in_time(self) -> None:
+        """As `_attached`, but where the other side does not answer, SessionLost."""
         self.talk.open_again()
         while not self.talk.attached.done:
-            await self._awaited(self.talk.attached, "session.attach")
+            await self._in_time(self.talk.attached, "session.attach")
         self.talk.attached.result()
-        await self._awaited(self.talk.sync(), "execution.sync")
 
-    async def _awaited(self, ticket: Ticket[None], awaited: str) -> None:
-        """Until a ticket is settled; after `close_timeout` seconds of an open connection without any progress, it fails."""
-        talk, ending = self.talk, self._ending
-        while not ticket.done:
-            if not ending.opened.done:
-                with suppress(AmqpError):
-                    await self._line.wait(ending.opened)
-                continue
-            come = ending.come(talk)
-            try:
-                await self._line.wait(ticket, ending.timeout)
-            except TimeoutError:
-                if come == ending.come(talk):
-                    ending.silent(talk, awaited)
-        ticket.result()
+    async def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
+        return await in_time(self._line, self._ending, self.talk, ticket, awaited)
 
     async def _end(self, quiet: bool) -> None:
         quiet = quiet or (self.talk.ended.done and self.talk.failure.seen)
@@ -155,38 +164,39 @@ class Session:
         """A local transaction: committed at the end of the block, rolled back when the block raises.
 
         What is published and accepted in it counts together or not at all; after a rollback the broker has its messages back.
-        TransactionFailed when it was not committed, or when nobody can know.
+        TransactionFailed when it was not committed, or when nobody can know: so, too, after `close_timeout` seconds in which
+        the other side gets on with nothing.
         """
-        await self._attached()
+        await self._attached_in_time()
         transactions = self.talk.transactions
         transactions.begin()
         try:
             yield
             transactions.check()
-            await self._attached()
+            await self._attached_in_time()
         except BaseException:
             transactions.abandon()
             raise
-        await self._line.wait(transactions.finish())
+        await self._in_time(transactions.finish(), "tx.commit")
 
     @asynccontextmanager
     async def branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> AsyncIterator[None]:
         """Work in the branch of a distributed transaction: ended with the block, marked as failed when the block raises.
 
-        Then `prepare`, `commit` or `rollback` decide about it.
+        Then `prepare`, `commit` or `rollback` decide about it.  BranchFailed after `close_timeout` seconds without an answer.
         """
-        await self._attached()
+        await self._attached_in_time()
         transactions = self.talk.transactions
         started = transactions.begin_branch(xid, join=join, resume=resume)
         try:
-            await self._line.wait(started)
+            await self._in_time(started, "dtx.start")
             yield
             transactions.check()
-            await self._attached()
+            await self._attached_in_time()
         except BaseException:
             transactions.abandon_branch(xid, started)
             raise
-        await self._line.wait(transactions.finish_branch(xid))
+        await self._in_time(transactions.finish_branch(xid), "dtx.end")
 
     async def prepare(self, xid: Xid) -> XaStatus:
         """The first phase: XA_OK, or XA_RDONLY where nothing is to be decided.  BranchFailed for any other answer."""
@@ -272,5 +282,8 @@ class Subscription:
         return message
 
     async def cancel(self) -> None:
-        """Ends the subscription; messages that came and were not received go back to the queue."""
-        await self._line.wait(self.inbox.cancel())
+        """Ends the subscription; messages that came and were not received go back to the queue.
+
+        SessionLost after `close_timeout` seconds in which the other side gets on with nothing.
+        """
+        await in_time(self._line, self._ending, self.inbox.talk, self.inbox.cancel(), "message.cancel")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from typing import TypeVar
 
 import pytest
 from tests.adapters.scenarios import QUICK
 from tests.adapters.served import Served
+from tests.conversation.stage import staged
 
 from amqp_sansio.adapters.sync import Connection, connect
 from amqp_sansio.adapters.sync.driver import Driver
+from amqp_sansio.adapters.sync.session import Session
+from amqp_sansio.adapters.sync.turn import Turn
+from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, SessionFailed, SessionLost, TransactionFailed
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.xid import xid
@@ -18,6 +24,7 @@ from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.queue import QueueQueryResult
 
 XID = xid(1, b"global", b"branch")
+Value = TypeVar("Value")
 
 
 @pytest.fixture
@@ -134,3 +141,70 @@ def test_a_broker_that_let_one_end_pass_is_not_waited_for_at_the_next(served: Se
             monkeypatch.setattr(Driver, "wait", waiting)
             raise KeyError("mine")
     assert asked == [0.1, 0.0, 0.0]
+
+
+class Scripted:
+    """A driver without socket and clock: to wait is to let the octets flow, unless the broker is silent."""
+
+    def __init__(self) -> None:
+        self.stage = staged()
+        self.silent = False
+
+    def wait(self, ticket: Ticket[Value], timeout: float | None = None, until: float | None = None) -> Value:
+        if not self.silent:
+            self.stage.run()
+        if not ticket.done and timeout is not None:
+            raise TimeoutError
+        assert ticket.done, "it would wait for ever"
+        return ticket.result()
+
+    def wait_writable(self) -> None:
+        pass
+
+    def session(self, timeout: int = 0) -> Session:
+        client = self.stage.client
+        talk = client.open_session(None, timeout)
+        return Session(talk, self, Turn(threading.RLock()), Ending(client, 1.0))  # type: ignore[arg-type]
+
+
+def test_a_silent_broker_is_not_awaited_for_ever_at_a_commit() -> None:
+    driver = Scripted()
+    with pytest.raises(TransactionFailed, match="unknown"), driver.session() as session, session.transaction():
+        session.send("", "q", b"x")
+        driver.silent = True
+
+
+@pytest.mark.parametrize(("from_the_begin", "verb"), [(True, "dtx.start"), (False, "dtx.end")])
+def test_a_silent_broker_is_not_awaited_for_ever_in_a_branch(from_the_begin: bool, verb: str) -> None:
+    driver = Scripted()
+    with pytest.raises(BranchFailed, match=verb), driver.session() as session:
+        driver.silent = from_the_begin
+        with session.branch(XID):
+            driver.silent = True
+
+
+def test_a_silent_broker_is_not_awaited_for_ever_when_a_subscription_is_cancelled() -> None:
+    driver = Scripted()
+    with pytest.raises(SessionLost, match=r"no answer to message.cancel within 1.0 seconds"), driver.session() as session:
+        session.say(queue.Declare("q"))
+        subscription = session.subscribe("q")
+        driver.silent = True
+        subscription.cancel()
+
+
+@pytest.mark.parametrize("at", ["begin", "end"])
+def test_a_silent_broker_is_not_awaited_for_ever_to_attach_again_for_a_transaction(at: str) -> None:
+    """The connection is there again, and the broker does not answer to the attach."""
+    driver = Scripted()
+
+    def lose() -> None:
+        driver.stage.cut()
+        driver.stage.greet()
+        driver.silent = True
+
+    with pytest.raises(SessionLost, match=r"no answer to session.attach within 1.0 seconds"), driver.session(60) as session:
+        if at == "begin":
+            lose()
+        with session.transaction():
+            session.send("", "q", b"x")
+            lose()

@@ -25,6 +25,22 @@ from amqp_sansio.spec.dtx import Xid
 Value = TypeVar("Value")
 
 
+def in_time(driver: Driver, ending: Ending, talk: Talk, ticket: Ticket[Value], awaited: str) -> Value:
+    """What comes of a ticket; after `close_timeout` seconds of an open connection without any progress, its session is lost."""
+    while not ticket.done:
+        if not ending.opened.done:
+            with suppress(AmqpError):
+                driver.wait(ending.opened)
+            continue
+        come = ending.come(talk)
+        try:
+            driver.wait(ticket, ending.timeout)
+        except TimeoutError:
+            if come == ending.come(talk):
+                ending.silent(talk, awaited)
+    return ticket.result()
+
+
 class Session:
     """A session, to be used as `with connection.session() as session`.
 
@@ -62,27 +78,18 @@ class Session:
 
     def _finish(self) -> None:
         """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
+        self._attached_in_time()
+        self._in_time(self.talk.sync(), "execution.sync")
+
+    def _attached_in_time(self) -> None:
+        """As `_attached`, but where the other side does not answer, SessionLost."""
         self.talk.open_again()
         while not self.talk.attached.done:
-            self._awaited(self.talk.attached, "session.attach")
+            self._in_time(self.talk.attached, "session.attach")
         self.talk.attached.result()
-        self._awaited(self.talk.sync(), "execution.sync")
 
-    def _awaited(self, ticket: Ticket[None], awaited: str) -> None:
-        """Until a ticket is settled; after `close_timeout` seconds of an open connection without any progress, it fails."""
-        talk, ending = self.talk, self._ending
-        while not ticket.done:
-            if not ending.opened.done:
-                with suppress(AmqpError):
-                    self._driver.wait(ending.opened)
-                continue
-            come = ending.come(talk)
-            try:
-                self._driver.wait(ticket, ending.timeout)
-            except TimeoutError:
-                if come == ending.come(talk):
-                    ending.silent(talk, awaited)
-        ticket.result()
+    def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
+        return in_time(self._driver, self._ending, self.talk, ticket, awaited)
 
     def _end(self, quiet: bool) -> None:
         quiet = quiet or (self.talk.ended.done and self.talk.failure.seen)
@@ -165,47 +172,48 @@ class Session:
         """A local transaction: committed at the end of the block, rolled back when the block raises.
 
         What is published and accepted in it counts together or not at all; after a rollback the broker has its messages back.
-        TransactionFailed when it was not committed, or when nobody can know.
+        TransactionFailed when it was not committed, or when nobody can know: so, too, after `close_timeout` seconds in which
+        the other side gets on with nothing.
         """
         transactions = self.talk.transactions
         with self._lock:
-            self._attached()
+            self._attached_in_time()
             transactions.begin()
         try:
             yield
             with self._lock:
                 transactions.check()
-                self._attached()
+                self._attached_in_time()
         except BaseException:
             with self._lock:
                 transactions.abandon()
             raise
         with self._lock:
-            self._driver.wait(transactions.finish())
+            self._in_time(transactions.finish(), "tx.commit")
 
     @contextmanager
     def branch(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Iterator[None]:
         """Work in the branch of a distributed transaction: ended with the block, marked as failed when the block raises.
 
-        Then `prepare`, `commit` or `rollback` decide about it.
+        Then `prepare`, `commit` or `rollback` decide about it.  BranchFailed after `close_timeout` seconds without an answer.
         """
         transactions = self.talk.transactions
         with self._lock:
-            self._attached()
+            self._attached_in_time()
             started = transactions.begin_branch(xid, join=join, resume=resume)
         try:
             with self._lock:
-                self._driver.wait(started)
+                self._in_time(started, "dtx.start")
             yield
             with self._lock:
                 transactions.check()
-                self._attached()
+                self._attached_in_time()
         except BaseException:
             with self._lock:
                 transactions.abandon_branch(xid, started)
             raise
         with self._lock:
-            self._driver.wait(transactions.finish_branch(xid))
+            self._in_time(transactions.finish_branch(xid), "dtx.end")
 
     def prepare(self, xid: Xid) -> XaStatus:
         """The first phase: XA_OK, or XA_RDONLY where nothing is to be decided.  BranchFailed for any other answer."""
@@ -295,6 +303,9 @@ class Subscription:
             return message
 
     def cancel(self) -> None:
-        """Ends the subscription; messages that came and were not received go back to the queue."""
+        """Ends the subscription; messages that came and were not received go back to the queue.
+
+        SessionLost after `close_timeout` seconds in which the other side gets on with nothing.
+        """
         with self._lock:
-            self._driver.wait(self.inbox.cancel())
+            in_time(self._driver, self._ending, self.inbox.talk, self.inbox.cancel(), "message.cancel")
