@@ -24,13 +24,18 @@ ALL = ReplayOptions(tables=tuple(TABLES))
 MACS = b"\x02" * 12
 
 
+def length(octets: int) -> int:
+    """As a header tells it: 0 where it does not fit, as it stands in what a card is yet to cut into packets."""
+    return octets if octets < 1 << 16 else 0
+
+
 def v4(protocol: int, payload: bytes, fragment: int = 0) -> bytes:
-    head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(payload), 1, fragment, 64, protocol, 0)
+    head = struct.pack(">BBHHHBBH", 0x45, 0, length(20 + len(payload)), 1, fragment, 64, protocol, 0)
     return head + bytes([1, 1, 1, 1, 2, 2, 2, 2]) + payload
 
 
 def v6(protocol: int, payload: bytes) -> bytes:
-    return struct.pack(">IHBB", 6 << 28, len(payload), protocol, 64) + b"\1" * 32 + payload
+    return struct.pack(">IHBB", 6 << 28, length(len(payload)), protocol, 64) + b"\1" * 32 + payload
 
 
 def kind(packet: bytes) -> bytes:
@@ -38,7 +43,7 @@ def kind(packet: bytes) -> bytes:
 
 
 def udp(port: int, payload: bytes) -> bytes:
-    return struct.pack(">HHHH", 50000, port, 8 + len(payload), 0) + payload
+    return struct.pack(">HHHH", 50000, port, length(8 + len(payload)), 0) + payload
 
 
 def ether(packet: bytes, type_: bytes | None = None) -> bytes:
@@ -54,7 +59,8 @@ def labels(payload: bytes) -> bytes:
 
 
 def pppoe(packet: bytes) -> bytes:
-    return struct.pack(">BBHH", 0x11, 0, 1, len(packet) + 2) + (b"\x00\x21" if packet[0] >> 4 == 4 else b"\x00\x57") + packet
+    protocol = b"\x00\x21" if packet[0] >> 4 == 4 else b"\x00\x57"
+    return struct.pack(">BBHH", 0x11, 0, 1, length(len(packet) + 2)) + protocol + packet
 
 
 CARRIED: dict[str, Callable[[bytes], bytes]] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.captures.finer import TABLES_1
-from tests.docs.test_snippets import ROOT, snippets
+from tests.docs.questions import asked, told
 
 from amqp_sansio.captures.columns.views import frame
 from amqp_sansio.captures.joins import END_TO_END
@@ -69,13 +69,15 @@ def test_tables_of_another_schema_are_refused(spark: SparkSession, tmp_path: Pat
         create_views(spark, str(tmp_path))
 
 
-def test_the_questions_of_the_manual_run_in_spark(spark: SparkSession) -> None:
-    create_views(spark, str(TABLES_1))
-    blocks = [each.text for each in snippets(ROOT / "docs" / "how-to" / "questions.md") if each.language == "text"]
-    questions = [each for each in blocks if each.startswith("SELECT")]
-    assert len(questions) == 5
-    for each in questions:
-        assert spark.sql(each).columns, each
+def test_spark_answers_the_questions_of_the_manual_as_pandas_does(spark: SparkSession) -> None:
+    """Every question of the page, over the recordings that the page reads: both give its rows, and there are some."""
+    with asked() as page:
+        create_views(spark, page.folder)
+        assert len(page.questions) == 5
+        for each in page.questions:
+            found = spark.sql(each.sql)
+            assert found.columns == list(each.answer.columns), each.sql
+            assert told(map(tuple, found.collect())) == each.rows != [], each.sql
 
 
 def test_the_views_of_spark_are_those_of_pandas(spark: SparkSession, tmp_path: Path) -> None:

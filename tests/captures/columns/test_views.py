@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import redirect_stdout
 from datetime import UTC, datetime
-from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pandas as pd
 import pytest
 from tests.captures.finer import TABLES_1, finer_captures
-from tests.docs.test_snippets import ROOT, snippets
+from tests.docs.questions import asked
+from tests.docs.questions import told as told_rows
 
 from amqp_sansio.captures.columns.local import run
 from amqp_sansio.captures.columns.local import run as analyze
@@ -124,18 +122,14 @@ def column_names(folder: str) -> set[str]:
     return tables | {str(name) for view in VIEWS for name in (view, *frame(folder, view).columns)} | {"first", "last"}
 
 
-def test_the_questions_of_the_manual_run_in_duckdb(folder: str) -> None:
-    """The page's own snippet opens the tables; every question is one that they answer, with the columns that it names."""
-    blocks = [each.text for each in snippets(ROOT / "docs" / "how-to" / "questions.md") if each.language == "text"]
-    (opening,) = [each for each in blocks if "import duckdb" in each]
-    names: dict[str, Any] = {}
-    with redirect_stdout(StringIO()) as said:
-        exec(opening.replace('"tables"', repr(folder)), names)
-    assert "kind" in said.getvalue()
-    questions = [each for each in blocks if each.startswith("SELECT")]
-    assert len(questions) == 5
-    for each in questions:
-        assert names["base"].sql(each).columns, each
+def test_duckdb_answers_the_questions_of_the_manual_as_pandas_does() -> None:
+    """Every question of the page, over the recordings that the page reads: both give its rows, and there are some."""
+    with asked() as page:
+        assert len(page.questions) == 5
+        for each in page.questions:
+            found = page.names["base"].sql(each.sql)
+            assert found.columns == list(each.answer.columns), each.sql
+            assert told_rows(found.fetchall()) == each.rows != [], each.sql
 
 
 def test_another_name_is_none(folder: str) -> None:
