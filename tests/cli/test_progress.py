@@ -1,4 +1,4 @@
-"""How far the reading is."""
+"""How far long work is."""
 
 from __future__ import annotations
 
@@ -31,9 +31,16 @@ def octets(told: Progress) -> None:
     told.octets("a.pcap", 12_400_000)
 
 
-@pytest.mark.parametrize(("tell", "said"), [(files, "dtx: 7 of 9 files"), (octets, "a.pcap: 12 MB")])
+def rounds(told: Progress) -> None:
+    told.rounds(40, 10_000, "seeds")
+
+
+@pytest.mark.parametrize(
+    ("tell", "said"),
+    [(files, "reading dtx: 7 of 9 files"), (octets, "reading a.pcap: 12 MB"), (rounds, "40 of 10000 seeds")],
+)
 @pytest.mark.parametrize("terminal", [True, False])
-def test_how_far_the_reading_is_is_told_now_and_then(
+def test_how_far_the_work_is_is_told_now_and_then(
     tell: Callable[[Progress], None], said: str, terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
@@ -48,7 +55,7 @@ def test_how_far_the_reading_is_is_told_now_and_then(
     tell(told)  # too soon after the last word
     told.clear()
     told.clear()
-    line = f"amqp-sansio: reading {said}, 1:01"
+    line = f"amqp-sansio: {said}, 1:01"
     assert stream.getvalue() == (f"\r\033[K{line}\r\033[K" if terminal else f"{line}\n")
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 from contextlib import suppress
 from typing import Final
 
 import attrs
 
 from amqp_sansio.cli.output import complain, json_line
+from amqp_sansio.cli.progress import Progress
 from amqp_sansio.testing.probe import ProbeError, Prober, Report
 
 PASSWORD: Final = "AMQP_PASSWORD"
@@ -81,21 +81,19 @@ def probe(wishes: Wishes) -> int:
     except ValueError as error:
         complain(str(error))
         return 2
+    progress = Progress()
     try:
         for done in prober.rounds():
-            _progress(done.plan.number + 1, wishes.conversations)
+            progress.rounds(done.plan.number + 1, wishes.conversations, "conversations")
     except ProbeError as error:
+        progress.clear()
         if not prober.report.conversations:
             complain(str(error))
             return 2
         complain(f"after {prober.report.conversations} conversations: {error}")
+    progress.clear()
     _tell(prober.report, wishes)
     return int(bool(prober.report.broken))
-
-
-def _progress(done: int, of: int) -> None:
-    if sys.stderr.isatty() and (done % 20 == 0 or done == of):
-        print(f"\r{done} of {of} conversations", end="\n" if done == of else "", file=sys.stderr, flush=True)
 
 
 def _tell(report: Report, wishes: Wishes) -> None:

@@ -1,4 +1,4 @@
-"""How far the reading of files is, on stderr: for whoever waits."""
+"""How far long work is, on stderr: for whoever waits."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ ELSEWHERE: Final = 15.0
 
 
 class Progress:
-    """Tells how far the reading is, now and then: one line that changes on a terminal, a line each time elsewhere.
+    """Tells how far the work is, now and then: one line that changes on a terminal, a line each time elsewhere.
 
-    It has no thread of its own: whatever reads calls it often.
+    It has no thread of its own: whatever works calls it often.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -32,18 +32,24 @@ class Progress:
         """The next file of a table."""
         now = time.monotonic()
         if now >= self._next:
-            self._tell(now, f"{table}: {done} of {of} files")
+            self._tell(now, f"reading {table}: {done} of {of} files")
 
     def octets(self, file: str, octets: int) -> None:
         """So many octets of a capture file are read, of what is compressed those that are in it."""
         now = time.monotonic()
         if now >= self._next:
-            self._tell(now, f"{file}: {octets / 1_000_000:.0f} MB")
+            self._tell(now, f"reading {file}: {octets / 1_000_000:.0f} MB")
+
+    def rounds(self, done: int, of: int, what: str) -> None:
+        """So many of the seeds or conversations ("what") are over."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._tell(now, f"{done} of {of} {what}")
 
     def _tell(self, now: float, how_far: str) -> None:
         self._next = now + self._pause
         passed = int(now - self._began)
-        line = f"amqp-sansio: reading {how_far}, {passed // 60}:{passed % 60:02}"
+        line = f"amqp-sansio: {how_far}, {passed // 60}:{passed % 60:02}"
         self._stream.write(f"\r\033[K{line}" if self._terminal else f"{line}\n")
         self._stream.flush()
         self._stands = self._terminal

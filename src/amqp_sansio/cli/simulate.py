@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.cli.progress import Progress
+
 if TYPE_CHECKING:
     from amqp_sansio.testing.simulation import Outcome
 
@@ -85,24 +87,20 @@ def run(given: argparse.Namespace) -> int:
     seeds = given.seeds or range(given.seed, given.seed + given.count)
     status = 0
     total: dict[str, int] = {}
+    progress = Progress()
     for done, seed in enumerate(seeds):
-        _progress(done, len(seeds))
+        progress.rounds(done, len(seeds), "seeds")
         outcome = simulate(seed, given.steps, clients=given.clients, brokers=given.brokers)
         for name, value in outcome.counts.items():
             total[name] = total.get(name, 0) + value
         if len(seeds) == 1 or not outcome.ok or given.json:
+            progress.clear()
             status = max(status, _show(outcome, given))
-    _progress(len(seeds), len(seeds))
+    progress.clear()
     if len(seeds) > 1 and not given.json:
         words = ", ".join([f"{value} {name}" for name, value in total.items()])
         print(f"{len(seeds)} seeds: {words}: {'SOME FAILED' if status else 'all good'}")
     return status
-
-
-def _progress(done: int, of: int) -> None:
-    """How far it has come, to a person who watches."""
-    if of > 1 and sys.stderr.isatty() and (done % 20 == 0 or done == of):
-        print(f"\r{done} of {of} seeds", end="\n" if done == of else "", file=sys.stderr, flush=True)
 
 
 def _show(outcome: Outcome, given: argparse.Namespace) -> int:
