@@ -35,7 +35,7 @@ def test_bundles_are_put_in_order_and_nothing_of_them_is_lost(packets: list[Row]
 
 def test_packets_of_bundles_in_order_are_those_of_the_connection(packets: list[Row]) -> None:
     frames = [pa.Table.from_batches(bundled([batch(part)])).to_pandas() for part in (packets[9:], packets[:9])]
-    assert [row for _, part in opened(in_order(frames)) for row in part.to_pylist()] == packets
+    assert [row for part in opened(in_order(frames)) for row in part.to_pylist()] == packets
 
 
 def test_no_frames_are_no_bundles() -> None:

@@ -219,7 +219,7 @@ def test_a_stream_of_bundles_holds_the_packets_of_a_stream(folder: Path, octets:
     bundles = [batch for part in pickle.loads(pickle.dumps(parts)) for batch in stream.read(part)]
     sizes = {batch.column("file_octets")[0].as_py() for batch in bundles}
     assert (sizes == {-1}) == (octets == "row")
-    found = [row for _, batch in opened(bundles) for row in batch.to_pylist()]
+    found = [row for batch in opened(bundles) for row in batch.to_pylist()]
     assert 0 < sum(batch.num_rows for batch in bundles) < len(found)
     want = [row for part in parts for batch in plain.read(part) for row in batch.to_pylist()]
     assert sorted(found, key=_place) == sorted(want, key=_place)

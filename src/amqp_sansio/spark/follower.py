@@ -15,7 +15,7 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from amqp_sansio.captures.columns.bundles import opened, together
+from amqp_sansio.captures.columns.bundles import opened
 from amqp_sansio.captures.columns.cycles import seldom
 from amqp_sansio.captures.columns.late import Lateness
 from amqp_sansio.captures.columns.replay import ConnectionReplay
@@ -87,7 +87,7 @@ class Follower(StatefulProcessor):
         # Of one that was taken for over the rows were written, and no replay knows of them.
         over = slept[1] if slept is not None and not slept[0] else None
         lateness = Lateness(replay.latest_ns if over is None else over, over is not None or replay.spoken)
-        for _, batch in together(opened(in_order(rows))):
+        for batch in opened(in_order(rows)):
             lateness.look(batch)
             full = list(sealer.add(replay.feed(batch)))
             if full:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from amqp_sansio.captures.columns.bundles import opened, together
+from amqp_sansio.captures.columns.bundles import opened
 from amqp_sansio.captures.columns.crowd import heard
 from amqp_sansio.captures.columns.cycles import seldom
 from amqp_sansio.captures.columns.gathered import Gathered, Records
@@ -99,7 +99,7 @@ def replays(bundles: Iterable[pa.RecordBatch], options: ReplayOptions) -> Iterat
         del going[key]
         return list(replay.finish())
 
-    for _, packets in together((0, packets) for _, packets in opened(bundles)):
+    for packets in opened(bundles):
         keys = packets.column("connection")
         first, last = keys[0].as_py(), keys[len(keys) - 1].as_py()
         for key in [key for key in going if key != first]:

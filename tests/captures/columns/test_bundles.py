@@ -16,7 +16,7 @@ from tests.captures import build
 from tests.captures.packets import Row, batch, by_connection, packet_rows
 
 from amqp_sansio.captures.columns import bundles as module
-from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, bundled, opened, together
+from amqp_sansio.captures.columns.bundles import BUNDLES_ARROW, ORDER, bundled, opened
 from amqp_sansio.captures.columns.payloads import CARRIED, PLACED, stamp_of
 from amqp_sansio.captures.columns.read import read_file
 from amqp_sansio.captures.errors import CHANGED, CaptureError
@@ -36,10 +36,10 @@ def shuffled(parts: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
     yield from table.combine_chunks().to_batches(max_chunksize=3)
 
 
-def told(found: Iterable[tuple[int, pa.RecordBatch]]) -> dict[object, list[Row]]:
+def told(found: Iterable[pa.RecordBatch]) -> dict[object, list[Row]]:
     rows: dict[object, list[Row]] = {}
-    for key, part in found:
-        rows.setdefault(key, []).extend(part.to_pylist())
+    for row in [row for part in found for row in part.to_pylist()]:
+        rows.setdefault(row["connection"], []).append(row)
     return rows
 
 
@@ -52,10 +52,11 @@ def test_every_packet_comes_to_its_connection_in_the_order_of_time(
     expected = by_connection(rows)
     pieces = [batch(rows[at : at + 50]) for at in range(0, len(rows), 50)]
     assert told(opened(shuffled(bundled(pieces)))) == expected
-    assert told(together(opened(shuffled(bundled(pieces))), 20)) == expected
 
 
-def test_files_that_overlap_in_time_are_merged(rows: list[Row]) -> None:
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_files_that_overlap_in_time_are_merged(rows: list[Row], size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BUNDLE_PACKETS", size)
     chance = random.Random(1)
     first: list[Row] = []
     second: list[Row] = []
@@ -84,7 +85,8 @@ def test_a_bundle_has_no_more_octets_than_its_limit_or_a_single_packet(
     monkeypatch.setattr(module, "BUNDLE_OCTETS", 2000)
     made = list(bundled([batch(rows)]))
     assert told(opened(shuffled(made))) == by_connection(rows)
-    parts = [part for _, part in opened(shuffled(made))]
+    monkeypatch.setattr(module, "FED_OCTETS", 0)
+    parts = list(opened(shuffled(made)))
     sizes = [sum(map(len, part.column("payload").to_pylist())) for part in parts]
     assert max(sizes) <= 2000
     assert len(sizes) > 50
@@ -94,12 +96,21 @@ def test_a_bundle_has_no_more_octets_than_its_limit_or_a_single_packet(
 
 
 def test_nothing_gives_nothing(tmp_path: Path) -> None:
-    assert list(bundled([])) == list(opened([])) == list(together([])) == []
+    assert list(bundled([])) == list(opened([])) == []
 
 
-def test_small_batches_are_put_together_up_to_a_number(rows: list[Row]) -> None:
-    parts = [(1, batch([row])) for row in rows[:30]] + [(2, batch([row])) for row in rows[:3]]
-    assert [(key, part.num_rows) for key, part in together(parts, 20)] == [(1, 20), (1, 10), (2, 3)]
+def test_small_bundles_of_many_connections_are_put_together(rows: list[Row], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch costs its reader something, however few packets it has: there are as few as the limits allow."""
+    few = [row | {"connection": at % 100} for at, row in enumerate(rows[:200])]
+    turned = [row | {"file_id": at // 100} for at, row in enumerate(few)]  # the second packet of each is in another file
+    for each in (few, turned):
+        made = [*bundled([batch(each[:100])]), *bundled([batch(each[100:])])]
+        assert sum(part.num_rows for part in made) == 200
+        assert [part.num_rows for part in opened(shuffled(made))] == [200]
+        assert told(opened(shuffled(made))) == by_connection(each)
+        with monkeypatch.context() as limited:
+            limited.setattr(module, "FED_PACKETS", 20)
+            assert [part.num_rows for part in opened(shuffled(made))] == [20] * 10
 
 
 def bundles_of(path: str, number: int, in_file: bool) -> list[pa.RecordBatch]:
@@ -134,20 +145,28 @@ def test_payloads_that_stay_in_their_files_are_those_that_are_carried(
     assert [pc.any(pc.equal(each.column("file_octets"), -1)).as_py() for each in placed] == [False, False, True]
     found = told(opened(shuffled(placed)))
     assert found == told(opened(shuffled(carried)))
-    assert told(together(opened(shuffled(placed)), 20)) == found
+    monkeypatch.setattr(module, "FED_OCTETS", 500)
+    assert told(opened(shuffled(placed))) == found
     assert sum(bool(row["payload"]) for rows in found.values() for row in rows) > 100
     assert sum(row["note"] is not None for rows in found.values() for row in rows) == 1
 
 
 def test_a_bundle_is_bounded_by_the_octets_that_it_tells_of(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BUNDLE_OCTETS", 2000)
-    sizes = [sum(map(len, part.column("payload").to_pylist())) for _, part in opened(bundles_of(files[1], 0, True))]
+    monkeypatch.setattr(module, "FED_OCTETS", 2000)
+    sizes = [sum(map(len, part.column("payload").to_pylist())) for part in opened(bundles_of(files[1], 0, True))]
+    assert 1000 < max(sizes) <= 2000
+    monkeypatch.setattr(module, "BUNDLE_OCTETS", 1 << 20)  # one that has too many by itself is taken from its file in parts
+    sizes = [sum(map(len, part.column("payload").to_pylist())) for part in opened(bundles_of(files[1], 0, True))]
     assert 1000 < max(sizes) <= 2000
 
 
-def test_a_file_that_changes_before_its_last_bundle_is_opened_or_behind_it_is_told(tmp_path: Path) -> None:
+def test_a_file_that_changes_before_its_last_bundle_is_opened_or_behind_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = build.write(tmp_path / "x.pcap", build.pcap(build.records(build.conversation([b"x"] * 9).segments)))
     made = bundles_of(path, 0, True)
+    monkeypatch.setattr(module, "FED_OCTETS", 0)
     several = opened([each.slice(0, 1) for each in made] * 2)
     next(several)
     os.utime(path, ns=(0, 0))

@@ -8,8 +8,8 @@ The payloads are inside as well, or they stay in the file and a bundle tells whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -120,69 +120,155 @@ def _bundles(batches: list[pa.RecordBatch], stamp: Stamp, peaks: dict[int, int],
     return pa.RecordBatch.from_arrays(columns, schema=BUNDLES_ARROW)
 
 
-def opened(bundles: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The packets in bundles that come in ORDER: each connection's under its key, files merged by the latest time in each.
+class _Bundle(NamedTuple):
+    """A row, its packets still packed; `first_ns` is the latest time up to its first packet."""
 
-    What is held is what overlaps in time with the next bundle.  CaptureError when a file that has payloads was changed or
-    removed; told at the end, too, of what was handed out before.
+    connection: int
+    first_ns: int
+    file: int
+    capture: str
+    stamp: Stamp
+    data: pa.Buffer
+
+    def packets(self) -> pa.RecordBatch:
+        """As they are inside."""
+        return pa.ipc.read_record_batch(self.data, _INSIDE if self.stamp == CARRIED else _PLACED)
+
+
+def opened(bundles: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The packets in bundles that come in ORDER: connection after connection, files merged by the latest time in each.
+
+    Bundles are put together, also those of many connections, up to FED_PACKETS and FED_OCTETS: each batch costs something.
+    What is held beside is what overlaps in time with the next bundle.  CaptureError when a file that has payloads was changed
+    or removed; told at the end, too, of what was handed out before.
     """
     payloads = Payloads()
-    held: pa.Table | None = None
-    key: int | None = None
-    for batch in bundles:
-        keys, times = batch.column("connection").to_pylist(), batch.column("ts_ns").to_pylist()
-        stamps = list(map(Stamp, batch.column("file_octets").to_pylist(), batch.column("file_ns").to_pylist()))
-        files, captures, data = (batch.column(name) for name in ("file_id", "capture", "packets"))
-        for row, (connection, first) in enumerate(zip(keys, times, strict=True)):
-            if held is not None and key is not None:
-                late = None
-                if connection == key and held.column(_LATEST)[-1].as_py() >= first:
-                    behind = pc.greater_equal(held.column(_LATEST), first)
-                    late, held = held.filter(behind), held.filter(pc.invert(behind))
-                for part in held.drop_columns([_LATEST]).to_batches():
-                    yield key, part
-                held = late
-            key = connection
-            inside = _packets(data[row].as_buffer(), captures[row], files[row], connection, stamps[row], payloads)
-            seen = latest(inside.column("ts_ns").to_numpy(), first)
-            packets = pa.Table.from_batches([inside]).append_column(_LATEST, pa.array(seen))
-            if held is not None:
-                packets = pa.concat_tables([held, packets]).sort_by(_TIMES).combine_chunks()
-            held = packets
-    if held is not None and key is not None:
-        for part in held.drop_columns([_LATEST]).to_batches():
-            yield key, part
+    yield from together(_opened(bundles, payloads))
     payloads.close()
 
 
-def together(parts: Iterable[tuple[int, pa.RecordBatch]], rows: int = FED_PACKETS) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Small batches of one connection, one behind the other, as larger ones: each costs its replay something."""
-    waiting: list[pa.RecordBatch] = []
-    count, octets, key = 0, 0, 0
-    for connection, batch in parts:
-        if waiting and (connection != key or count + batch.num_rows > rows or octets > FED_OCTETS):
-            yield key, waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
-            waiting, count, octets = [], 0, 0
-        key = connection
-        waiting.append(batch)
-        count += batch.num_rows
-        octets += batch.nbytes
-    if waiting:
-        yield key, waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+def _opened(bundles: Iterable[pa.RecordBatch], payloads: Payloads) -> Iterator[pa.RecordBatch]:
+    held: pa.Table | None = None
+    key: int | None = None
+    alone = _Alone(payloads)
+    for bundle, behind in _with_the_next(bundles):
+        inside = bundle.packets()
+        if held is not None:
+            late = None
+            if bundle.connection == key and held.column(_LATEST)[-1].as_py() >= bundle.first_ns:
+                overlapping = pc.greater_equal(held.column(_LATEST), bundle.first_ns)
+                late, held = held.filter(overlapping), held.filter(pc.invert(overlapping))
+            yield from held.drop_columns([_LATEST]).to_batches()
+            held = late
+        if held is None and _stands_alone(bundle, inside, behind):
+            yield from alone.add(bundle, inside)
+            continue
+        yield from alone.rest()
+        key = bundle.connection
+        packets = pa.Table.from_batches(_whole([inside], [bundle], payloads))
+        packets = packets.append_column(_LATEST, pa.array(latest(inside.column("ts_ns").to_numpy(), bundle.first_ns)))
+        if held is not None:
+            packets = pa.concat_tables([held, packets]).sort_by(_TIMES).combine_chunks()
+        held = packets
+    yield from alone.rest()
+    if held is not None:
+        yield from held.drop_columns([_LATEST]).to_batches()
 
 
-def _packets(
-    data: pa.Buffer, capture: pa.Scalar, file: pa.Scalar, connection: int, stamp: Stamp, payloads: Payloads
-) -> pa.RecordBatch:
-    inside = pa.ipc.read_record_batch(data, _INSIDE if stamp == CARRIED else _PLACED)
-    count = inside.num_rows
+def _with_the_next(bundles: Iterable[pa.RecordBatch]) -> Iterator[tuple[_Bundle, _Bundle | None]]:
+    before: _Bundle | None = None
+    for batch in bundles:
+        columns = [batch.column(name).to_pylist() for name in (*ORDER[:3], "capture", "file_octets", "file_ns")]
+        data = batch.column("packets")
+        for row, (connection, first, file, capture, octets, changed) in enumerate(zip(*columns, strict=True)):
+            bundle = _Bundle(connection, first, file, capture, Stamp(octets, changed), data[row].as_buffer())
+            if before is not None:
+                yield before, bundle
+            before = bundle
+    if before is not None:
+        yield before, None
+
+
+def _stands_alone(bundle: _Bundle, inside: pa.RecordBatch, behind: _Bundle | None) -> bool:
+    """Whether no packet of the next bundle comes before one of these.  Of one file they come in its order."""
+    if behind is None or behind.connection != bundle.connection or behind.file == bundle.file:
+        return True
+    last: int = pc.max(inside.column("ts_ns")).as_py()
+    return max(last, bundle.first_ns) < behind.first_ns
+
+
+class _Alone:
+    """Bundles that nothing has to be merged with: those of one file become packets at once."""
+
+    def __init__(self, payloads: Payloads) -> None:
+        self._payloads: Final = payloads
+        self._insides: list[pa.RecordBatch] = []
+        self._bundles: list[_Bundle] = []
+        self._packets = 0
+        self._octets = 0
+
+    def add(self, bundle: _Bundle, inside: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Takes one; what it has no room beside."""
+        packets, octets = self._packets + inside.num_rows, self._octets + bundle.data.size
+        if packets > FED_PACKETS or octets > FED_OCTETS or (self._bundles and self._bundles[-1].file != bundle.file):
+            yield from self.rest()
+            packets, octets = inside.num_rows, bundle.data.size
+        self._insides.append(inside)
+        self._bundles.append(bundle)
+        self._packets, self._octets = packets, octets
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """What was taken."""
+        insides, bundles = self._insides, self._bundles
+        self._insides, self._bundles, self._packets, self._octets = [], [], 0, 0
+        if bundles:
+            yield from _whole(insides, bundles, self._payloads)
+
+
+def _whole(insides: list[pa.RecordBatch], bundles: list[_Bundle], payloads: Payloads) -> Iterator[pa.RecordBatch]:
+    """The packets of bundles of one file, with the columns that their rows have and their payloads, some octets at a time."""
+    first = bundles[0]
+    packets = insides[0] if len(insides) == 1 else pa.concat_batches(insides)
+    keys = np.repeat([each.connection for each in bundles], [each.num_rows for each in insides])
     known = {
-        "capture": pa.repeat(capture, count),
-        "file_id": pa.repeat(file, count),
-        "connection": pa.repeat(pa.scalar(connection, pa.int64()), count),
+        "capture": pa.repeat(first.capture, len(keys)),
+        "file_id": pa.repeat(pa.scalar(first.file, pa.int32()), len(keys)),
+        "connection": pa.array(keys, pa.int64()),
     }
-    if stamp != CARRIED:
-        begins = inside.column("offset").to_numpy() + inside.column("start").to_numpy()
-        known["payload"] = payloads.take(capture.as_py(), stamp, begins, inside.column("length").to_numpy())
+    if first.stamp == CARRIED:
+        yield _packets(packets, known)
+        return
+    begins, lengths = (
+        packets.column("offset").to_numpy() + packets.column("start").to_numpy(),
+        packets.column("length").to_numpy(),
+    )
+    sums = np.cumsum(lengths, dtype=np.int64)
+    at = 0
+    while at < len(keys):
+        passed = int(sums[at - 1]) if at else 0
+        end = max(at + 1, int(np.searchsorted(sums, passed + FED_OCTETS, "right")))
+        payload = payloads.take(first.capture, first.stamp, begins[at:end], lengths[at:end])
+        part = {name: column.slice(at, end - at) for name, column in known.items()}
+        yield _packets(packets.slice(at, end - at), {**part, "payload": payload})
+        at = end
+
+
+def _packets(inside: pa.RecordBatch, known: Mapping[str, pa.Array]) -> pa.RecordBatch:
     columns = [known[name] if name in known else inside.column(name) for name in PACKETS_ARROW.names]
     return pa.RecordBatch.from_arrays(columns, schema=PACKETS_ARROW)
+
+
+def together(parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Small batches, one behind the other, as larger ones: up to FED_PACKETS and FED_OCTETS, or a single one that has more."""
+    waiting: list[pa.RecordBatch] = []
+    count, octets = 0, 0
+    for batch in parts:
+        size = batch.nbytes
+        if waiting and (count + batch.num_rows > FED_PACKETS or octets + size > FED_OCTETS):
+            yield waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
+            waiting, count, octets = [], 0, 0
+        waiting.append(batch)
+        count += batch.num_rows
+        octets += size
+    if waiting:
+        yield waiting[0] if len(waiting) == 1 else pa.concat_batches(waiting)
