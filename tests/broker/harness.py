@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.peer.peer import Peer
+from amqp_sansio.broker.fronts.sessions.peer import Peer
 from amqp_sansio.engine.transmit import write_point
 from amqp_sansio.events import (
     CommandsCompleted,

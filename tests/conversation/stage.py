@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.peer.peer import Peer
+from amqp_sansio.broker.fronts.sessions.peer import Peer
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.retry import RetryPolicy

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.peer.consumer import Consumer
-from amqp_sansio.broker.peer.holder import Holder
+from amqp_sansio.broker.fronts.sessions.consumer import Consumer
+from amqp_sansio.broker.fronts.sessions.holder import Holder
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import CommandReceived, CommandsCompleted, TransferReceived
 from amqp_sansio.ledger.credit import INFINITE

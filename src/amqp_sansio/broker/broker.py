@@ -9,17 +9,17 @@ from typing import Final
 import attrs
 
 from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
+from amqp_sansio.broker.fronts.sessions.holder import Holder, Key
+from amqp_sansio.broker.fronts.sessions.keeping import keepable
+from amqp_sansio.broker.fronts.sessions.kept import Kept
+from amqp_sansio.broker.fronts.sessions.peer import Peer
+from amqp_sansio.broker.fronts.sessions.site import Site
+from amqp_sansio.broker.fronts.sessions.throttle import Throttle
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.hints import Hints
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.intake import Intake
 from amqp_sansio.broker.operations import Entry, Opened, SessionLeft
-from amqp_sansio.broker.peer.holder import Holder, Key
-from amqp_sansio.broker.peer.keeping import keepable
-from amqp_sansio.broker.peer.kept import Kept
-from amqp_sansio.broker.peer.peer import Peer
-from amqp_sansio.broker.peer.site import Site
-from amqp_sansio.broker.peer.throttle import Throttle
 from amqp_sansio.broker.snapshot import restore, take
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.config import Profile, ServerConfig

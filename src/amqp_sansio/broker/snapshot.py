@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.broker import encoding
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.fronts.sessions import keeping
 from amqp_sansio.broker.ledger import HostLedger, Ledger
 from amqp_sansio.broker.model.entry import AVAILABLE
 from amqp_sansio.broker.operations import OPERATIONS, Closed, Entry, Marks, Operation
-from amqp_sansio.broker.peer import keeping
 from amqp_sansio.broker.survey import Needed, Rebuilding, survey
 from amqp_sansio.errors import DecodeError, RestoreError
 from amqp_sansio.kernel.serials import whole
@@ -25,8 +25,8 @@ from amqp_sansio.wire.types import decode_map
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.fronts.sessions.holder import Holder
     from amqp_sansio.broker.model.queue import Queue
-    from amqp_sansio.broker.peer.holder import Holder
 
 VERSION: Final = 1
 """Of the shape of a snapshot."""

@@ -24,7 +24,7 @@ from tests.spark.live.stage import (
     source,
 )
 
-from amqp_sansio.broker.peer import table
+from amqp_sansio.broker.fronts.sessions import table
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.reader import Reader
 from amqp_sansio.spark.live.segment import Taken

@@ -9,13 +9,13 @@ from unittest.mock import patch
 
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.fronts.sessions.consumer import Consumer
+from amqp_sansio.broker.fronts.sessions.holder import Holder
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.entry import ACQUIRED
 from amqp_sansio.broker.model.line import Line
 from amqp_sansio.broker.model.traffic import Traffic
 from amqp_sansio.broker.operations import BranchPrepared, Dequeued, Entry, Operation
-from amqp_sansio.broker.peer.consumer import Consumer
-from amqp_sansio.broker.peer.holder import Holder
 from amqp_sansio.broker.transactions.work import Work
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.ledger.credit import Credit, CreditBook

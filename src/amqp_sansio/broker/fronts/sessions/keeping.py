@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED
+from amqp_sansio.broker.fronts.sessions.consumer import Consumer
+from amqp_sansio.broker.fronts.sessions.holder import Holder
+from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
 from amqp_sansio.broker.model.arguments import SubscriptionArguments
 from amqp_sansio.broker.model.since import Since
-from amqp_sansio.broker.peer.consumer import Consumer
-from amqp_sansio.broker.peer.holder import Holder
-from amqp_sansio.broker.peer.unsettled import Unsettled
 from amqp_sansio.broker.selectors.parser import Selector
 from amqp_sansio.broker.transactions.work import Work
 from amqp_sansio.config import Profile

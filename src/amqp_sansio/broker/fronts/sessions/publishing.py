@@ -9,7 +9,7 @@ from amqp_sansio.broker.model.topology import DROPPED
 from amqp_sansio.events import TransferReceived
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.peer.holder import Holder
+    from amqp_sansio.broker.fronts.sessions.holder import Holder
 
 AHEAD: Final = 256
 """Deliveries at most that an immediate message waits for."""

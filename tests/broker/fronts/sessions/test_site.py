@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.broker.harness import World, done
 
-from amqp_sansio.broker.peer.site import SLICE
+from amqp_sansio.broker.fronts.sessions.site import SLICE
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec import queue
 

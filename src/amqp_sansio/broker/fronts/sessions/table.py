@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.peer import administration, messaging, transacting
+from amqp_sansio.broker.fronts.sessions import administration, messaging, transacting
 from amqp_sansio.events import CommandReceived
 from amqp_sansio.spec import dtx, exchange, execution, message, queue, tx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.peer.holder import Holder
+    from amqp_sansio.broker.fronts.sessions.holder import Holder
 
 COMMANDS: Final[dict[type[Command], Callable[[Holder, int, Any], None]]] = {  # Any: each row takes its own command
     message.Subscribe: messaging.subscribe,

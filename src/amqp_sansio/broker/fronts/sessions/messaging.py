@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Condition, Refused
+from amqp_sansio.broker.fronts.sessions.consumer import Consumer
+from amqp_sansio.broker.fronts.sessions.holder import Missed
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED, read_subscription_arguments
-from amqp_sansio.broker.peer.consumer import Consumer
-from amqp_sansio.broker.peer.holder import Missed
 from amqp_sansio.engine.subscription import Subscriber
 from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, RangeSet
 from amqp_sansio.spec import message
 from amqp_sansio.spec.message import Acquired, MessageResumeResult
 
 if TYPE_CHECKING:
+    from amqp_sansio.broker.fronts.sessions.holder import Holder
     from amqp_sansio.broker.model.entry import Entry
-    from amqp_sansio.broker.peer.holder import Holder
 
 Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFlowMode
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqp_sansio.broker.peer.kept import Kept
+from amqp_sansio.broker.fronts.sessions.kept import Kept
 
 
 def test_each_identity_of_each_virtual_host_has_room_of_its_own() -> None:

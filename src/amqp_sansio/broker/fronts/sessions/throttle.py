@@ -12,8 +12,8 @@ from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE
 from amqp_sansio.spec.message import Flow, SetFlowMode, Stop
 
 if TYPE_CHECKING:
+    from amqp_sansio.broker.fronts.sessions.holder import Holder
     from amqp_sansio.broker.model.queue import Queue
-    from amqp_sansio.broker.peer.holder import Holder
 
 
 class Throttle:

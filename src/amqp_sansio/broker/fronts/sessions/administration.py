@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from amqp_sansio.spec import exchange, queue
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.peer.holder import Holder
+    from amqp_sansio.broker.fronts.sessions.holder import Holder
 
 
 def declare_queue(holder: Holder, id: int, command: queue.Declare) -> None:

@@ -9,7 +9,7 @@ from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.peer.holder import Holder
+    from amqp_sansio.broker.fronts.sessions.holder import Holder
     from amqp_sansio.broker.transactions.branch import Outcome
 
 

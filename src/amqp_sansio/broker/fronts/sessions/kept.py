@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.peer.holder import Key
+    from amqp_sansio.broker.fronts.sessions.holder import Key
 
 
 class Kept:

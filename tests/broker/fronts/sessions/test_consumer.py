@@ -9,7 +9,7 @@ from tests.broker.restarts import JOURNAL, again, declared, publish, resumed, st
 
 from amqp_sansio import ServerConfig, Session
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.peer.consumer import Consumer
+from amqp_sansio.broker.fronts.sessions.consumer import Consumer
 from amqp_sansio.config import ErrorCodes, Profile
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet

@@ -11,9 +11,9 @@ from amqp_sansio.kernel.deadlines import earliest
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.fronts.sessions.consumer import Consumer
+    from amqp_sansio.broker.fronts.sessions.holder import Holder
     from amqp_sansio.broker.model.queue import Queue
-    from amqp_sansio.broker.peer.consumer import Consumer
-    from amqp_sansio.broker.peer.holder import Holder
 
 SLICE: Final = 16
 """Deliveries of one queue before another has its turn."""

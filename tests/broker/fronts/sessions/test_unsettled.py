@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.broker.model.things import message
 
+from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
 from amqp_sansio.broker.model.queue import Queue
-from amqp_sansio.broker.peer.unsettled import Unsettled
 
 
 def test_it_may_be_acquired_later_and_is_settled_as_it_was_sent() -> None:

@@ -6,8 +6,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
-from amqp_sansio.broker.peer.pledges import Pledges
-from amqp_sansio.broker.peer.unsettled import Unsettled
+from amqp_sansio.broker.fronts.sessions.pledges import Pledges
+from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
 from amqp_sansio.engine.feedback import parts
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError
 from amqp_sansio.kernel.picking import ById
@@ -20,10 +20,10 @@ from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.fronts.sessions.consumer import Consumer
+    from amqp_sansio.broker.fronts.sessions.peer import Peer
+    from amqp_sansio.broker.fronts.sessions.site import Site
     from amqp_sansio.broker.model.entry import Entry
-    from amqp_sansio.broker.peer.consumer import Consumer
-    from amqp_sansio.broker.peer.peer import Peer
-    from amqp_sansio.broker.peer.site import Site
     from amqp_sansio.broker.transactions.work import Work
     from amqp_sansio.engine.session import Session
 

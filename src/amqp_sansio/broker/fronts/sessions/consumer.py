@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
 from amqp_sansio.broker.model.owner import published_by
 from amqp_sansio.broker.model.since import Since
-from amqp_sansio.broker.peer.unsettled import Unsettled
 from amqp_sansio.engine.transmit import transfer
 from amqp_sansio.errors import AmqpError, LimitError, NoCredit
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.fronts.sessions.holder import Holder
     from amqp_sansio.broker.model.arguments import SubscriptionArguments
     from amqp_sansio.broker.model.entry import Entry
     from amqp_sansio.broker.model.message import Message
     from amqp_sansio.broker.model.queue import Queue
-    from amqp_sansio.broker.peer.holder import Holder
     from amqp_sansio.engine.subscription import Subscriber
 
 

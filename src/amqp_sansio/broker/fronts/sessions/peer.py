@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.broker.peer.holder import Holder
-from amqp_sansio.broker.peer.publishing import publish
-from amqp_sansio.broker.peer.table import execute
+from amqp_sansio.broker.fronts.sessions.holder import Holder
+from amqp_sansio.broker.fronts.sessions.publishing import publish
+from amqp_sansio.broker.fronts.sessions.table import execute
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import (
@@ -27,8 +27,8 @@ from amqp_sansio.spec.codes import CloseCode, DetachCode
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
-    from amqp_sansio.broker.peer.consumer import Consumer
-    from amqp_sansio.broker.peer.site import Site
+    from amqp_sansio.broker.fronts.sessions.consumer import Consumer
+    from amqp_sansio.broker.fronts.sessions.site import Site
 
 SESSION_FLOW: Final = "qpid.session_flow"
 """The client property by which a client says that it understands to be throttled."""

@@ -1,1 +1,0 @@
-"""A connection of the broker: commands in; effect, result and completion out."""
