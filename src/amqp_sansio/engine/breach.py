@@ -69,7 +69,7 @@ def legal_of(error: DecodeError) -> tuple[str, ...]:
 
 def undecodable(session: Session, id: int, what: str, codes: tuple[int, int], error: DecodeError, offset: int) -> None:
     """A command that cannot be read, or ("what") its header."""
-    session._inbound.incomplete.add(id)
+    session._inbound.outstanding.add(id)
     said = session._carrier.layout.verb_of("command", *codes)
     code = error.code if error.code in _ERROR_CODES else ErrorCode.COMMAND_INVALID
     violate(session, rule_of(what, error), said, legal_of(error), code, offset, str(error), id, codes)
