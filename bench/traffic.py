@@ -25,7 +25,7 @@ from amqp_sansio.wire.headers import encode_headers
 PORT: Final = 5672
 SEGMENT: Final = 1448
 START_NS: Final = 1_750_000_000_000_000_000
-LAYOUT: Final = AMQP_0_10.layout
+LAYOUT: Final = AMQP_0_10.codec
 _HEAD: Final = struct.Struct(">BBHHHBBHII")
 _TCP: Final = struct.Struct(">HHIIBBHHH")
 _RECORD: Final = struct.Struct("<IIII")

@@ -12,7 +12,7 @@ from amqp_sansio.wire.reading import Reading
 from fuzz.corpus import Said
 from fuzz.subjects import LIMITS
 
-LAYOUTS: Final = (AMQP_0_10.layout, AMQP_0_10_FINAL.layout)
+LAYOUTS: Final = (AMQP_0_10.codec, AMQP_0_10_FINAL.codec)
 READING: Final = Reading.of(LIMITS)
 Decoded: TypeAlias = tuple[object, bytes]
 
@@ -56,7 +56,7 @@ def decoder(said: Said) -> list[str]:
     except (DecodeError, HeaderError) as error:
         return [f"{type(error).__name__} {error}"]
     except EncodeError as error:
-        if layout is AMQP_0_10_FINAL.layout and error.what == "Xid":
+        if layout is AMQP_0_10_FINAL.codec and error.what == "Xid":
             return [f"{type(error).__name__} {error}"]
         raise
     if repr(kind(layout, again)[0]) != repr(made):

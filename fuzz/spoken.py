@@ -27,7 +27,7 @@ from amqp_sansio.wire.headers import encode_headers
 from amqp_sansio.wire.segments import frame_command, frame_control
 from fuzz.corpus import Said
 
-LAYOUT: Final = AMQP_0_10.layout
+LAYOUT: Final = AMQP_0_10.codec
 CHANNEL: Final = 1
 MOST: Final = 40
 """Seeds of one target: those through the most different words."""

@@ -15,7 +15,7 @@ from amqp_sansio.wire.segments import frame_command, frame_control
 Word: TypeAlias = Control | Command
 Make: TypeAlias = Callable[[random.Random], Word]
 
-LAYOUT: Final = AMQP_0_10.layout
+LAYOUT: Final = AMQP_0_10.codec
 INFINITE: Final = 2**32 - 1
 
 

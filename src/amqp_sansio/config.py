@@ -10,12 +10,13 @@ from typing import Any, Final, Literal, Protocol
 
 import attrs
 
-from amqp_sansio.dialects import AMQP_0_10, Dialect
+from amqp_sansio.dialects import DEFAULT, Dialect
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.connection import Tune
 from amqp_sansio.spec.values import Map, Value
 from amqp_sansio.tables.tuning import broken_by_offer
+from amqp_sansio.wire.codec import Codec
 
 CompletionPolicy = Literal["default", "on_hand_out", "manual"]
 """When a received command counts as complete.
@@ -226,6 +227,13 @@ def _product() -> Map:
     })  # fmt: skip
 
 
+def _dialects(value: Dialect[Codec] | Iterable[Dialect[Codec]]) -> tuple[Dialect[Codec], ...]:
+    dialects = (value,) if isinstance(value, Dialect) else tuple(value)
+    if not dialects:
+        raise EncodeError("ServerConfig.dialects", "takes one Dialect or more")
+    return dialects
+
+
 @attrs.frozen(kw_only=True)
 class ClientConfig:
     """How a client opens and runs a connection.
@@ -257,7 +265,7 @@ class ClientConfig:
     heartbeat: int = attrs.field(default=0, validator=_integers(0, 65535))
     """The interval we want, in seconds; moved into the server's range.  0: none.  Needs `tick`."""
     headers: HeaderReading = "lazy"
-    dialect: Dialect = AMQP_0_10
+    dialect: Dialect[Codec] = DEFAULT
     profile: Profile = DEFAULT_PROFILE
     limits: Limits = DEFAULT_LIMITS
 
@@ -293,9 +301,15 @@ class ServerConfig:
     """The most seconds that we keep a detached session.  None: for ever.  0: the session ends with its attachment, which
     old clients that attach again by force and begin at command 0 need."""
     headers: HeaderReading = "eager"
-    dialect: Dialect = AMQP_0_10
+    dialects: tuple[Dialect[Codec], ...] = attrs.field(default=(DEFAULT,), converter=_dialects)
+    """What clients may speak.  A header that is none of theirs is answered with the first one's."""
     profile: Profile = DEFAULT_PROFILE
     limits: Limits = DEFAULT_LIMITS
+
+    @property
+    def dialect(self) -> Dialect[Codec]:
+        """The preferred one, the first."""
+        return self.dialects[0]
 
     def __attrs_post_init__(self) -> None:
         if "en_US" not in self.locales:

@@ -1,18 +1,24 @@
-"""One value per version: what brings a layout, a framing and a protocol header together.
+"""One value per version: the parts of which it is put together.
 
-The only place, besides generated layouts, where a version number stands.
+The only place, besides generated layouts, where a version number stands.  Layouts and machines are imported when a dialect of
+theirs is used.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
-import attrs
-
+from amqp_sansio.tables.handshake import SESSIONS, Handshake
+from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Framing
-from amqp_sansio.wire.layouts import v0_10, v0_10_final
-from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.segmentation import SEGMENTATION
+
+if TYPE_CHECKING:
+    from amqp_sansio.config import ClientConfig, ServerConfig
+    from amqp_sansio.engine.client_handshake import ClientHandshake
+    from amqp_sansio.engine.server_handshake import ServerHandshake
+    from amqp_sansio.wire.layouts.layout import Layout
 
 HEADERS: Final[dict[str, bytes]] = {
     "0-8": b"AMQP\x01\x01\x08\x00",
@@ -34,22 +40,99 @@ VERSIONS: Final[dict[bytes, str]] = {
 """The version that each protocol header names, also by its other spellings."""
 
 
-@attrs.frozen
-class Dialect:
-    """A version of AMQP as it is spoken.
+C_co = TypeVar("C_co", bound=Codec, covariant=True)
 
-    `header` is the protocol header, 8 octets, with which both sides begin; `layout` says how words become octets, `framing`
-    how these lie in frames.
+
+class Dialect(Generic[C_co]):
+    """A version of AMQP as it is spoken, put together from parts that do not know one another.
+
+    `header` is the protocol header, 8 octets, with which a client of it begins; a server takes the `spellings`, too.
+    `codec` says how words become octets, `framing` how these lie in frames, `handshake` how connections begin and end.
+    `client` and `server` make connections with the endpoints of this dialect on their channels, of which `first_channel` is
+    the lowest; `virtual_host` is opened where none is named.
+
+    What settles a message, which properties it has and which codes end a channel is for the endpoints.
     """
 
-    name: str
-    header: bytes
-    layout: Layout
-    framing: Framing = SEGMENTATION
+    __slots__ = (
+        "_codec", "_loaded", "client", "first_channel", "framing", "handshake", "header", "name", "server", "spellings",
+        "virtual_host",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        header: bytes,
+        codec: Callable[[], C_co],
+        framing: Framing,
+        handshake: Handshake,
+        client: Callable[[ClientConfig, bool], ClientHandshake],
+        server: Callable[[ServerConfig], ServerHandshake],
+        *,
+        spellings: tuple[bytes, ...] = (),
+        first_channel: int = 0,
+        virtual_host: str = "",
+    ) -> None:
+        self.name: Final = name
+        self.header: Final = header
+        self.spellings: Final = (header, *spellings)
+        self.framing: Final = framing
+        self.handshake: Final = handshake
+        self.client: Final = client
+        self.server: Final = server
+        self.first_channel: Final = first_channel
+        self.virtual_host: Final = virtual_host
+        self._codec: Final = codec
+        self._loaded: C_co | None = None
+
+    @property
+    def codec(self) -> C_co:
+        """Its words; imported when they are asked for first."""
+        loaded = self._loaded
+        if loaded is None:
+            loaded = self._loaded = self._codec()
+        return loaded
+
+    def __repr__(self) -> str:
+        return f"<Dialect {self.name}>"
 
 
-AMQP_0_10: Final = Dialect("0-10", HEADERS["0-10"], v0_10.LAYOUT)
+SessionDialect: TypeAlias = "Dialect[Layout]"
+"""One in which there are sessions."""
+
+
+def _errata() -> Layout:
+    from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+
+    return LAYOUT
+
+
+def _first_edition() -> Layout:
+    from amqp_sansio.wire.layouts.v0_10_final import LAYOUT
+
+    return LAYOUT
+
+
+def _client(config: ClientConfig, confidential: bool) -> ClientHandshake:
+    from amqp_sansio.engine.client import ClientConnection
+
+    return ClientConnection(config, confidential=confidential)
+
+
+def _server(config: ServerConfig) -> ServerHandshake:
+    from amqp_sansio.engine.server import ServerConnection
+
+    return ServerConnection(config)
+
+
+AMQP_0_10: Final = Dialect("0-10", HEADERS["0-10"], _errata, SEGMENTATION, SESSIONS, _client, _server)
 """AMQP 0-10 with the errata, as all known peers speak it."""
 
-AMQP_0_10_FINAL: Final = Dialect("0-10 final", HEADERS["0-10"], v0_10_final.LAYOUT)
+AMQP_0_10_FINAL: Final = Dialect("0-10 final", HEADERS["0-10"], _first_edition, SEGMENTATION, SESSIONS, _client, _server)
 """AMQP 0-10 to the letter of its first edition; it differs in dtx.xid only and has the same protocol header."""
+
+DEFAULT: Final = AMQP_0_10
+"""What is spoken where nothing is said."""
+
+DIALECTS: Final = (AMQP_0_10, AMQP_0_10_FINAL)
+"""All that there are; of two with the same header the first is meant."""

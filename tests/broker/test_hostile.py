@@ -27,7 +27,7 @@ from amqp_sansio.spec.message import DeliveryProperties
 from amqp_sansio.wire.headers import encode_headers
 from amqp_sansio.wire.segments import frame_command, frame_control
 
-LAYOUT = AMQP_0_10.layout
+LAYOUT = AMQP_0_10.codec
 LIMITS = BrokerLimits(
     virtual_hosts=2,
     exchanges=8,

@@ -31,7 +31,7 @@ def write(path: Path) -> str:
     talk = build.Talk()
 
     def say(by_client: bool, *controls: Control) -> None:
-        talk.add(by_client, b"".join(frame_control(0, AMQP_0_10.layout.encode_control(each)) for each in controls))
+        talk.add(by_client, b"".join(frame_control(0, AMQP_0_10.codec.encode_control(each)) for each in controls))
 
     talk.open()
     talk.add(True, AMQP_0_10.header)

@@ -12,7 +12,7 @@ from amqp_sansio.events.violation import Violation
 from amqp_sansio.spec.connection import SecureOk
 from amqp_sansio.spec.message import DeliveryProperties, Transfer
 
-HEADER = AMQP_0_10.layout.encode_struct32(DeliveryProperties(routing_key="k"))
+HEADER = AMQP_0_10.codec.encode_struct32(DeliveryProperties(routing_key="k"))
 
 
 def row(said: Observation, secrets: bool = False) -> Row:

@@ -18,7 +18,7 @@ from amqp_sansio.spec import dtx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.execution import Result
 
-LAYOUT = AMQP_0_10.layout
+LAYOUT = AMQP_0_10.codec
 DATA = Path(__file__).parents[1] / "data" / "captures"
 HELLO = str(DATA / "hello.pcap")
 

@@ -25,7 +25,7 @@ _NAMES = (
 FILES = _NAMES.split()
 
 Turn = tuple[Speaker, bytes | Literal["fin", "rst"]]
-LAYOUT = AMQP_0_10.layout
+LAYOUT = AMQP_0_10.codec
 
 
 def turns(path: Path, port: int) -> list[list[Turn]]:

@@ -101,7 +101,7 @@ def refuse(stage: Stage, talk: Talk) -> None:
     """The other side refuses something, nobody knows what, and does not detach the session."""
     stage.run()
     assert stage.peer is not None
-    session = stage.peer._connection.session_named(talk.name)
+    session = stage.peer._sessions.session_named(talk.name)
     assert session is not None
     session.sync()  # behind a command-point
     stage.run()

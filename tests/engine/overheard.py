@@ -17,7 +17,7 @@ from amqp_sansio.wire.segments import frame_command, frame_control
 HEADER = HEADERS["0-10"]
 
 
-LAYOUT = AMQP_0_10.layout
+LAYOUT = AMQP_0_10.codec
 
 
 Said = tuple[Speaker, bytes]

@@ -9,6 +9,7 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import LimitError
 from amqp_sansio.spec.session import Attached, Detached
 from amqp_sansio.testing.carriers import BareCarrier
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 
 
 def attached(channels: Channels, number: int, name: bytes) -> Session:
@@ -21,7 +22,7 @@ def attached(channels: Channels, number: int, name: bytes) -> Session:
 
 
 def test_the_lowest_free_one_from_1_on_and_0_at_last() -> None:
-    channels = Channels(BareCarrier("client"))
+    channels = Channels(BareCarrier("client"), LAYOUT)
     for number in (1, 2, 3):
         assert channels.free(4).number == number
         attached(channels, number, b"%d" % number)
@@ -34,7 +35,7 @@ def test_the_lowest_free_one_from_1_on_and_0_at_last() -> None:
 
 def test_a_channel_is_free_again_when_its_session_is_detached() -> None:
     carrier = BareCarrier("client")
-    channels = Channels(carrier)
+    channels = Channels(carrier, LAYOUT)
     session = attached(channels, 1, b"a")
     attached(channels, 2, b"b")
     assert channels.free(5).number == 3
@@ -49,7 +50,7 @@ def test_a_channel_is_free_again_when_its_session_is_detached() -> None:
 
 def test_the_lowest_one_is_found_whatever_was_given_up_last() -> None:
     """Of several channels that are free again the lowest is taken, also when a higher one became free behind it."""
-    channels = Channels(BareCarrier("client"))
+    channels = Channels(BareCarrier("client"), LAYOUT)
     for number in (1, 2, 3):
         assert channels.free(5).number == number
         attached(channels, number, b"%d" % number)
@@ -63,7 +64,7 @@ def test_the_lowest_one_is_found_whatever_was_given_up_last() -> None:
 @pytest.mark.parametrize("swept", [False, True])
 def test_channel_0_is_the_last_one_also_when_it_was_given_up_last(swept: bool) -> None:
     """As long as another channel is free, a session does not get channel 0, whichever became free at last."""
-    channels = Channels(BareCarrier("client"))
+    channels = Channels(BareCarrier("client"), LAYOUT)
     sessions: dict[int, Session] = {}
     for number in (1, 2, 3, 0):
         assert channels.free(4).number == number
@@ -80,7 +81,7 @@ def test_channel_0_is_the_last_one_also_when_it_was_given_up_last(swept: bool) -
 
 
 def test_an_unused_one_is_forgotten_and_a_used_one_is_not() -> None:
-    channels = Channels(BareCarrier("client"))
+    channels = Channels(BareCarrier("client"), LAYOUT)
     channels.at(7)
     attached(channels, 8, b"a")
     channels.sweep(channels.at(7))

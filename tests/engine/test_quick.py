@@ -28,7 +28,7 @@ from amqp_sansio.wire.headers import encode_headers
 from amqp_sansio.wire.reading import DEFAULT_READING
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
-LAYOUT = AMQP_0_10.layout
+LAYOUT = AMQP_0_10.codec
 SPEAKERS: tuple[Speaker, Speaker] = ("C", "S")
 
 

@@ -106,7 +106,7 @@ def test_our_client_says_to_a_recorded_broker_what_the_cpp_client_said(shared: P
     # With the same nonce, properties and limits, SCRAM-SHA-256 and the opening are the same, octet for octet, up to open.
     path = shared / "captures" / "0-10" / "sasl_cpp_SCRAM-SHA-256.pcap"
     for said, answered in streams(path, port_of("sasl_")):
-        start_ok = AMQP_0_10.layout.decode_control(said, 20, int.from_bytes(said[10:12], "big") + 8)
+        start_ok = AMQP_0_10.codec.decode_control(said, 20, int.from_bytes(said[10:12], "big") + 8)
         assert isinstance(start_ok, StartOk)
         assert start_ok.response is not None
         nonce = start_ok.response.decode().partition("r=")[2]

@@ -52,9 +52,9 @@ def test_a_snapshot_names_its_dialect() -> None:
 
 def test_octets_that_say_nothing_are_told_once() -> None:
     findings = Findings(False, DEFAULT_LIMITS)
-    good = AMQP_0_10.layout.encode_command(Sync(), True)
+    good = AMQP_0_10.codec.encode_command(Sync(), True)
     for payload in (good, good + b"more", good + b"more"):
-        judge_encoding(findings, AMQP_0_10.layout, "execution.sync", payload, Sync(), True)
+        judge_encoding(findings, AMQP_0_10.codec, "execution.sync", payload, Sync(), True)
     assert [each.rule for each in findings.found] == ["encoding"]
 
 
@@ -62,5 +62,5 @@ def test_a_header_that_cannot_be_read_is_told() -> None:
     for header, rules in ((b"", []), (b"\0\0\0\x09", ["header"])):
         findings = Findings(False, DEFAULT_LIMITS)
         seen = CommandSeen(0, None, 0, "message.transfer", None, False, b"", header)
-        judge_headers(findings, AMQP_0_10.layout, seen, header, DEFAULT_LIMITS, Reading.of(DEFAULT_LIMITS))
+        judge_headers(findings, AMQP_0_10.codec, seen, header, DEFAULT_LIMITS, Reading.of(DEFAULT_LIMITS))
         assert [bool(each) for each in findings.found] == [bool(rule) for rule in rules]

@@ -1,24 +1,47 @@
 """A made-up family: three verbs on numbered lines, in frames of its own, with nothing of a session in it.
 
 A frame is its size (4 octets, itself included), its line (2 octets), what it is (1 octet: 0 a control of the connection, 1 a
-verb) and the octet 0x7e at its end.  On a line one side says `ask` with some octets; the other one says
-them again in an `echo`; `bad` is what nobody may say.
+verb) and the octet 0x7e at its end.  On a line, from 1 on, one side says `ask` with some octets; the other one says
+them again in an `echo`; `bad` is what nobody may say.  Controls are texts, a heartbeat has no octets, and the server does not
+answer the protocol header.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
+from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import Carrier
+from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
-from amqp_sansio.errors import EncodeError
+from amqp_sansio.engine.server_handshake import ServerHandshake
+from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import Event, Origin, TimeoutGranted, Violation
+from amqp_sansio.kernel.machine import Row, Table
 from amqp_sansio.limits import Limits
+from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.connection import (
+    Close,
+    CloseOk,
+    Heartbeat,
+    Open,
+    OpenOk,
+    Secure,
+    SecureOk,
+    Start,
+    StartOk,
+    Tune,
+    TuneOk,
+)
+from amqp_sansio.tables import connection
+from amqp_sansio.tables.handshake import Handshake
 from amqp_sansio.wire.assembly import COMMAND, CONNECTION_SCOPE, CONTROL, Assembly, Cut, Malformed
+from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Carries, Framing, Reader
-from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.reading import Reading
 
 END: Final = 0x7E
 HEAD: Final = 7
@@ -65,7 +88,7 @@ class LineReader(Reader):
         start, frame = self._at, self._buffer[:size]
         self._buffer = self._buffer[size:]
         self._at += size
-        if size <= HEAD or size > self.max_frame_size or frame[-1] != END:
+        if size < HEAD + 1 or size > self.max_frame_size or frame[-1] != END:
             self.dead = True
             return Malformed("line.frame", "not a frame", CONNECTION_SCOPE, channel, start, True)
         kind = COMMAND if frame[6] else CONTROL
@@ -104,21 +127,90 @@ class Lines(Framing):
 
 
 LINES: Final = Lines()
-MADE_UP: Final = Dialect("made-up", b"AMQP\x01\x01\x77\x00", LAYOUT, LINES)
+
+_CLIENT, _SERVER = connection.CLIENT, connection.SERVER
+ROWS: Final = Table(
+    "line handshake",
+    "not-begun",
+    [
+        *[row for row in connection.HANDSHAKE.rows if row.state != "header-sent"],
+        Row("header-sent", _SERVER, connection.START, "started"),
+        Row("header-sent", _SERVER, connection.OTHER_PROTOCOL_HEADER, "version-refused"),
+    ],
+    final=["version-refused", "redirected"],
+)
+_WORDS: Final[tuple[type[Control], ...]] = (Start, StartOk, Secure, SecureOk, Tune, TuneOk, Open, OpenOk, Close, CloseOk)
+
+
+class Texts(Codec):
+    """A control is its place among the words and its fields as JSON, but for the properties; a verb is one letter."""
+
+    __slots__ = ()
+
+    def write_control(self, control: Control) -> bytes:
+        if isinstance(control, Heartbeat):
+            return b""
+        fields = {name: getattr(control, name) for name in control.FIELDS if "properties" not in name}
+        said = {name: value.decode("latin-1") if isinstance(value, bytes) else value for name, value in fields.items()}
+        return bytes((_WORDS.index(type(control)),)) + json.dumps(said).encode()
+
+    def read_control(self, unit: Assembly, reading: Reading) -> Control:
+        if not unit.payload:
+            return Heartbeat()
+        try:
+            said = json.loads(unit.payload[1:])
+            for name, value in said.items():
+                if name in ("response", "challenge") and value is not None:
+                    said[name] = value.encode("latin-1")
+                elif isinstance(value, list):
+                    said[name] = tuple(value)
+            return _WORDS[unit.payload[0]](**said)
+        except (ValueError, TypeError, IndexError, AttributeError) as error:
+            raise DecodeError("control", 0, str(error), 501) from None
+
+    def said_in(self, unit: Assembly) -> str:
+        return unit.payload[:1].decode("latin-1")
+
+    def carries(self, class_code: int, code: int) -> bool:
+        return False
+
+
+TEXTS: Final = Texts("texts")
+
+
+class LineClient(ClientHandshake):
+    """A client of the family; `lines` is what hears and speaks on them."""
+
+    def __init__(self, config: ClientConfig, confidential: bool = True) -> None:
+        self.lines: Final = Echoes(self)
+        super().__init__(config, self.lines, confidential)
+
+
+class LineServer(ServerHandshake):
+    """A server of the family."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self.lines: Final = Echoes(self)
+        super().__init__(config, self.lines)
+
+
+MADE_UP: Final = Dialect(
+    "made-up", b"AMQP\x01\x01\x77\x00", lambda: TEXTS, LINES, Handshake(ROWS, frozenset({7, 200, 320, 402, 501}), greets=False),
+    LineClient, LineServer, spellings=(b"AMQP\x01\x01\x77\x01",), first_channel=1, virtual_host="/",
+)  # fmt: skip
 
 
 class Echoes(Endpoints):
     """Answers what is asked on any line, in a turn of its own, and remembers what it heard."""
 
-    def __init__(self) -> None:
-        self.carrier: Carrier | None = None
+    def __init__(self, carrier: Carrier) -> None:
+        self.carrier: Final = carrier
         self.heard: list[tuple[int, int, bytes]] = []
         self.malformed: list[Malformed] = []
         self.lost: list[tuple[Origin, str]] = []
         self.waiting: list[tuple[int, bytes]] = []
 
     def _say(self, channel: int, payload: bytes) -> None:
-        assert self.carrier is not None
         self.carrier._write(LINES.frame(channel, 1, payload, self.carrier._max_frame_size))
 
     def ask(self, channel: int, octets: bytes) -> None:
@@ -141,7 +233,6 @@ class Echoes(Endpoints):
         return 0
 
     def hear(self, unit: Assembly) -> None:
-        assert self.carrier is not None
         self.heard.append((unit.channel, unit.start, unit.payload))
         if unit.payload[:1] == ASK:
             self.waiting.append((unit.channel, unit.payload[1:]))

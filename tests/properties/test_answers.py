@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.conversation.stage import Stage, staged
 
 from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, ClientConfig
+from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.events import CommandsCompleted, Event
 from amqp_sansio.kernel.build import COMPILED
@@ -78,11 +79,11 @@ def test_the_same_follows_on_both_ways(
     """Whatever is completed, in whatever order, wherever and in whatever pieces: the same events, the same answers, the same
     is remembered."""
     (_, quick), (_, slow) = published(strict, kept, 9, base), published(strict, kept, 9, base)
-    slow._channels._replies = Checked(slow.layout)
+    slow._channels._replies = Checked(AMQP_0_10.codec)
     for first, more, timely, channel, piece in said:
         low = serial_add(base, first)
         ids = RangeSet.span(low, serial_add(low, more))
-        octets = frame_control(channel, quick.layout.encode_control(Completed(ids, timely)))
+        octets = frame_control(channel, AMQP_0_10.codec.encode_control(Completed(ids, timely)))
         assert heard(quick, octets, piece) == heard(slow, octets, 4096)
         assert [session.snapshot() for session in quick.sessions] == [session.snapshot() for session in slow.sessions]
 
@@ -91,7 +92,7 @@ def test_who_waits_for_one_message_goes_the_quick_way(monkeypatch: pytest.Monkey
     """What a broker says of one message is heard without a control ever being made of it."""
     _, machine = published(False, False, 2)
     made: list[bytes] = []
-    octets = frame_control(1, machine.layout.encode_control(Completed(RangeSet.of(0))))
+    octets = frame_control(1, AMQP_0_10.codec.encode_control(Completed(RangeSet.of(0))))
     monkeypatch.setattr(machine, "_decode", lambda assembly: made.append(assembly.payload))
     machine.receive_data(octets)
     assert list(machine.events()) == [CommandsCompleted(b"test-1", RangeSet.of(0))]

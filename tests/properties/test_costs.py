@@ -23,7 +23,7 @@ from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.wire.headers import encode_headers
 from amqp_sansio.wire.segments import frame_command, frame_control
 
-LAYOUT: Final = AMQP_0_10.layout
+LAYOUT: Final = AMQP_0_10.codec
 INFINITE: Final = 0xFFFFFFFF
 ALL: Final = RangeSet([(0, 0x7FFFFFF0)])
 FEW: Final = BrokerLimits(unaccepted_transfers=4)

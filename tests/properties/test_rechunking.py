@@ -19,7 +19,7 @@ from amqp_sansio.spec.session import Attach, CommandPoint
 from amqp_sansio.testing.scripted import ScriptedPeer
 from amqp_sansio.wire.segments import frame_command, frame_control
 
-LAYOUT = AMQP_0_10.layout
+LAYOUT = AMQP_0_10.codec
 OPENING = AMQP_0_10.header + b"".join(
     [
         frame_control(0, LAYOUT.encode_control(control))

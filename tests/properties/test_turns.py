@@ -176,7 +176,7 @@ class Show:
         for party in self.parties:
             if party in self.deaf:
                 continue
-            assert not party.peer._connection._channels.roomless, f"{party.name!r} is never told all that is in doubt"
+            assert not party.peer._sessions._channels.roomless, f"{party.name!r} is never told all that is in doubt"
             if party.name not in party.peer._holders:  # detached
                 continue
             holder = party.holder

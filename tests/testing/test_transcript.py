@@ -8,7 +8,7 @@ from amqp_sansio.spec.message import Transfer
 from amqp_sansio.testing.transcript import Transcript
 from amqp_sansio.wire.segments import frame_command, frame_control
 
-LAYOUT = AMQP_0_10.layout
+LAYOUT = AMQP_0_10.codec
 
 
 def test_what_is_said_is_written_down_once_it_is_whole() -> None:

@@ -22,7 +22,7 @@ from tools.interop.tshark import Shown, Tshark
 from tools.interop.tshark_gaps import GAPS, MAP_GAPS, WORDS
 
 VERBS = {kind.VERB for kind in FIELDS if issubclass(kind, Control | Command)}
-PURGE = b"".join(frame_command(1, AMQP_0_10.layout.encode_command(queue.Purge("it"), False)))
+PURGE = b"".join(frame_command(1, AMQP_0_10.codec.encode_command(queue.Purge("it"), False)))
 PDML = """<pdml><packet>
 <proto name="tcp"><field name="tcp.stream" show="0"/><field name="tcp.dstport" show="5672"/></proto>
 <proto name="amqp" pos="40" size="21">

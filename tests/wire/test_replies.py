@@ -13,7 +13,7 @@ from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.replies import Replies, may_reply, replies_of
 from amqp_sansio.wire.segments import SegmentReader
 
-LAYOUT = AMQP_0_10.layout
+LAYOUT = AMQP_0_10.codec
 ONE = RangeSet([(3, 9)])
 
 

@@ -19,7 +19,7 @@ from amqp_sansio.wire.segments import SegmentReader
 from amqp_sansio.wire.transfers import Headers
 
 TRANSFER = Transfer("in", 0, 0)
-PAYLOAD = AMQP_0_10.layout.encode_command(TRANSFER, False)
+PAYLOAD = AMQP_0_10.codec.encode_command(TRANSFER, False)
 
 deliveries = st.builds(
     DeliveryProperties,

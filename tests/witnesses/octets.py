@@ -16,7 +16,7 @@ from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.wire.segments import frame_command, frame_control
 
-LAYOUT: Final = AMQP_0_10.layout
+LAYOUT: Final = AMQP_0_10.codec
 NAME: Final = b"s"
 NONE: Final = RangeSet()
 

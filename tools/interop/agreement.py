@@ -28,7 +28,7 @@ from amqp_sansio.wire.layouts.fields import FIELDS
 from amqp_sansio.wire.layouts.structs import write_message_reply_to
 from tools.interop.tshark import Shown, Tshark, TsharkFrame
 
-LAYOUT: Final = AMQP_0_10.layout
+LAYOUT: Final = AMQP_0_10.codec
 FRAME_OCTETS: Final = 12
 WHOLE: Final = 0x03
 """Flags of a frame that is its whole segment."""

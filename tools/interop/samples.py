@@ -17,7 +17,7 @@ from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.layouts.fields import FIELDS
 from amqp_sansio.wire.layouts.properties import write_properties
 
-LAYOUT: Final = AMQP_0_10.layout
+LAYOUT: Final = AMQP_0_10.codec
 CHANNEL: Final = 3
 MAPPED: Final[tuple[Value, ...]] = (
     None,

@@ -79,7 +79,7 @@ class Life:
     def _hear(self, said: Control | Command) -> None:
         channel = None if self.session is None else self.session._channel
         number = 1 if channel is None else channel.number
-        layout = AMQP_0_10.layout
+        layout = AMQP_0_10.codec
         if isinstance(said, Command):
             if not self._pointed:
                 self._pointed = True

@@ -125,7 +125,7 @@ class Player:
         self._reader.receive(octets[missing:])
         while (unit := self._reader.next()) is not None:
             assert not isinstance(unit, Malformed), unit
-            payload, layout = unit.payload, AMQP_0_10.layout
+            payload, layout = unit.payload, AMQP_0_10.codec
             if unit.kind == CONTROL:
                 steps.append(Step(self.us, layout.decode_control(payload, 0, len(payload)), unit.channel))
                 continue
@@ -161,7 +161,7 @@ class Player:
         elif isinstance(said, controls.Flush):
             session.flush(said.expected, said.confirmed, said.completed)
         elif isinstance(said, (controls.Completed, controls.Confirmed)):
-            ids = session._inbound.outstanding.freeze()
+            ids = session._inbound.incomplete.freeze()
             if ids and isinstance(said, controls.Completed):
                 session.complete(ids)
             elif ids:

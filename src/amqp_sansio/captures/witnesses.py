@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqp_sansio.captures.conversation import MakeWitness, Witness
-from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.dialects import DEFAULT
 from amqp_sansio.engine.observer import Observer
 
 
@@ -14,6 +14,6 @@ def observers(strict: bool = False, frames: bool = False) -> MakeWitness:
     """
 
     def make(middle: bool) -> Witness:
-        return Observer(AMQP_0_10 if middle else None, strict=strict, frames=frames)
+        return Observer(DEFAULT if middle else None, strict=strict, frames=frames)
 
     return make

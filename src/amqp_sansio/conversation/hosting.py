@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, cast
 
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
+from amqp_sansio.engine.doorstep import Doorstep
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.agenda import Agenda
@@ -185,20 +186,26 @@ class OwnServer:
 
 
 class OwnGuest(Guest):
-    """One connection of an `OwnServer`; `connection` is its machine."""
+    """One connection of an `OwnServer`."""
 
     def __init__(self, server: OwnServer) -> None:
-        self.connection: Final = ServerConnection(server.config)
+        self._door: Final = Doorstep(server.config)
         self._server: Final = server
+
+    @property
+    def connection(self) -> ServerConnection:
+        """Its machine; another one from the moment on at which the client says that it speaks another dialect."""
+        # Whoever serves several families asks of it only what they have in common.
+        return cast("ServerConnection", self._door.connection)
 
     def receive_data(self, data: bytes) -> None:
         """Stores octets of the client."""
-        self.connection.receive_data(data)
+        self._door.receive_data(data)
         self._server.stored(self)
 
     def receive_eof(self) -> None:
         """The client sends nothing more."""
-        self.connection.receive_eof()
+        self._door.receive_eof()
         self._server.stored(self)
 
     def data_to_send(self) -> bytes:

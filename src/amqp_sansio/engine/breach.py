@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.engine import attachment
+from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.transmit import say_exception
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import Origin, Violation
@@ -57,19 +58,9 @@ def unpointed(session: Session, said: str, offset: int) -> None:
     violate(session, RULE_UNPOINTED, said, ("session.command-point",), code, offset, "command data before any command-point")
 
 
-def rule_of(what: str, error: DecodeError) -> str:
-    """The rule that octets break: a limit of ours, or that a control, command or header ("what") can be read at all."""
-    return f"limits.{error.limit}" if error.limit is not None else f"{what}.undecodable"
-
-
-def legal_of(error: DecodeError) -> tuple[str, ...]:
-    """What would have been let pass: as much as the limit; nothing that can be listed where the octets are wrong."""
-    return (error.rule.partition(";")[0],) if error.limit is not None else ()
-
-
 def undecodable(session: Session, id: int, what: str, codes: tuple[int, int], error: DecodeError, offset: int) -> None:
     """A command that cannot be read, or ("what") its header."""
-    session._inbound.outstanding.add(id)
-    said = session._carrier.layout.verb_of("command", *codes)
+    session._inbound.incomplete.add(id)
+    said = session._layout.verb_of("command", *codes)
     code = error.code if error.code in _ERROR_CODES else ErrorCode.COMMAND_INVALID
     violate(session, rule_of(what, error), said, legal_of(error), code, offset, str(error), id, codes)

@@ -11,15 +11,13 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias
 
 from amqp_sansio.config import Profile
-from amqp_sansio.engine.breach import legal_of, rule_of
-from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import Event, Violation
-from amqp_sansio.kernel.serials import TOP, whole
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.wire.assembly import Assembly
-from amqp_sansio.wire.layouts.layout import Layout
+from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.reading import Reading
 
 Role: TypeAlias = Literal["client", "server"]
@@ -30,33 +28,26 @@ CommandId: TypeAlias = int
 _OTHER: Final[dict[Role, Role]] = {"client": "server", "server": "client"}
 
 
-def name_of(name: object) -> bytes:
-    """The name of a session, which callers may have given anything for: octets, or text, which is UTF-8.  EncodeError."""
-    try:
-        octets = name.encode() if isinstance(name, str) else memoryview(name).tobytes()  # type: ignore[arg-type]  # or TypeError
-    except (TypeError, ValueError):
-        raise EncodeError("session.name", f"takes octets or text, not {type(name).__name__} {name!r:.40}") from None
-    if len(octets) > 0xFFFF:
-        raise EncodeError("session.name", f"at most 65535 octets, not {len(octets)}")
-    return octets
+def rule_of(what: str, error: DecodeError) -> str:
+    """The rule that octets break: a limit of ours, or that a control, command or header ("what") can be read at all."""
+    return f"limits.{error.limit}" if error.limit is not None else f"{what}.undecodable"
 
 
-def check_seconds(seconds: object) -> None:
-    """EncodeError for what is no lifetime of a detached session."""
-    if seconds is not None and not whole(seconds):
-        raise EncodeError("session.timeout", f"takes 0 to {TOP} seconds, or None for ever, not {seconds!r:.40}")
+def legal_of(error: DecodeError) -> tuple[str, ...]:
+    """What would have been let pass: as much as the limit; nothing that can be listed where the octets are wrong."""
+    return (error.rule.partition(";")[0],) if error.limit is not None else ()
 
 
 class Carrier:
     """A connection as its endpoints see it.  A base class, for a message asks it several things."""
 
     def __init__(
-        self, role: Role, layout: Layout, limits: Limits, profile: Profile, max_frame_size: int, *, eager_headers: bool
+        self, role: Role, codec: Codec, limits: Limits, profile: Profile, max_frame_size: int, *, eager_headers: bool
     ) -> None:
         self.role: Final[Role] = role
         """Which side we are."""
         self.peer: Final[Role] = _OTHER[role]
-        self.layout: Final = layout
+        self.codec = codec
         """How what is said becomes octets."""
         self.limits: Final = limits
         """What an endpoint may cost."""
@@ -71,15 +62,13 @@ class Carrier:
 
     def _decode(self, unit: Assembly) -> Control | None:
         """The control of a unit; None where there is none, and then the connection has failed."""
-        payload = unit.payload
         try:
-            return self.layout.decode_control(payload, 0, len(payload), self.reading)
+            return self.codec.read_control(unit, self.reading)
         except DecodeError as error:
-            said = self.layout.verb_of("control", payload[0], payload[1]) if len(payload) > 1 else "a control without a code"
             self._fail(
                 Violation(
-                    self.peer, rule_of("control", error), said, legal_of(error), CloseCode.FRAMING_ERROR, unit.channel,
-                    unit.start, str(error),
+                    self.peer, rule_of("control", error), self.codec.said_in(unit), legal_of(error), CloseCode.FRAMING_ERROR,
+                    unit.channel, unit.start, str(error),
                 )
             )  # fmt: skip
             return None

@@ -45,6 +45,7 @@ class Channel:
         "channels",
         "dialogue",
         "discarded",
+        "layout",
         "number",
         "own",
         "peer",
@@ -57,6 +58,7 @@ class Channel:
         self.number: Final = number
         self.carrier: Final = carrier
         self.channels: Final = channels
+        self.layout: Final = channels.layout
         self.own: Final = carrier.role
         self.peer: Final = carrier.peer
         self.dialogue: Final = AttachmentDialogue()
@@ -91,12 +93,12 @@ class Channel:
         self.carrier._write(self._frame(control))
 
     def _frame(self, control: Control) -> bytes:
-        carrier = self.carrier
-        payload = carrier.layout.encode_control(control)
-        if isinstance(control, controls.Detached) and len(payload) + FRAME_HEADER_SIZE > carrier._max_frame_size:
+        most = self.carrier._max_frame_size
+        payload = self.layout.encode_control(control)
+        if isinstance(control, controls.Detached) and len(payload) + FRAME_HEADER_SIZE > most:
             # The longest name that fits into an attach is one octet too long for its detached: answered without the name.
-            payload = carrier.layout.encode_control(controls.Detached(b"", control.code))
-        return frame_control(self.number, payload, carrier._max_frame_size)
+            payload = self.layout.encode_control(controls.Detached(b"", control.code))
+        return frame_control(self.number, payload, most)
 
     # --- what the other side says -----------------------------------------------------------------------------------------
 
@@ -152,7 +154,7 @@ class Channel:
             id: int | None = None
             if code == ErrorCode.RESOURCE_LIMIT_EXCEEDED and session._inbound.pointed:
                 id = session._inbound.take()  # of the command that is too large: its sender wants to know which
-                session._inbound.outstanding.add(id)
+                session._inbound.incomplete.add(id)
             violate(session, rule, said, legal, code, offset, text, id)
 
     def discard(self, octets: int, offset: int) -> None:

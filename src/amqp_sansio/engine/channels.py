@@ -21,7 +21,9 @@ from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach
 from amqp_sansio.wire.assembly import COMMAND, Assembly, Cut, Malformed
+from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Reader
+from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.replies import Replies, replies_of
 from amqp_sansio.wire.segmentation import Segmentation
 from amqp_sansio.wire.segments import SegmentReader
@@ -36,10 +38,11 @@ def check_role(said: str, session: object, role: Role) -> None:
         raise LocalProtocolError(f"{said} of a session of role {session.role}", session.state, legal, "one role, both halves")
 
 
-def check_dialect(setting: str, dialect: Dialect) -> None:
-    """EncodeError for a dialect in which there are no sessions."""
-    if not isinstance(dialect.framing, Segmentation):
+def layout_of(setting: str, dialect: Dialect[Codec]) -> Layout:
+    """How a dialect with sessions writes them.  EncodeError for a dialect in which there are none."""
+    if not isinstance(dialect.framing, Segmentation) or not isinstance(dialect.codec, Layout):
         raise EncodeError(setting, f"a dialect with sessions, not {dialect.name}")
+    return dialect.codec
 
 
 class Channels(Endpoints):
@@ -55,12 +58,15 @@ class Channels(Endpoints):
         "_roomless",
         "_touched",
         "discarded",
+        "layout",
         "requests",
         "used",
     )
 
-    def __init__(self, carrier: Carrier) -> None:
+    def __init__(self, carrier: Carrier, layout: Layout) -> None:
         self._carrier: Final = carrier
+        self.layout: Final = layout
+        """How what is said on them becomes octets."""
         self.used: Final[dict[int, Channel]] = {}
         """By number, those of which something is remembered."""
         self.requests: Final[dict[bytes, Channel]] = {}
@@ -170,9 +176,9 @@ class Channels(Endpoints):
     # --- what the other side says (engine.endpoints) ----------------------------------------------------------------------
 
     def begin(self, reader: Reader) -> None:
-        assert isinstance(reader, SegmentReader)  # see `check_dialect`
+        assert isinstance(reader, SegmentReader)  # see `layout_of`
         self._reader = reader
-        self._replies = replies_of(self._carrier.layout)
+        self._replies = replies_of(self.layout)
 
     def hear(self, unit: Assembly) -> None:
         if unit.kind == COMMAND:

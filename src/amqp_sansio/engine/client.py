@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from amqp_sansio.config import ClientConfig
-from amqp_sansio.engine.carrier import name_of
-from amqp_sansio.engine.channels import Channels, check_dialect, check_role
+from amqp_sansio.engine.channels import Channels, check_role, layout_of
 from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.engine.session import Session
+from amqp_sansio.engine.standing import name_of
 from amqp_sansio.errors import AmqpError, LimitError, LocalProtocolError
 
 
@@ -24,8 +24,7 @@ class ClientConnection(ClientHandshake):
 
     def __init__(self, config: ClientConfig | None = None, *, confidential: bool = True) -> None:
         config = ClientConfig() if config is None else config
-        check_dialect("ClientConfig.dialect", config.dialect)
-        self._channels: Final = Channels(self)
+        self._channels: Final = Channels(self, layout_of("ClientConfig.dialect", config.dialect))
         super().__init__(config, self._channels, confidential)
 
     @property

@@ -18,7 +18,7 @@ from amqp_sansio.spec.connection import Open, OpenOk, Redirect, Secure, SecureOk
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
 from amqp_sansio.tables.tuning import broken_by_offer, heard_offer, interval_agreed
-from amqp_sansio.wire.segments import Assembly
+from amqp_sansio.wire.assembly import Assembly
 
 
 class ClientHandshake(Connection):
@@ -40,10 +40,10 @@ class ClientHandshake(Connection):
 
     def _open_control(self) -> Open:
         settings = self._settings
-        return Open(settings.virtual_host, settings.capabilities or None, settings.insist)
+        return Open(settings.virtual_host or settings.dialect.virtual_host, settings.capabilities or None, settings.insist)
 
     def _hear_header(self, header: ProtocolHeader) -> None:
-        if header.octets == self._our_header:
+        if self._handshake.greets and header.octets == self._our_header:
             self._dialogue.said("server", words.PROTOCOL_HEADER)
             return
         self._dialogue.said("server", words.OTHER_PROTOCOL_HEADER)

@@ -22,7 +22,7 @@ from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.tables import connection as words
-from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed
+from amqp_sansio.wire.assembly import Assembly, Malformed
 
 
 class Connection(Lifecycle):
@@ -158,25 +158,25 @@ class Connection(Lifecycle):
         return True
 
     def _step_header(self) -> bool:
-        if len(self._inbox_early) < SIZE:
-            return self._eof and self._octets_ended()
         early = bytes(self._inbox_early)
+        begins = SIZE if self._handshake.greets or self.role == "server" or b"AMQP".startswith(early[:4]) else 0
+        if len(early) < max(1, begins):
+            return self._eof and self._octets_ended()
         self._inbox_early.clear()
-        header, rest = ProtocolHeader(early[:SIZE]), early[SIZE:]
         first = self._framing.smallest if self.profile.strict else self._config.max_frame_size
-        layout = self.layout
         self._reader = self._framing.reader(
             self.limits,
             first,
             strict=self.profile.strict,
-            carries=lambda class_code, code: layout.verb_of("command", class_code, code) in layout.segments,
-            offset=SIZE,
+            carries=self.codec.carries,
+            offset=begins,
             opening=True,
         )
         self._endpoints.begin(self._reader)
-        self._hear_header(header)
+        if begins:
+            self._hear_header(ProtocolHeader(early[:SIZE]))
         if not self._ended:
-            self._reader.receive(rest)
+            self._reader.receive(early[begins:])
             if self._eof:
                 self._reader.end()
         return True
@@ -218,6 +218,13 @@ class Connection(Lifecycle):
         """Whether the connection is open and has such a channel; says the violation otherwise."""
         if not self._open:
             self._fail_unit(assembly, "connection.handshake", self._dialogue.legal, "the connection is not open yet")
+        elif assembly.channel < self._first_channel:
+            self._fail_unit(
+                assembly,
+                "connection.channel",
+                (f"channel {self._first_channel} or above",),
+                "nothing but the connection is there",
+            )
         elif assembly.channel >= self._channel_max:
             self._fail_unit(
                 assembly, "connection.tune-ok.channel-max.available-channels", (f"channel 0 to {self._channel_max - 1}",),
@@ -230,9 +237,7 @@ class Connection(Lifecycle):
     def _fail_unit(self, assembly: Assembly, rule: str, legal: tuple[str, ...], text: str) -> None:
         prefix = f"{self.peer}:"
         mine = tuple([entry.removeprefix(prefix) for entry in legal if ":" not in entry or entry.startswith(prefix)])
-        payload = assembly.payload
-        kind = "command" if assembly.kind == COMMAND else "control"
-        said = self.layout.verb_of(kind, payload[0], payload[1]) if len(payload) > 1 else f"an empty {kind}"
+        said = self.codec.said_in(assembly)
         self._fail(Violation(self.peer, rule, said, mine, CloseCode.FRAMING_ERROR, assembly.channel, assembly.start, text))
 
     def _hear_malformed(self, malformed: Malformed) -> None:
@@ -256,7 +261,7 @@ class Connection(Lifecycle):
         if not self._framing.is_own(thing):
             return
         try:
-            control = self.layout.decode_control(thing.payload, 0, len(thing.payload), self.reading)
+            control = self.codec.read_control(thing, self.reading)
         except DecodeError:
             return
         if type(control) not in (Close, CloseOk) or self._dialogue.said(self.peer, control.VERB) is not None:

@@ -11,7 +11,6 @@ from amqp_sansio.engine.content_talk import hear_content
 from amqp_sansio.engine.contents import CONTENT_VERBS
 from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS
 from amqp_sansio.engine.inbound import DUPLICATE
-from amqp_sansio.engine.objection import Objection
 from amqp_sansio.engine.replaying import holds
 from amqp_sansio.engine.results import Owed, exception_of
 from amqp_sansio.engine.subscription import Subscriber, Subscription
@@ -25,6 +24,7 @@ from amqp_sansio.spec import execution, message
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import transfer as rows
+from amqp_sansio.tables.demarcation import COORDINATION
 from amqp_sansio.tables.endpoint import EXCEPTION
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
 from amqp_sansio.wire.octets import blank
@@ -41,20 +41,20 @@ _new: Final = tuple.__new__  # what a NamedTuple does, for a third of the time
 
 def hear_assembly(session: Session, payload: bytes, header: bytes | None, body: bytes | None, offset: int) -> None:
     """A command arrived, as octets."""
-    carrier = session._carrier
+    carrier, layout = session._carrier, session._layout
     if session._state == "resuming" and not holds(session, payload, header, body, offset):
         return
     what = "command"
     try:
-        command, sync = carrier.layout.decode_command(payload, 0, len(payload), carrier.reading)
+        command, sync = layout.decode_command(payload, 0, len(payload), carrier.reading)
         if header:
             what = "header"
-            carrier.layout.walk_headers(header, 0, len(header), carrier.limits)
+            layout.walk_headers(header, 0, len(header), carrier.limits)
             if carrier.eager_headers and not isinstance(command, message.Transfer):
-                carrier.layout.decode_headers(header, 0, len(header), carrier.reading)
+                layout.decode_headers(header, 0, len(header), carrier.reading)
     except DecodeError as error:
         codes = codes_of(payload)
-        id = _take(session, carrier.layout.verb_of("command", *codes), offset)
+        id = _take(session, layout.verb_of("command", *codes), offset)
         if id >= 0:
             undecodable(session, id, what, codes, error, offset)
         return
@@ -83,7 +83,7 @@ def _take(session: Session, said: str, offset: int) -> int:
         if inbound.due:
             session._touch()
     elif session.state == "refused":
-        inbound.outstanding.add(id)
+        inbound.incomplete.add(id)
         return DUPLICATE
     return id
 
@@ -105,8 +105,8 @@ def hear_transfer(
     """
     inbound = session._inbound
     id = inbound.cursor
-    if id == inbound.next_id and inbound.pointed and session._speaks:  # nearly always: `_take` without the calls
-        inbound.cursor = inbound.next_id = (id + 1) & 0xFFFFFFFF
+    if id == inbound.received and inbound.pointed and session._speaks:  # nearly always: `_take` without the calls
+        inbound.cursor = inbound.received = (id + 1) & 0xFFFFFFFF
     elif (id := _take(session, transfer.VERB, offset)) < 0:
         return None
     accept_mode = transfer.accept_mode
@@ -138,11 +138,11 @@ def hear_transfer(
                 return None
         elif subscription._book.limited and not _spend(session, subscription, id, header, body, offset):
             return None
-        highs = inbound.known.highs
+        highs = inbound.completed.highs
         if highs and id and highs[-1] == id - 1:  # `add` without the call
             highs[-1] = id
         else:
-            inbound.known.add(id)
+            inbound.completed.add(id)
         if inbound.counting:
             inbound.untold.add(id)
         if inbound.sync_count:
@@ -153,13 +153,13 @@ def hear_transfer(
         return event
     acquire_mode = transfer.acquire_mode
     if (accept_mode and accept_mode != NONE) or (acquire_mode and acquire_mode != 1):
-        inbound.outstanding.add(id)
+        inbound.incomplete.add(id)
         field = "message.accept-mode" if accept_mode and accept_mode != NONE else "message.acquire-mode"
         text = "no such mode"
         said = f"message.transfer({accept_mode}, {acquire_mode})"
         violate(session, field, said, ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, offset, text, id, (4, 1))
         return None
-    inbound.outstanding.add(id)
+    inbound.incomplete.add(id)
     octets = len(header) + len(body) if session.counts_headers else len(body)
     charge = octets if session.charges_headers else len(body)
     if subscription is None:
@@ -190,7 +190,7 @@ def _spend(session: Session, subscription: Subscription, id: int, header: bytes,
     charge = octets if session.charges_headers else len(body)
     unit = subscription._book.spend(octets, charge)
     if unit is not None:
-        session._inbound.outstanding.add(id)
+        session._inbound.incomplete.add(id)
         _beyond_credit(session, subscription, id, unit, charge, offset)
         return False
     subscription._complete(1, octets, charge)
@@ -207,7 +207,7 @@ def _beyond_credit(session: Session, subscription: Subscription, id: int, unit: 
 
 
 def _to_nobody(session: Session, id: int, transfer: message.Transfer, offset: int) -> None:
-    session._inbound.outstanding.add(id)
+    session._inbound.incomplete.add(id)
     said = f"message.transfer to destination {(transfer.destination or '')[:80]!r}"
     legal = tuple([f"message.transfer to destination {name[:80]!r}" for name in list(session._subscriptions)[:8]])
     text = "we have no subscription with that destination"
@@ -241,7 +241,7 @@ def _hear_command(
         session._touch()
         session._emit_command(CommandReceived(session.name, id, command, sync))
         return
-    inbound.outstanding.add(id)
+    inbound.incomplete.add(id)
     if COMMAND_SPEAKERS.get(command.VERB) == session.role:
         text = f"only the {session.role} says {command.VERB}"
         violate(session, command.VERB, command.VERB, (), ErrorCode.NOT_IMPLEMENTED, offset, text, id, codes)
@@ -250,7 +250,7 @@ def _hear_command(
     if len(session._results.owed) > session.limits.incomplete_commands:
         _too_many(session, id, command.VERB, codes, offset)
         return
-    note = _NOTES.get(type(command))
+    note = _NOTES.get(command.VERB)
     throttled = session._producer.available if session._producer is not None else INFINITE
     if note is not None or command.VERB in CONTENT_VERBS:
         wrong = note(session, id, command) if note is not None else hear_content(session, id, command, header, body)
@@ -327,28 +327,33 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
 # What the other side's commands about credit mean to us; an error code and a sentence when they mean nothing.
 
 
+_Breach = demarcation.Wrong
+_Wrong = _Breach | None
+
+
 _UNIQUE: Final = "message.subscribe.destination.unique-subscriber-destination"
 _NOT_FOUND: Final = "message.cancel.destination.subscription-not-found"
 
 
-def _no_such(what: str, said: str, value: int) -> Objection:
+def _no_such(what: str, said: str, value: int) -> _Breach:
     """A number that the domain does not have."""
     text = f"no such {what.partition('.')[2]}"
-    return Objection(what, f"{said} with {value}", ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, text)
+    return _Breach(what, f"{said} with {value}", ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, text)
 
 
-def _note_subscribe(session: Session, id: int, command: message.Subscribe) -> Objection | None:
+def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
+    assert isinstance(command, message.Subscribe)
     destination = command.destination or ""
     if command.accept_mode == NONE and (wrong := demarcation.hear_subscribe(session)) is not None:
         return wrong
     if destination in session._subscribers:
         said, text = f"{command.VERB} {destination!r}", "subscribed already"
-        return Objection(_UNIQUE, said, (f"message.cancel {destination!r}",), ErrorCode.NOT_ALLOWED, text)
+        return _Breach(_UNIQUE, said, (f"message.cancel {destination!r}",), ErrorCode.NOT_ALLOWED, text)
     if len(session._subscribers) >= session.limits.subscriptions:
         most = session.limits.subscriptions
         text = f"more than {most} subscriptions"
         legal = (f"at most {most} subscriptions",)
-        return Objection("limits.subscriptions", command.VERB, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text)
+        return _Breach("limits.subscriptions", command.VERB, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text)
     accept_mode, acquire_mode = command.accept_mode or 0, command.acquire_mode or 0
     if accept_mode > 1:
         return _no_such("message.accept-mode", command.VERB, accept_mode)
@@ -358,18 +363,20 @@ def _note_subscribe(session: Session, id: int, command: message.Subscribe) -> Ob
     return None
 
 
-def _note_cancel(session: Session, id: int, command: message.Cancel) -> Objection | None:
+def _note_cancel(session: Session, id: int, command: Command) -> _Wrong:
+    assert isinstance(command, message.Cancel)
     destination = command.destination or ""
     if session._subscribers.pop(destination, None) is None:
         said, legal = (
             f"{command.VERB} {destination!r}",
             tuple([f"{command.VERB} {name!r}" for name in list(session._subscribers)[:8]]),
         )
-        return Objection(_NOT_FOUND, said, legal, ErrorCode.NOT_FOUND, "no such subscription")
+        return _Breach(_NOT_FOUND, said, legal, ErrorCode.NOT_FOUND, "no such subscription")
     return None
 
 
-def _note_flush(session: Session, id: int, command: message.Flush) -> Objection | None:
+def _note_flush(session: Session, id: int, command: Command) -> _Wrong:
+    assert isinstance(command, message.Flush)
     subscriber = session._subscribers.get(command.destination or "")
     if subscriber is not None:
         subscriber._book.begin_flush(id)
@@ -377,7 +384,8 @@ def _note_flush(session: Session, id: int, command: message.Flush) -> Objection 
     return None
 
 
-def _note_stop(session: Session, id: int, command: message.Stop) -> Objection | None:
+def _note_stop(session: Session, id: int, command: Command) -> _Wrong:
+    assert isinstance(command, message.Stop)
     subscriber = session._subscribers.get(command.destination or "")
     if subscriber is not None:
         subscriber._book.stop()
@@ -386,7 +394,8 @@ def _note_stop(session: Session, id: int, command: message.Stop) -> Objection | 
     return None
 
 
-def _note_flow(session: Session, id: int, command: message.Flow) -> Objection | None:
+def _note_flow(session: Session, id: int, command: Command) -> _Wrong:
+    assert isinstance(command, message.Flow)
     unit = command.unit or 0
     if unit not in (MESSAGE, OCTET):
         return _no_such("message.credit-unit", command.VERB, unit)
@@ -399,7 +408,8 @@ def _note_flow(session: Session, id: int, command: message.Flow) -> Objection | 
     return None
 
 
-def _note_set_flow_mode(session: Session, id: int, command: message.SetFlowMode) -> Objection | None:
+def _note_set_flow_mode(session: Session, id: int, command: Command) -> _Wrong:
+    assert isinstance(command, message.SetFlowMode)
     mode = command.flow_mode or 0
     if mode not in (CREDIT_MODE, WINDOW_MODE):
         return _no_such("message.flow-mode", command.VERB, mode)
@@ -407,33 +417,33 @@ def _note_set_flow_mode(session: Session, id: int, command: message.SetFlowMode)
     if subscriber is not None and session.profile.strict and not subscriber._book.ends_empty:
         text = "the mode changes only while there is no credit"
         said, legal = f"{command.VERB} {subscriber.destination[:80]!r}", ("message.stop", "message.flush")
-        return Objection("message.set-flow-mode.mode-switching", said, legal, ErrorCode.PRECONDITION_FAILED, text)
+        return _Breach("message.set-flow-mode.mode-switching", said, legal, ErrorCode.PRECONDITION_FAILED, text)
     if subscriber is not None and subscriber._book.mode != mode:
         subscriber._book.set_mode(mode)
     return None
 
 
-def _note_settled(
-    session: Session, id: int, command: message.Accept | message.Reject | message.Release | message.Acquire
-) -> Objection | None:
+def _note_settled(session: Session, id: int, command: Command) -> _Wrong:
     """Transfers that we never sent are left out, as real-traffic.md says; the letter names only those that were."""
     if not session.profile.strict:
         return None
+    assert isinstance(command, (message.Accept, message.Reject, message.Release, message.Acquire))
     ids = command.transfers or EMPTY
     beyond = session._outbound.beyond(ids)
     if not beyond:
         return None
     said, legal = f"{command.VERB} {ids}", (f"{command.VERB} without {beyond}",)
-    return Objection(f"{command.VERB}.transfers", said, legal, ErrorCode.INVALID_ARGUMENT, f"{beyond} were never sent")
+    return _Breach(f"{command.VERB}.transfers", said, legal, ErrorCode.INVALID_ARGUMENT, f"{beyond} were never sent")
 
 
-_NOTES: Final[dict[type[Command], Callable[[Session, int, Any], Objection | None]]] = {  # Any: each row takes its own command
-    message.Subscribe: _note_subscribe,
-    message.Cancel: _note_cancel,
-    message.Flush: _note_flush,
-    message.Stop: _note_stop,
-    message.Flow: _note_flow,
-    message.SetFlowMode: _note_set_flow_mode,
-    **dict.fromkeys((message.Accept, message.Reject, message.Release, message.Acquire), _note_settled),
-    **dict.fromkeys(demarcation.COMMANDS, demarcation.hear),
+_NOTES: Final[dict[str, Callable[[Session, int, Command], _Wrong]]] = {
+    "message.subscribe": _note_subscribe,
+    "message.cancel": _note_cancel,
+    "message.flush": _note_flush,
+    "message.stop": _note_stop,
+    "message.flow": _note_flow,
+    "message.set-flow-mode": _note_set_flow_mode,
+    **dict.fromkeys(("message.accept", "message.reject", "message.release", "message.acquire"), _note_settled),
+    **dict.fromkeys(("tx.select", "tx.commit", "tx.rollback", "dtx.select", "dtx.start", "dtx.end"), demarcation.hear),
+    **dict.fromkeys(COORDINATION, demarcation.hear),
 }

@@ -19,7 +19,6 @@ from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.framing import Reader
 
-_CLOSE_CODES: Final = frozenset(int(code) for code in CloseCode)
 _WHO: Final = {
     Origin.PEER: "the other side closed the connection",
     Origin.TIMEOUT: "time ran out",
@@ -36,18 +35,19 @@ class Lifecycle(Carrier):
     """What does not depend on what is said: the base of `Connection`."""
 
     def __init__(self, role: Role, config: ClientConfig | ServerConfig, endpoints: Endpoints) -> None:
-        framing = config.dialect.framing
+        dialect, framing = config.dialect, config.dialect.framing
         super().__init__(
-            role, config.dialect.layout, config.limits, config.profile, framing.smallest,
-            eager_headers=config.headers == "eager",
-        )  # fmt: skip
+            role, dialect.codec, config.limits, config.profile, framing.smallest, eager_headers=config.headers == "eager"
+        )
         self._framing: Final = framing
+        self._handshake: Final = dialect.handshake
+        self._first_channel: Final = dialect.first_channel
         self._endpoints: Final = endpoints
         self._now: float | None = None
         self._channel_max = min(config.channel_max, config.limits.channels)
         self._control_size = framing.largest  # octets of the largest control of the connection that we write
         self._heartbeat = Heartbeat(0)
-        self._dialogue: Final = words.ConnectionDialogue()
+        self._dialogue: Final = dialect.handshake.dialogue()
         self._open = False
         self._events: deque[Event] = deque()
         self._reader: Reader | None = None
@@ -144,15 +144,17 @@ class Lifecycle(Carrier):
     def close(self, code: int = CloseCode.NORMAL, text: str = "") -> None:
         """Says connection.close; ConnectionClosed comes when it was answered.
 
-        `code` is 200, 320, 402 or 501; `text` at most 255 octets.  Before the headers agree there is nothing to say it with:
-        the connection just ends.  Raises ConnectionClosedError when it is closed or closing already.
+        `code` is one of the dialect's (0-10: 200, 320, 402 or 501); `text` at most 255 octets.  Before the headers agree
+        there is nothing to say it with: the connection just ends.  Raises ConnectionClosedError when it is closed or closing
+        already.
         """
         self._must_be_alive("connection.close")
-        if code not in _CLOSE_CODES:
-            legal = tuple(str(each) for each in sorted(_CLOSE_CODES))
+        codes = self._handshake.close_codes
+        if code not in codes:
+            legal = tuple(str(each) for each in sorted(codes))
             raise LocalProtocolError(f"connection.close with code {code}", self.state, legal, "connection.close.reply-code")
         close = Close(int(code), text)
-        octets = self.layout.encode_control(close)
+        octets = self.codec.write_control(close)
         if not self._dialogue.handshake.can(self.role, words.CLOSE):
             self._end(Origin.LOCAL, int(code), text)
             return
@@ -189,7 +191,7 @@ class Lifecycle(Carrier):
     def _fail(self, violation: Violation) -> None:
         if self._closed_cause is not None:
             return
-        code = violation.code if violation.code in _CLOSE_CODES else int(CloseCode.FRAMING_ERROR)
+        code = violation.code if violation.code in self._handshake.close_codes else int(CloseCode.FRAMING_ERROR)
         text = f"{violation.said}: {violation.text}"
         self._closed_cause = f"{violation.speaker} broke {violation.rule}: {text}"
         if self._dialogue.handshake.can(self.role, words.CLOSE):
@@ -248,7 +250,7 @@ class Lifecycle(Carrier):
 
     def _say(self, control: Control, octets: bytes | None = None) -> None:
         """Says a control of the connection, which is known to be legal, on channel 0."""
-        payload = self.layout.encode_control(control) if octets is None else octets
+        payload = self.codec.write_control(control) if octets is None else octets
         frame = self._framing.own(payload, self._control_size)
         refusal = self._dialogue.said(self.role, control.VERB)
         if refusal is not None:
@@ -259,7 +261,7 @@ class Lifecycle(Carrier):
         """Raises EncodeError unless the control fits into one frame: of the size that all accept (strict), or of any."""
         framing = self._framing
         most = framing.smallest if self.profile.strict else framing.largest
-        size = framing.overhead + len(self.layout.encode_control(control))
+        size = framing.overhead + len(self.codec.write_control(control))
         if size > most:
             raise EncodeError(control.VERB, f"a frame of at most {most} octets, not {size}: nothing larger is agreed on yet")
 

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
-from amqp_sansio.dialects import AMQP_0_10, Dialect
+from amqp_sansio.dialects import AMQP_0_10, SessionDialect
 from amqp_sansio.engine import layers, wording
-from amqp_sansio.engine.breach import legal_of, rule_of
+from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observed import Observed, Speaker
 from amqp_sansio.engine.observer_snapshot import dump, load_state
@@ -55,9 +55,9 @@ class Observer:
     """
 
     def __init__(
-        self, dialect: Dialect | None = None, strict: bool = False, limits: Limits = DEFAULT_LIMITS, frames: bool = False
+        self, dialect: SessionDialect | None = None, strict: bool = False, limits: Limits = DEFAULT_LIMITS, frames: bool = False
     ) -> None:
-        self.dialect: Dialect | None = dialect
+        self.dialect: SessionDialect | None = dialect
         """The dialect given, or recognised by now."""
         self.strict: Final = strict
         self.limits: Final = limits
@@ -168,7 +168,7 @@ class Observer:
         if speaker is None or self._events:
             return None
         ear = self._ears[speaker]
-        heard = self._quick.next(speaker, ear, self._witness, (self.dialect or AMQP_0_10).layout, headers, head)
+        heard = self._quick.next(speaker, ear, self._witness, (self.dialect or AMQP_0_10).codec, headers, head)
         if heard is None:
             if ear.rests:
                 self._at = None
@@ -321,7 +321,7 @@ class Observer:
         error: DecodeError | None = None
         if assembly.complete:
             try:
-                control = dialect.layout.decode_control(payload, 0, len(payload), self._reading)
+                control = dialect.codec.decode_control(payload, 0, len(payload), self._reading)
             except DecodeError as caught:
                 error = caught
         if isinstance(control, _CONCLUDING) and ear.reader is not None:
@@ -342,7 +342,7 @@ class Observer:
             self._quick.forget()
         if control is None:
             return
-        judge_encoding(self._witness.findings, dialect.layout, verb, payload, control, False)
+        judge_encoding(self._witness.findings, dialect.codec, verb, payload, control, False)
         if payload[0] == _CONNECTION_CLASS:
             self._witness.connection_control(speaker, assembly.channel, control)
             layers.heard(speaker, self._ears, control, self._witness.handshake)
@@ -365,7 +365,7 @@ class Observer:
             command, sync = cached
         else:
             try:
-                command, sync = dialect.layout.decode_command(payload, 0, len(payload), self._reading)
+                command, sync = dialect.codec.decode_command(payload, 0, len(payload), self._reading)
             except DecodeError as caught:
                 error = caught
         header, body = assembly.header, assembly.body
@@ -384,7 +384,7 @@ class Observer:
         if error is not None:
             findings.breach(rule_of("command", error), verb, str(error), legal_of(error), error.code)
         elif command is not None and cached is None:
-            judge_encoding(findings, dialect.layout, verb, payload, command, sync)
+            judge_encoding(findings, dialect.codec, verb, payload, command, sync)
             if isinstance(command, Transfer):
                 if len(self._transfers) >= self.limits.cached_commands:
                     self._transfers.clear()
@@ -394,7 +394,7 @@ class Observer:
             if reader is not None and isinstance(command, Transfer):
                 reader.learn(assembly.channel, payload, command, sync)
         if header:
-            judge_headers(findings, dialect.layout, seen, header, self.limits, self._reading)
+            judge_headers(findings, dialect.codec, seen, header, self.limits, self._reading)
         if assembly.unended:
             text = "neither header nor body was marked as the last segment; the next command simply starts"
             findings.divergence("assembly.unended", verb, text, ("E header", "b E body"))
@@ -408,7 +408,7 @@ class Observer:
             whole = Assembly(known.channel, 1, COMMAND, known.payload, header, body, start, end)
             self._hear(speaker, Heard(start, end, whole))
             return None
-        findings, layout = self._witness.findings, (self.dialect or AMQP_0_10).layout
+        findings, layout = self._witness.findings, (self.dialect or AMQP_0_10).codec
         seen = self._quick.one(speaker, findings, witness, layout, known, header, body, start)
         observed = Observed(speaker, start, end, seen)
         if findings.found:
@@ -430,7 +430,7 @@ class Observer:
         return dump((name, self.strict, late, self._eof, self._client_header, self._ears, self._witness, self.limits))
 
     @classmethod
-    def restore(cls, snapshot: tuple[object, ...], dialect: Dialect | None = None) -> Observer:
+    def restore(cls, snapshot: tuple[object, ...], dialect: SessionDialect | None = None) -> Observer:
         """An observer that goes on where `snapshot` was taken; `dialect` is needed when it was one that is not in `dialects`.
 
         DecodeError when it is not a snapshot of an observer.

@@ -138,7 +138,7 @@ def holds(session: Session, payload: bytes, header: bytes | None, body: bytes | 
     most = session.limits.early_octets
     if session._held_octets <= most:
         return True
-    said = session._carrier.layout.verb_of("command", *codes_of(payload))
+    said = session._layout.verb_of("command", *codes_of(payload))
     text = f"{session._held_octets} octets of commands came before all that was in doubt was said again"
     legal = ("session.expected", f"at most {most} octets of commands before")
     violate(session, "limits.early_octets", said, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, offset, text)
@@ -154,7 +154,7 @@ def _fits(session: Standing, outbound: Outbound, id: int, room: int) -> bool:
 def _done(session: Session) -> None:
     session._replaying = None
     attachment.resumed(session)
-    session._inbound.due = bool(session._inbound.known)
+    session._inbound.due = bool(session._inbound.completed)
     if session._inbound.due:
         session._touch()
 

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.channel import Channel
-from amqp_sansio.engine.channels import Channels, check_dialect, check_role
+from amqp_sansio.engine.channels import Channels, check_role, layout_of
 from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import LocalProtocolError
@@ -21,8 +21,7 @@ class ServerConnection(ServerHandshake):
 
     def __init__(self, config: ServerConfig | None = None) -> None:
         config = ServerConfig() if config is None else config
-        check_dialect("ServerConfig.dialect", config.dialect)
-        self._channels: Final = Channels(self)
+        self._channels: Final = Channels(self, layout_of("ServerConfig.dialects", config.dialect))
         super().__init__(config, self._channels)
 
     @property

@@ -20,13 +20,15 @@ from amqp_sansio.spec.connection import Close, Open, OpenOk, Redirect, Secure, S
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
 from amqp_sansio.tables.tuning import broken_by_answer, heard_answer
-from amqp_sansio.wire.segments import Assembly
+from amqp_sansio.wire.assembly import Assembly
 
 
 class ServerHandshake(Connection):
-    """A connection as its server, whatever is spoken on its channels."""
+    """A connection as its server, whatever is spoken on its channels.  EncodeError for a config of several dialects."""
 
     def __init__(self, config: ServerConfig, endpoints: Endpoints) -> None:
+        if len(config.dialects) > 1:
+            raise EncodeError("ServerConfig.dialects", "takes one for a connection; several are for a Doorstep")
         super().__init__("server", config, endpoints)
         self._settings: Final = config
         # All begin now, so that a missing library is told to the caller and not in the middle of a conversation.
@@ -46,8 +48,10 @@ class ServerHandshake(Connection):
 
     def _hear_header(self, header: ProtocolHeader) -> None:
         self._dialogue.said("client", words.PROTOCOL_HEADER)
-        self._write(self._our_header)
-        if header.octets == self._our_header:
+        known = header.octets in self._settings.dialect.spellings
+        if self._handshake.greets or not known:
+            self._write(self._our_header)
+        if known:
             self._dialogue.said("server", words.PROTOCOL_HEADER)
             self._say(self._start_control())
             return

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import attachment
-from amqp_sansio.engine.carrier import CommandId, check_seconds
+from amqp_sansio.engine.carrier import CommandId
 from amqp_sansio.engine.dtx import Dtx
-from amqp_sansio.engine.standing import Standing
+from amqp_sansio.engine.standing import Standing, check_seconds
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.engine.transmit import octets_of, prepare, say, say_all, say_exception, subscriber_of, transfer
 from amqp_sansio.engine.tx import Tx
@@ -327,7 +327,7 @@ class Session(Standing):
         return id
 
     def _check_incomplete(self, verb: str, ids: RangeSet) -> None:
-        incomplete = self._inbound.outstanding.freeze()
+        incomplete = self._inbound.incomplete.freeze()
         if self._inbound.skipped:
             incomplete |= self._inbound.skipped.freeze()
         if not ids or not ids.issubset(incomplete):

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.config import Profile
-from amqp_sansio.engine.carrier import check_seconds
 from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.results import Owed
+from amqp_sansio.engine.standing import check_seconds
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
@@ -58,7 +58,7 @@ def take(session: Session) -> dict[str, object]:
         "established": session._established,
         "outbound": {
             "next_id": outbound.next_id,
-            "sent": outbound.begun,
+            "sent": outbound.sent,
             "outstanding": outbound.outstanding.freeze().ranges,
             "confirmed": outbound.confirmed.freeze().ranges,
             "known": outbound.known.freeze().ranges,
@@ -67,15 +67,15 @@ def take(session: Session) -> dict[str, object]:
         },
         "inbound": {
             "cursor": inbound.cursor,
-            "received": inbound.next_id if inbound.begun else None,
+            "received": inbound.received,
             "holes": inbound.holes.freeze().ranges,
             "gapped": inbound.gapped.freeze().ranges,
-            "incomplete": inbound.outstanding.freeze().ranges,
+            "incomplete": inbound.incomplete.freeze().ranges,
             "skipped": inbound.skipped.freeze().ranges,
             "syncs": tuple([
                 id for low, high in zip(inbound.syncs.lows, inbound.syncs.highs, strict=True) for id in range(low, high + 1)
             ]),
-            "completed": inbound.known.freeze().ranges,
+            "completed": inbound.completed.freeze().ranges,
             "confirmed": inbound.confirmed.freeze().ranges,
         },
         "asked": tuple(session._results.asked.items()),
@@ -174,7 +174,7 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
 
     half = snapshot["outbound"]
     outbound = session._outbound
-    outbound.next_id, outbound.begun, outbound.retain = half["next_id"], half["sent"], half["retain"]
+    outbound.next_id, outbound.sent, outbound.retain = half["next_id"], half["sent"], half["retain"]
     outbound.outstanding = MutableRangeSet(RangeSet(half["outstanding"]))
     outbound.confirmed = MutableRangeSet(RangeSet(half["confirmed"]))
     outbound.known = MutableRangeSet(RangeSet(half["known"]))
@@ -187,13 +187,13 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
 
     half = snapshot["inbound"]
     inbound = session._inbound
-    inbound.cursor, inbound.next_id, inbound.begun = half["cursor"], half["received"] or 0, half["received"] is not None
+    inbound.cursor, inbound.received = half["cursor"], half["received"]
     inbound.syncs, inbound.sync_count = MutableRangeSet(RangeSet.of(*half["syncs"])), len(half["syncs"])
     inbound.holes = MutableRangeSet(RangeSet(half["holes"]))
     inbound.gapped = MutableRangeSet(RangeSet(half["gapped"]))
-    inbound.outstanding = MutableRangeSet(RangeSet(half["incomplete"]))
+    inbound.incomplete = MutableRangeSet(RangeSet(half["incomplete"]))
     inbound.skipped = MutableRangeSet(RangeSet(half["skipped"]))
-    inbound.known = MutableRangeSet(RangeSet(half["completed"]))
+    inbound.completed = MutableRangeSet(RangeSet(half["completed"]))
     inbound.confirmed = MutableRangeSet(RangeSet(half["confirmed"]))
 
     subscriptions: list[Subscription] = []

@@ -8,26 +8,24 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
 from amqp_sansio.engine import feedback
-from amqp_sansio.engine.carrier import Role, check_seconds, name_of
+from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
 from amqp_sansio.engine.outcomes import Unanswered
 from amqp_sansio.engine.results import Results
 from amqp_sansio.engine.subscription import Subscriber, Subscription
-from amqp_sansio.errors import (
-    ConnectionClosedError,
-    SessionDetachedError,
-)
+from amqp_sansio.errors import ConnectionClosedError, EncodeError, SessionDetachedError
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.picking import pick
-from amqp_sansio.kernel.serials import RangeSet, serial_lt
+from amqp_sansio.kernel.serials import TOP, RangeSet, serial_lt, whole
 from amqp_sansio.ledger.credit import Credit, CreditBook
 from amqp_sansio.ledger.demarcation import Demarcation
 from amqp_sansio.ledger.transfers import Completed, Transfers
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.tables.endpoint import COMMAND, ENDPOINT
+from amqp_sansio.wire.layouts.layout import Layout
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import Carrier
@@ -36,6 +34,23 @@ if TYPE_CHECKING:
 
 State: TypeAlias = Literal["detached", "attaching", "resuming", "attached", "refused", "detaching", "ended"]
 """Where a session stands: the states of `tables.endpoint`, which says what each means."""
+
+
+def name_of(name: object) -> bytes:
+    """The name of a session, which callers may have given anything for: octets, or text, which is UTF-8.  EncodeError."""
+    try:
+        octets = name.encode() if isinstance(name, str) else memoryview(name).tobytes()  # type: ignore[arg-type]  # or TypeError
+    except (TypeError, ValueError):
+        raise EncodeError("session.name", f"takes octets or text, not {type(name).__name__} {name!r:.40}") from None
+    if len(octets) > 0xFFFF:
+        raise EncodeError("session.name", f"at most 65535 octets, not {len(octets)}")
+    return octets
+
+
+def check_seconds(seconds: object) -> None:
+    """EncodeError for what is no lifetime of a detached session."""
+    if seconds is not None and not whole(seconds):
+        raise EncodeError("session.timeout", f"takes 0 to {TOP} seconds, or None for ever, not {seconds!r:.40}")
 
 
 class Standing:
@@ -143,13 +158,19 @@ class Standing:
     @property
     def has_state(self) -> bool:
         """Whether anything was ever said in either half."""
-        return self._outbound.begun or self._inbound.begun
+        return self._outbound.sent or self._inbound.received is not None
 
     @property
     def _carrier(self) -> Carrier:
         """The connection underneath; only while there is a channel."""
         assert self._channel is not None
         return self._channel.carrier
+
+    @property
+    def _layout(self) -> Layout:
+        """How what is said becomes octets; only while there is a channel."""
+        assert self._channel is not None
+        return self._channel.layout
 
     @property
     def state(self) -> State:
@@ -260,7 +281,7 @@ class Standing:
             self._complete_now(RangeSet.of(id))
             return
         self._results.owed.pop(id, None)
-        inbound.outstanding.discard_id(id)
+        inbound.incomplete.discard_id(id)
         if inbound.confirmed.lows:
             inbound.confirmed.discard_id(id)
         inbound.add_completed(id)
@@ -276,7 +297,7 @@ class Standing:
         owed = self._results.owed.get(id)
         if owed is not None:
             return owed.class_code, owed.code
-        if id in self._inbound.outstanding:
+        if id in self._inbound.incomplete:
             return 4, 1
         return None, None
 

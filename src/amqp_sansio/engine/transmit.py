@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from amqp_sansio.engine.demarcation import Effect
-from amqp_sansio.engine.speaking import ALONE, check_command, check_fragments, check_modes
+from amqp_sansio.engine.speaking import ALONE, Effect, check_command, check_fragments, check_modes
 from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
@@ -38,7 +37,7 @@ def encode_headers(session: Session, headers: tuple[Struct | bytes, ...]) -> byt
     """The header segment; None without any."""
     if not headers:
         return None
-    layout = session._carrier.layout
+    layout = session._layout
     parts: list[bytes] = []
     for struct in headers:
         if isinstance(struct, bytes):
@@ -60,11 +59,11 @@ def encode_headers(session: Session, headers: tuple[Struct | bytes, ...]) -> byt
 def prepare(session: Session, command: Command, headers: tuple[Struct | bytes, ...], body: bytes, sync: bool) -> Prepared:
     """Checks and encodes; changes nothing."""
     assert session._channel is not None
-    carrier = session._channel.carrier
+    carrier, layout = session._channel.carrier, session._channel.layout
     verb = command.VERB
-    if (headers or body) and verb not in carrier.layout.segments:
+    if (headers or body) and verb not in layout.segments:
         raise LocalProtocolError(f"{verb} with content", "a command without segments", (f"{verb} without content",))
-    payload = carrier.layout.encode_command(command, sync)
+    payload = layout.encode_command(command, sync)
     header = encode_headers(session, headers)
     content = octets_of(body) or None
     effect = check_command(session, command, bool(header), len(content or b""))
@@ -181,7 +180,7 @@ def transfer(
     else:  # `say`, without the call
         if outbound.position != id:
             write_point(session)
-            outbound.begun = True
+            outbound.sent = True
         carrier._write(octets)
         outbound.next_id = outbound.position = (id + 1) & 0xFFFFFFFF
         outbound.outstanding.add(id)
@@ -199,7 +198,7 @@ def encode_transfer(
 ) -> tuple[bytes, bytes]:
     """The command segment of a transfer, and the frame with it where content follows; remembered."""
     check_modes(accept_mode, acquire_mode)
-    payload = channel.carrier.layout.encode_command(message.Transfer(destination, accept_mode, acquire_mode), bool(sync))
+    payload = channel.layout.encode_command(message.Transfer(destination, accept_mode, acquire_mode), bool(sync))
     command = payload, frame_begun(channel.number, payload)
     if len(session._command_cache) >= _CACHED:
         session._command_cache.clear()
@@ -239,7 +238,7 @@ def say_exception(session: Session, exception: execution.Exception_) -> CommandI
     """Says an exception and then detach: from our side the session is over."""
     channel = session._channel
     assert channel is not None
-    payload = channel.carrier.layout.encode_command(exception, False)
+    payload = channel.layout.encode_command(exception, False)
     frames = frame_command(channel.number, payload, None, None, channel.carrier._max_frame_size)
     session._flush_pending()
     write_point(session)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
-from amqp_sansio.engine.breach import legal_of, rule_of
+from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, SessionDialect
+from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import CommandSeen, Violation
@@ -22,9 +22,9 @@ from amqp_sansio.wire.segments import COMMAND, Malformed
 _BEGINS: Final = FIRST_SEGMENT | FIRST_FRAME
 
 
-def carries_of(dialect: Dialect) -> Callable[[int, int], bool]:
+def carries_of(dialect: SessionDialect) -> Callable[[int, int], bool]:
     """Whether a command may have header and body; of an unknown one nobody can say that it may not."""
-    layout = dialect.layout
+    layout = dialect.codec
 
     def carries(class_code: int, code: int) -> bool:
         verb = layout.verb_of("command", class_code, code)
@@ -33,10 +33,10 @@ def carries_of(dialect: Dialect) -> Callable[[int, int], bool]:
     return carries
 
 
-def verb_of(dialect: Dialect, kind: str, payload: bytes) -> str:
+def verb_of(dialect: SessionDialect, kind: str, payload: bytes) -> str:
     """What is said, by its name or its numbers; "?" for a number that did not come."""
     if len(payload) >= 2:
-        return dialect.layout.verb_of(kind, payload[0], payload[1])
+        return dialect.codec.verb_of(kind, payload[0], payload[1])
     return f"{payload[0]}.?" if payload else "?.?"
 
 
@@ -54,7 +54,7 @@ def violation_of(speaker: str, malformed: Malformed) -> Violation:
     )
 
 
-def frame_of(dialect: Dialect, cut: tuple[int, int, int, int, int, int, bytes]) -> FrameSeen:
+def frame_of(dialect: SessionDialect, cut: tuple[int, int, int, int, int, int, bytes]) -> FrameSeen:
     """A frame as it stands in `SegmentReader.trace`."""
     _, _, flags, kind, track, channel, payload = cut
     verb = None
@@ -63,7 +63,7 @@ def frame_of(dialect: Dialect, cut: tuple[int, int, int, int, int, int, bytes]) 
     return FrameSeen(flags, kind, track, channel, verb)
 
 
-def why_unread(header: ProtocolHeader, client: ProtocolHeader | None, dialect: Dialect) -> str | None:
+def why_unread(header: ProtocolHeader, client: ProtocolHeader | None, dialect: SessionDialect) -> str | None:
     """Why what a side begins with is not judged; None where it is.  `client`: the header that a server answers, if it came."""
     if header.tls:
         return "TLS is not read here"
@@ -74,7 +74,7 @@ def why_unread(header: ProtocolHeader, client: ProtocolHeader | None, dialect: D
     return None
 
 
-def dialect_of(snapshot: tuple[object, ...]) -> Dialect | None:
+def dialect_of(snapshot: tuple[object, ...]) -> SessionDialect | None:
     """The dialect that a snapshot of an observer names."""
     state = snapshot[0] if snapshot else None
     name = state[1] if isinstance(state, tuple) and len(state) > 1 else None

@@ -1,4 +1,4 @@
-"""One class for each thing that may happen to you; `Event` is their closed union.
+"""One class for each thing that may happen to you; `Event` is their closed union, put together from one for each family.
 
 `Event` is what a Connection hands out; `Observation` is what an Observer, the third person, hears.  Events are plain
 values: equal, hashed and pickled by value, without live objects in them.  Leaving one out of a `match` over the union is
@@ -45,7 +45,7 @@ from amqp_sansio.events.transaction import (
 )
 from amqp_sansio.events.violation import Origin, Violation
 
-Event: TypeAlias = (
+ConnectionEvent: TypeAlias = (
     StartReceived
     | Authenticated
     | OpenRequested
@@ -53,7 +53,11 @@ Event: TypeAlias = (
     | ConnectionRedirected
     | SecurityLayerStarted
     | ConnectionClosed
-    | AttachRequested
+)
+"""What happens to a connection, whatever is spoken on its channels."""
+
+SessionEvent: TypeAlias = (
+    AttachRequested
     | SessionAttached
     | SessionDetached
     | TimeoutGranted
@@ -70,6 +74,10 @@ Event: TypeAlias = (
     | BranchTimeout
     | BranchesRecovered
 )
+"""What happens on channels that carry sessions (0-10)."""
+
+Event: TypeAlias = ConnectionEvent | SessionEvent
+"""All that may happen; each family of dialects has a union here of what happens on its channels."""
 
 __all__ = [
     "AttachRequested",
@@ -83,6 +91,7 @@ __all__ = [
     "CommandsConfirmed",
     "CommandsSkipped",
     "ConnectionClosed",
+    "ConnectionEvent",
     "ConnectionOpened",
     "ConnectionRedirected",
     "ControlSeen",
@@ -99,6 +108,7 @@ __all__ = [
     "SecurityLayerStarted",
     "SessionAttached",
     "SessionDetached",
+    "SessionEvent",
     "StartReceived",
     "TimeoutGranted",
     "TransactionEnded",

@@ -130,13 +130,13 @@ DialogueStates: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, .
 class ConnectionDialogue:
     """The three machines of one connection, as one: every word goes to all of them, and each may refuse it.
 
-    `states` is a plain value: `ConnectionDialogue(d.states)` stands where `d` stands.
+    `states` is a plain value: `ConnectionDialogue(d.states)` stands where `d` stands.  `rows` are the handshake's.
     """
 
     __slots__ = ("close_by_client", "close_by_server", "handshake")
 
-    def __init__(self, states: DialogueStates = ((), (), ())) -> None:
-        self.handshake: Final = Machine(HANDSHAKE, states[0])
+    def __init__(self, states: DialogueStates = ((), (), ()), rows: Table = HANDSHAKE) -> None:
+        self.handshake: Final = Machine(rows, states[0])
         self.close_by_client: Final = Machine(CLOSE_BY_CLIENT, states[1])
         self.close_by_server: Final = Machine(CLOSE_BY_SERVER, states[2])
 

@@ -32,11 +32,12 @@ class BareCarrier(Carrier):
         max_frame_size: int = 65535,
         eager_headers: bool = False,
     ) -> None:
+        self.layout: Final = LAYOUT
         super().__init__(role, LAYOUT, limits, profile, max_frame_size, eager_headers=eager_headers)
         self.out = bytearray()
         self.events: list[Event] = []
         self.failed: list[Violation] = []
-        self.channels: Final = Channels(self)
+        self.channels: Final = Channels(self, LAYOUT)
         self.reader: Final = SegmentReader(limits, max_frame_size)
         self.channels.begin(self.reader)
 

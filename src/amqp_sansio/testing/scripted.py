@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from amqp_sansio.dialects import AMQP_0_10, Dialect
+from amqp_sansio.dialects import DEFAULT, SessionDialect
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.server import ServerConnection
@@ -24,7 +24,7 @@ class ScriptedPeer:
     `chunk` is how many octets the connection is given at once, its events taken in between; None: all at once.
     """
 
-    def __init__(self, connection: Connection, *, dialect: Dialect = AMQP_0_10, chunk: int | None = None) -> None:
+    def __init__(self, connection: Connection, *, dialect: SessionDialect = DEFAULT, chunk: int | None = None) -> None:
         self.connection: Final = connection
         self.dialect: Final = dialect
         self.chunk: Final = chunk
@@ -50,7 +50,7 @@ class ScriptedPeer:
 
     def octets_of(self, word: Word, channel: int = 0) -> bytes:
         """The frames of a word; octets stay as they are."""
-        layout = self.dialect.layout
+        layout = self.dialect.codec
         if isinstance(word, Control):
             return frame_control(channel, layout.encode_control(word))
         if isinstance(word, Command):
@@ -86,7 +86,7 @@ class ScriptedPeer:
                 raise AssertionError(f"the connection broke the framing: {thing}")
             payload = thing.payload
             if thing.kind == COMMAND:
-                heard.append(self.dialect.layout.decode_command(payload, 0, len(payload))[0])
+                heard.append(self.dialect.codec.decode_command(payload, 0, len(payload))[0])
             else:
-                heard.append(self.dialect.layout.decode_control(payload, 0, len(payload)))
+                heard.append(self.dialect.codec.decode_control(payload, 0, len(payload)))
         return heard

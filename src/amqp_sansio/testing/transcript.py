@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.dialects import AMQP_0_10, Dialect
+from amqp_sansio.dialects import DEFAULT, SessionDialect
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.kernel.value import Value
@@ -16,7 +16,7 @@ from amqp_sansio.wire.segments import COMMAND, Assembly, Malformed, SegmentReade
 class Ear:
     """Hears one speaker of one connection, from its first octet."""
 
-    def __init__(self, dialect: Dialect = AMQP_0_10) -> None:
+    def __init__(self, dialect: SessionDialect = DEFAULT) -> None:
         self._dialect: Final = dialect
         self._header: bytes | None = b""
         self._reader: Final = SegmentReader(DEFAULT_LIMITS, tolerant=True, offset=SIZE)
@@ -39,7 +39,7 @@ class Ear:
     def _words(self, thing: Assembly | Malformed) -> str:
         if isinstance(thing, Malformed):
             return f"[{thing.channel}] {thing.said}: {thing.text} ({thing.rule})"
-        payload, layout = thing.payload, self._dialect.layout
+        payload, layout = thing.payload, self._dialect.codec
         kind = "command" if thing.kind == COMMAND else "control"
         verb = layout.verb_of(kind, payload[0], payload[1]) if len(payload) > 1 else f"an empty {kind}"
         try:
@@ -72,7 +72,7 @@ def _shown(said: Value, name: str) -> str:
 class Transcript:
     """The lines of a conversation: `moment speaker: [channel] what was said`.  Secrets show as their length."""
 
-    def __init__(self, dialect: Dialect = AMQP_0_10) -> None:
+    def __init__(self, dialect: SessionDialect = DEFAULT) -> None:
         self._dialect: Final = dialect
         self.lines: list[str] = []
         self._ears: dict[str, Ear] = {}

@@ -15,7 +15,7 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.message import Flow, Subscribe, Transfer
 from amqp_sansio.wire.segments import KnownCommand
 
-PAYLOAD = AMQP_0_10.layout.encode_command(Transfer("in", 0, 0), False)
+PAYLOAD = AMQP_0_10.codec.encode_command(Transfer("in", 0, 0), False)
 
 
 def say(one: Session, books: ByHand, time: int, command: Command) -> None:

@@ -33,7 +33,7 @@ Said: TypeAlias = tuple[Speaker, Word]
 
 def octets(word: Word, channel: int = 0) -> bytes:
     """The frames of a word; the connection's controls go on channel 0 whatever is asked."""
-    layout = AMQP_0_10.layout
+    layout = AMQP_0_10.codec
     if isinstance(word, Control):
         return frame_control(0 if word.VERB.startswith("connection.") else channel, layout.encode_control(word))
     if isinstance(word, Command):

@@ -31,7 +31,7 @@ Class: TypeAlias = type[file.Consume] | type[stream.Consume]
 
 def content(command: Command, header: Struct, body: bytes = b"", channel: int = 0) -> bytes:
     """The frames of a command with content."""
-    payload = AMQP_0_10.layout.encode_command(command, False)
+    payload = AMQP_0_10.codec.encode_command(command, False)
     return b"".join(frame_command(channel, payload, encode_headers([header]), body or None, 65535))
 
 

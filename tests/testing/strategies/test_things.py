@@ -15,7 +15,7 @@ from amqp_sansio.testing.strategies import commands, controls, header_structs, h
 from amqp_sansio.testing.strategies.things import BY_NAME, COMMANDS, CONTROLS, classes
 from amqp_sansio.wire.headers import decode_headers, encode_headers
 
-LAYOUT = AMQP_0_10.layout
+LAYOUT = AMQP_0_10.codec
 
 
 @given(controls())

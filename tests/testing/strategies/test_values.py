@@ -10,7 +10,7 @@ from amqp_sansio.spec import values as v
 from amqp_sansio.spec.connection import Start
 from amqp_sansio.testing.strategies import maps, range_sets, signed, unsigned, values
 
-LAYOUT = AMQP_0_10.layout
+LAYOUT = AMQP_0_10.codec
 
 
 # What is drawn can be written, and comes back as it was.

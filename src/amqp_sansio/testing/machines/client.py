@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.dialects import DEFAULT
 from amqp_sansio.events import Violation
 from amqp_sansio.grammar.automaton import START, Word
 from amqp_sansio.limits import DEFAULT_LIMITS
@@ -146,7 +146,7 @@ class ClientMachine(RuleBasedStateMachine):
         while (unit := self._reader.next()) is not None:
             if isinstance(unit, Malformed):
                 raise self._failure(unit.rule, f"the client: {unit.text}")
-            layout, payload = AMQP_0_10.layout, unit.payload
+            layout, payload = DEFAULT.codec, unit.payload
             if unit.kind == CONTROL:
                 control = layout.decode_control(payload, 0, len(payload))
                 self._hear(Step("client", control, unit.channel), found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.dialects import DEFAULT
 from amqp_sansio.errors import AmqpError, DecodeError
 from amqp_sansio.events import Violation
 from amqp_sansio.limits import DEFAULT_LIMITS
@@ -165,7 +165,7 @@ class Talk:
                 continue
 
     def _step(self, unit: Assembly) -> Step:
-        layout = AMQP_0_10.layout
+        layout = DEFAULT.codec
         payload = unit.payload
         if unit.kind == CONTROL:
             return Step("server", layout.decode_control(payload, 0, len(payload)), unit.channel)
@@ -178,7 +178,7 @@ class Talk:
         """From the protocol header to open-ok.  ProbeError when that is not possible."""
         talker = ConnectionVoice(self.setting)
         self.say(*talker.say("client:protocol-header"))
-        step = self.until(lambda step: not isinstance(step.said, bytes) or step.octets != AMQP_0_10.header)
+        step = self.until(lambda step: not isinstance(step.said, bytes) or step.octets != DEFAULT.header)
         if step is None or not isinstance(step.said, c.Start):
             raise ProbeError(f"no AMQP 0-10 is spoken there: {self._answer(step)}")
         self.choose(step.said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.dialects import DEFAULT
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.spec import message
 from amqp_sansio.spec.message import DeliveryProperties
@@ -39,7 +39,7 @@ class AssemblyVoice(Client):
 
     def segment(self, kind: str) -> bytes:
         """The whole segment."""
-        layout = AMQP_0_10.layout
+        layout = DEFAULT.codec
         if kind == "control":
             return layout.encode_control(Flush(completed=True))
         if kind == "command":

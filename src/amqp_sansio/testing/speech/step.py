@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, TypeAlias, overload
 
-from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.dialects import DEFAULT
 from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.testing.transcript import fields_of
@@ -59,7 +59,7 @@ class Step:
         return self._octets
 
     def _encoded(self) -> bytes:
-        layout = AMQP_0_10.layout
+        layout = DEFAULT.codec
         if isinstance(self.said, bytes):
             return self.said
         if isinstance(self.said, Control):

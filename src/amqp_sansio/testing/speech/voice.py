@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.dialects import DEFAULT
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.ids import Ids
@@ -36,7 +36,7 @@ RESULTS: Final[dict[str, Struct]] = {
 }
 """A result of every kind."""
 
-AMQP: Final = AMQP_0_10.header
+AMQP: Final = DEFAULT.header
 OLDER: Final = AMQP[:4] + bytes((0, 0, 9, 1))
 """A protocol header of an older version."""
 

@@ -7,6 +7,8 @@ from typing import Final, Protocol, TypeAlias
 
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.wire.assembly import COMMAND, Assembly
+from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
 
@@ -40,7 +42,7 @@ EncodeCommand: TypeAlias = Callable[[Command, bool], bytes]
 EncodeStruct: TypeAlias = Callable[[Struct], bytes]
 
 
-class Layout:
+class Layout(Codec):
     """One way to write AMQP 0-10.
 
     All decoders take the octets, the offset of the first octet and the offset behind the last, and read nothing outside;
@@ -80,7 +82,6 @@ class Layout:
         "encode_command",
         "encode_control",
         "encode_struct32",
-        "name",
         "segments",
         "walk_headers",
     )
@@ -100,7 +101,7 @@ class Layout:
         classes: dict[int, str],
         segments: frozenset[str],
     ) -> None:
-        self.name: Final = name
+        super().__init__(name)
         self.decode_control: Final = decode_control
         self.decode_command: Final = decode_command
         self.decode_struct32: Final = decode_struct32
@@ -117,6 +118,19 @@ class Layout:
                 self._names["struct", class_code, code] = cls.NAME
             else:
                 self._names["control" if issubclass(cls, Control) else "command", class_code, code] = cls.VERB
+
+    def read_control(self, unit: Assembly, reading: Reading) -> Control:
+        return self.decode_control(unit.payload, 0, len(unit.payload), reading)
+
+    def write_control(self, control: Control) -> bytes:
+        return self.encode_control(control)
+
+    def said_in(self, unit: Assembly) -> str:
+        kind, payload = "command" if unit.kind == COMMAND else "control", unit.payload
+        return self.verb_of(kind, payload[0], payload[1]) if len(payload) > 1 else f"an empty {kind}"
+
+    def carries(self, class_code: int, code: int) -> bool:
+        return self.verb_of("command", class_code, code) in self.segments
 
     def verb_of(self, kind: str, class_code: int, code: int) -> str:
         """The name of a control, command or struct, by number where it has none."""

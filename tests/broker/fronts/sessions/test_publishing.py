@@ -6,7 +6,7 @@ import pytest
 from tests.broker.harness import Client, World, blurt, bodies, done, on, put
 from tests.broker.restarts import stored
 
-from amqp_sansio import ClientConfig, ServerConfig, Session
+from amqp_sansio import AMQP_0_10, ClientConfig, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.config import STRICT_PROFILE
@@ -66,7 +66,7 @@ def said(client: Client) -> list[type]:
 
 def written(client: Client, session: Session, destination: str, accept_mode: int | None, key: str = "q") -> int:
     """Publishes a message with that accept-mode on the wire, which None leaves out."""
-    header = client.connection.layout.encode_struct32(DeliveryProperties(routing_key=key))
+    header = AMQP_0_10.codec.encode_struct32(DeliveryProperties(routing_key=key))
     id = blurt(session, message.Transfer(destination, accept_mode), header=header, body=b"1")
     client.world.run()
     assert any(id in event.ids for event in client.all(CommandsCompleted))
@@ -189,7 +189,7 @@ def test_a_header_that_cannot_be_read(world: World) -> None:
 def test_part_of_a_message_is_not_taken(world: World) -> None:
     client = world.connect()
     session = client.session()
-    header = client.connection.layout.encode_struct32(FragmentProperties(first=True))
+    header = AMQP_0_10.codec.encode_struct32(FragmentProperties(first=True))
     blurt(session, message.Transfer("", 1), header=header, body=b"x")
     world.run()
     assert failed(client) == [540]
@@ -304,7 +304,7 @@ def test_a_message_is_delivered_with_a_body_segment_when_it_came_with_one(
     world = World(BrokerConfig(journal=True), world.chunk)
     client, session = world.session()
     blurt(session, queue.Declare("q", durable=True))
-    header = client.connection.layout.encode_struct32(DeliveryProperties(routing_key="q", delivery_mode=2 if persistent else 1))
+    header = AMQP_0_10.codec.encode_struct32(DeliveryProperties(routing_key="q", delivery_mode=2 if persistent else 1))
     for _ in range(3):  # the first one teaches the reader the fast path
         blurt(session, message.Transfer("", 1), header=header, body=body)
     world.run()

@@ -204,7 +204,7 @@ class Holder:
         if channel is None:
             return True
         try:
-            size = len(channel.carrier.layout.encode_struct32(value))
+            size = len(channel.layout.encode_struct32(value))
         except EncodeError:
             return False
         return size + RESULT_OCTETS <= channel.carrier._max_frame_size

@@ -9,6 +9,7 @@ from amqp_sansio.broker.fronts.sessions.holder import Holder
 from amqp_sansio.broker.fronts.sessions.publishing import publish
 from amqp_sansio.broker.fronts.sessions.table import execute
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
+from amqp_sansio.engine.doorstep import Doorstep
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import (
     AttachRequested,
@@ -45,6 +46,7 @@ class Peer:
         "_clogged",
         "_config",
         "_connection",
+        "_door",
         "_ended",
         "_eof",
         "_holders",
@@ -65,7 +67,8 @@ class Peer:
         self._broker: Final = broker
         self._config: Final = config
         self._most: Final = broker.limits.outbox_octets
-        self._connection: Final = ServerConnection(config)
+        self._door: Doorstep | None = Doorstep(config)
+        self._connection = self._door.connection
         self._connection._most_waiting = self._most
         self._identity: str | None = None
         self._site: Site | None = None
@@ -87,14 +90,36 @@ class Peer:
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Stores octets of the client.  Raises LocalProtocolError after `receive_eof`."""
-        self._connection.receive_data(data)
+        if self._door is None:
+            self._connection.receive_data(data)
+        else:
+            self._door.receive_data(data)
+            self._enter()
         self._broker._stored(self)
 
     def receive_eof(self) -> None:
         """The client sends nothing more.  Saying so twice does no harm."""
-        self._connection.receive_eof()
+        if self._door is None:
+            self._connection.receive_eof()
+        else:
+            self._door.receive_eof()
+            self._enter()
         self._eof = True
         self._broker._stored(self)
+
+    def _enter(self) -> None:
+        """What the client speaks is known, or not yet."""
+        assert self._door is not None
+        if self._door.passed:
+            self._connection = self._door.connection
+            self._connection._most_waiting = self._most
+            self._door = None
+
+    @property
+    def _sessions(self) -> ServerConnection:
+        """The connection, where sessions are spoken on it."""
+        assert isinstance(self._connection, ServerConnection)
+        return self._connection
 
     def data_to_send(self) -> bytes:
         """Takes everything that is to be written now.  What waited for room goes on, and may be there to be taken at once."""
@@ -230,7 +255,7 @@ class Peer:
         site, name = self._site, event.session
         assert site is not None  # nobody attaches before open-ok
         if self._config.attach == "refuse":
-            self._connection.refuse(name)
+            self._sessions.refuse(name)
             return
         key = (site.host.name, self._identity or "", name)
         number = self._broker._touched(key)
@@ -243,7 +268,7 @@ class Peer:
             session = known.session
             holder = session._channel
             if holder is not None and not event.force:
-                self._connection.refuse(name, DetachCode.SESSION_BUSY)
+                self._sessions.refuse(name, DetachCode.SESSION_BUSY)
                 return
             if session._timeout == 0 or session.state not in ("attached", "resuming", "detached"):
                 # Nobody wanted it to live on its own: whoever attaches by force begins anew (as old clients do).
@@ -254,7 +279,7 @@ class Peer:
                     self._broker._wrote(known.peer)
             else:
                 before = known.peer
-                self._connection.accept(name, resume=session)
+                self._sessions.accept(name, resume=session)
                 known.moved(self)
                 if before is not None and before is not self:
                     self._broker._wrote(before)
@@ -263,7 +288,7 @@ class Peer:
         timeout = self._config.session_timeout
         if timeout != 0 and not self._broker._kept.has_room(key):
             timeout = 0
-        session = self._connection.accept(name, timeout=timeout)
+        session = self._sessions.accept(name, timeout=timeout)
         session._timeout = 0  # it is kept when its client asks for that: others begin anew, and must not find theirs held
         self._holders[name] = Holder(self._broker, self, site, key, session)
 

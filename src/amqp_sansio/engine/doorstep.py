@@ -1,0 +1,62 @@
+"""Where a server finds out what its client speaks: by the protocol header, the first eight octets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from amqp_sansio.config import ServerConfig
+from amqp_sansio.engine.server_handshake import ServerHandshake
+from amqp_sansio.protocol import SIZE
+
+
+def speaking(config: ServerConfig, dialect: int = 0) -> ServerHandshake:
+    """A connection in one of the config's dialects: the preferred one, unless another place among them is named."""
+    chosen = config.dialects[dialect]
+    return chosen.server(config if len(config.dialects) == 1 else attrs.evolve(config, dialects=(chosen,)))
+
+
+class Doorstep:
+    """Keeps the first octets of a client until they tell which of several dialects it speaks.
+
+    `connection` is one of the preferred dialect until then, without an octet.  It keeps the time of the handshake, and it
+    answers a header that is none of theirs.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config: Final = config
+        self._early = bytearray()
+        self.connection = speaking(config)
+        """Whom to ask and to tell from now on."""
+        self.passed = len(config.dialects) == 1
+        """Whether it is known who hears the octets: they go to `connection` directly."""
+
+    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
+        """Stores octets that came from the client, as `Connection.receive_data` does."""
+        if self.passed:
+            self.connection.receive_data(data)
+            return
+        self._early += data
+        if len(self._early) >= SIZE:
+            self._pass()
+
+    def receive_eof(self) -> None:
+        """The client sends nothing more."""
+        self._pass()
+        self.connection.receive_eof()
+
+    def _pass(self) -> None:
+        if self.passed:
+            return
+        self.passed = True
+        header, waited = bytes(self._early[:SIZE]), self.connection
+        for at, dialect in enumerate(self._config.dialects):
+            if at and header in dialect.spellings and header not in self._config.dialect.spellings:
+                self.connection = speaking(self._config, at)
+                if waited.now is not None:
+                    self.connection.tick(waited.now)
+                    self.connection._handshake_until = waited._handshake_until
+                break
+        self.connection.receive_data(self._early)
+        self._early.clear()

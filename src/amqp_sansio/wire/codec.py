@@ -1,0 +1,38 @@
+"""How what is said becomes octets: what a connection needs of it, whatever is spoken on its channels."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.spec.base import Control
+from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.reading import Reading
+
+
+class Codec:
+    """The words of one dialect.  A base class: 0-10 has a `Layout`.
+
+    The words of class connection are those of `spec.connection` for every dialect, for 0-10 has the most fields in them: a
+    dialect with others translates.  A heartbeat may be a payload without octets.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
+
+    def read_control(self, unit: Assembly, reading: Reading) -> Control:
+        """The control of a unit.  DecodeError."""
+        raise NotImplementedError
+
+    def write_control(self, control: Control) -> bytes:
+        """The payload of a control.  EncodeError."""
+        raise NotImplementedError
+
+    def said_in(self, unit: Assembly) -> str:
+        """What a unit says, by its name or its numbers."""
+        raise NotImplementedError
+
+    def carries(self, class_code: int, code: int) -> bool:
+        """Whether what has these numbers may be followed by a content."""
+        raise NotImplementedError

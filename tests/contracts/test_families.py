@@ -1,0 +1,103 @@
+"""The rules of the house about families of dialects: what is common knows none of them, and they do not know one another."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SRC = ROOT / "src" / "amqp_sansio"
+
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "sessions": (
+        "spec.session", "spec.execution", "spec.message", "spec.tx", "spec.dtx", "spec.exchange", "spec.queue", "spec.file",
+        "spec.stream", "wire.segments", "wire.segmentation", "wire.frames", "wire.replies", "wire.transfers", "wire.headers",
+        "wire.layouts", "engine.channel", "engine.channels", "engine.session", "engine.standing", "engine.breach",
+        "engine.transmit", "engine.hearing", "engine.controls", "engine.attachment", "engine.client", "engine.server",
+        "tables.session", "tables.endpoint", "tables.transfer",
+    ),
+}  # fmt: skip
+"""What belongs to one family, by the beginnings of module names."""
+
+COMMON = (
+    "config", "protocol", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",
+    "engine.endpoints", "engine.heartbeat", "engine.lifecycle", "engine.server_handshake", "tables.connection",
+    "tables.handshake", "tables.tuning", "wire.assembly", "wire.codec", "wire.framing", "wire.reading",
+)  # fmt: skip
+"""What every family uses, and what therefore knows none."""
+
+MAY_NAME = ("dialects.py", "__init__.py")
+"""Who may name a dialect: where they are put together, and the public face."""
+NAMES_YET = {"engine/observer.py", "engine/wording.py", "captures/replay/recorder.py"}
+"""Who still does.  This list may only become shorter."""
+
+
+def module(path: Path) -> str:
+    return ".".join(path.relative_to(SRC).with_suffix("").parts)
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of the package that a file imports, those of which it imports only types included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("amqp_sansio"):
+            inside = node.module.removeprefix("amqp_sansio").removeprefix(".")
+            found |= {f"{inside}.{alias.name}".removeprefix(".") for alias in node.names} | {inside}
+    return found
+
+
+def of_family(name: str, families: dict[str, tuple[str, ...]] = FAMILIES) -> set[str]:
+    return {
+        family for family, modules in families.items() if any(name == each or name.startswith(f"{each}.") for each in modules)
+    }
+
+
+def sources() -> list[Path]:
+    return sorted(SRC.rglob("*.py"))
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_what_is_common_imports_no_family(name: str) -> None:
+    path = SRC / (name.replace(".", "/") + ".py")
+    assert {each for each in imported(path) if of_family(each)} == set()
+
+
+def test_every_module_of_a_family_is_there() -> None:
+    known = {module(path) for path in sources()} | {module(path.parent) for path in sources() if path.parent != SRC}
+    assert [each for modules in FAMILIES.values() for each in modules if each not in known] == []
+
+
+@pytest.mark.parametrize("path", sources(), ids=module)
+def test_no_module_imports_two_families(path: Path) -> None:
+    """But for where dialects are put together."""
+    if path.name != "dialects.py":
+        assert len({family for each in imported(path) for family in of_family(each)}) <= 1
+
+
+@pytest.mark.parametrize("path", sources(), ids=module)
+def test_a_dialect_is_named_where_it_is_put_together_and_in_the_public_face_only(path: Path) -> None:
+    inside = path.relative_to(SRC).as_posix()
+    names = {node.id for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Name)}
+    assert inside in MAY_NAME or inside in NAMES_YET or not {each for each in names if each.startswith("AMQP_")}
+
+
+def test_who_still_names_a_dialect_does() -> None:
+    assert [each for each in sorted(NAMES_YET) if "AMQP_0_10" not in (SRC / each).read_text(encoding="utf-8")] == []
+
+
+@pytest.mark.parametrize("path", sources(), ids=module)
+def test_nobody_compares_the_name_of_a_dialect(path: Path) -> None:
+    """What depends on a dialect is one of its parts."""
+    if path.name == "dialects.py" or path.relative_to(SRC).as_posix() in NAMES_YET:
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Compare):
+            for side in (node.left, *node.comparators):
+                assert "dialect.name" not in ast.unparse(side), f"line {node.lineno}"
+
+
+def test_the_judge_knows_a_family_by_its_modules() -> None:
+    assert of_family("spec.session") == {"sessions"} == of_family("wire.layouts.v0_10.LAYOUT")
+    assert of_family("spec.connection") == set() == of_family("engine.sessions")

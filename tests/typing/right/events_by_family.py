@@ -1,0 +1,35 @@
+"""A downstream program that takes events apart by family: none is left out."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+from amqp_sansio.events import (
+    Authenticated,
+    ConnectionClosed,
+    ConnectionEvent,
+    ConnectionOpened,
+    ConnectionRedirected,
+    Event,
+    OpenRequested,
+    SecurityLayerStarted,
+    SessionEvent,
+    StartReceived,
+)
+
+
+def session_event(event: Event) -> SessionEvent | None:
+    """The event, where it is one of a channel."""
+    match event:
+        case StartReceived() | Authenticated() | OpenRequested() | ConnectionOpened() | ConnectionRedirected():
+            assert_type(of_connection(event), ConnectionEvent)
+            return None
+        case SecurityLayerStarted() | ConnectionClosed():
+            return None
+        case _:
+            return event  # what is left is one of these
+
+
+def of_connection(event: ConnectionEvent) -> ConnectionEvent:
+    """As it came."""
+    return event
