@@ -16,6 +16,7 @@ from typing import Final
 from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec.message import Transfer
@@ -38,7 +39,7 @@ class Taker:
     selective = False
     octets_left: int | None = None
     exclusive = False
-    owner: object = None
+    owner: Owner | None = None
 
     def __init__(self, host: VirtualHost, credit: int = sys.maxsize) -> None:
         self.host = host

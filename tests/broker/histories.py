@@ -11,6 +11,7 @@ from tests.broker.transactions.stage import Stage
 
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.model.entry import ACQUIRED, Entry
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.spec.codes import XaStatus
@@ -22,6 +23,7 @@ Step: TypeAlias = tuple[str, int, int, int]
 
 QUEUES: Final = ("q", "r", "t", "u", "v")
 EXCHANGES: Final = ("amq.direct", "amq.topic", "x", "y")
+OWNERS: Final = (Owner(SESSION), Owner(SESSION), Owner(SESSION))
 XIDS: Final = (Xid(1, b"a", b"1"), Xid(1, b"a", b"2"), Xid(1, b"b", b"1"))
 
 
@@ -72,14 +74,14 @@ def _enqueue(h: History, a: int, b: int, c: int) -> None:
 
 
 def _publish(h: History, a: int, b: int, c: int) -> None:
-    work = h.coordinator.work(a % 3)
+    work = h.coordinator.work(OWNERS[a % 3])
     if work is not None:
         queues = [h.host.queues[name] for name in QUEUES[b % 5 : b % 5 + 2] if name in h.host.queues]
         work.publish(h.message(b"tx", persistent=c > 0), queues)
 
 
 def _accept(h: History, a: int, b: int, c: int) -> None:
-    work = h.coordinator.work(a % 3)
+    work = h.coordinator.work(OWNERS[a % 3])
     if work is not None:
         work.accept(h.some(b))
 
@@ -96,12 +98,12 @@ def _tick(h: History, a: int, b: int, c: int) -> None:
 
 def _branch(h: History, a: int, b: int, c: int) -> None:
     """A branch from its start to its prepare, with a message and an accept in it."""
-    h.coordinator.start(a % 3, XIDS[b % 3])
+    h.coordinator.start(OWNERS[a % 3], XIDS[b % 3])
     _publish(h, a, a + b, c)
     entry = h.any(b).take()
     if entry is not None:
-        h.work(a % 3).accept([entry])
-    h.coordinator.end(a % 3, XIDS[b % 3])
+        h.work(OWNERS[a % 3]).accept([entry])
+    h.coordinator.end(OWNERS[a % 3], XIDS[b % 3])
     if c < 3:
         h.coordinator.prepare(XIDS[b % 3])
 
@@ -119,9 +121,9 @@ _STEPS: Final[dict[str, Callable[[History, int, int, int], object]]] = {
     "release": lambda h, a, b, c: h.host.release(h.some(a), b > 0),
     "reject": lambda h, a, b, c: h.host.reject(h.some(a)),
     "purge": lambda h, a, b, c: h.host.purge(QUEUES[a % 5]),
-    "start": lambda h, a, b, c: h.coordinator.start(a % 3, XIDS[b % 3], c == 1, c == 2),
-    "end": lambda h, a, b, c: h.coordinator.end(a % 3, XIDS[b % 3], c == 1, c == 2),
-    "owner ended": lambda h, a, b, c: h.coordinator.owner_ended(a % 3),
+    "start": lambda h, a, b, c: h.coordinator.start(OWNERS[a % 3], XIDS[b % 3], c == 1, c == 2),
+    "end": lambda h, a, b, c: h.coordinator.end(OWNERS[a % 3], XIDS[b % 3], c == 1, c == 2),
+    "owner ended": lambda h, a, b, c: h.coordinator.owner_ended(OWNERS[a % 3]),
     "publish": _publish,
     "accept": _accept,
     "branch": _branch,

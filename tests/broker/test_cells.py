@@ -169,13 +169,13 @@ def test_what_a_branch_answers(expected: Expected, codes: ErrorCodes) -> None:
     client, session = reach(world, expected.state, expected.verb == b.PREPARE_NOTHING)
     branches = world.broker.coordinator().branches
     (holder,) = [each for key, each in world.broker._sessions.items() if key[2] == b"me"]
-    assert standing(branches.get(key_of(XID)), holder) == expected.state
+    assert standing(branches.get(key_of(XID)), holder.owner) == expected.state
     code, results = code_of(client, session, VERBS[expected.verb])
     assert code == (first(expected) or (expected.spec if codes == "spec" else expected.qpid))
     if code is None:
         if expected.status:
             assert results == [XaResult(STATUS[expected.status])]
-        assert standing(branches.get(key_of(XID)), holder) == expected.next_state
+        assert standing(branches.get(key_of(XID)), holder.owner) == expected.next_state
     committed = expected.verb in (b.COMMIT, b.COMMIT_ONE_PHASE) and expected.status == "ok"
     heuristic = expected.state.phase is Phase.HEURISTIC
     assert world.broker.host().queues["q"].messages == (1 if committed or heuristic else 0)

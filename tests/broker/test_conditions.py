@@ -13,6 +13,7 @@ from tests.broker.model.things import Sink, bodies, publish, refusal
 from amqp_sansio.broker.conditions import CONDITIONS, LIMIT, Condition, Refused
 from amqp_sansio.broker.model.arguments import read_subscription_arguments
 from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.codes import ErrorCode
@@ -21,7 +22,7 @@ from amqp_sansio.spec.rules import RULES
 from amqp_sansio.spec.values import Map
 from amqp_sansio.wire.headers import encode_headers
 
-ME, YOU = object(), object()
+ME, YOU = Owner(SESSION), Owner(SESSION)
 LIMITS = attrs.evolve(DEFAULT_BROKER_LIMITS, queues=6, exchanges=7, queue_messages=3)
 
 

@@ -7,6 +7,7 @@ import pytest
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.errors import EncodeError
@@ -31,7 +32,7 @@ def test_virtual_hosts_are_names() -> None:
 def test_the_timeout_of_branches_is_a_setting() -> None:
     config = BrokerConfig(branch_timeout=5, most_branch_timeout=10)
     coordinator = Broker(config).coordinator()
-    coordinator.start("me", Xid(1))
+    coordinator.start(Owner(SESSION), Xid(1))
     assert (coordinator.get_timeout(Xid(1)), coordinator.max_timeout) == (5, 10)
     assert coordinator.tick(0.0) == 5.0
     with pytest.raises(Refused, match="too long"):

@@ -22,7 +22,7 @@ from amqp_sansio.spec.values import Value
 PERSISTENT = 2
 
 
-def with_full(host: VirtualHost, policy: str, most: int = 2, alternate: str | None = "amq.fanout", **more: bool) -> VirtualHost:
+def with_full(host: VirtualHost, policy: str, most: int = 2, alternate: str | None = "amq.fanout", **more: Any) -> VirtualHost:
     """A queue `q` of so many messages, which are there, and one `dead` behind its alternate exchange."""
     host.declare_queue("dead", durable=True, arguments={"qpid.priorities": 1})
     host.bind("dead", "amq.fanout")

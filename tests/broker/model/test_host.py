@@ -11,6 +11,7 @@ from tests.broker.model.things import Sink, bodies, durable_host, journalled, pu
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.entry import GONE
 from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.operations import (
     Dequeued,
@@ -25,7 +26,7 @@ from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.spec.values import Map
 
-ME, YOU = object(), object()
+ME, YOU = Owner(SESSION), Owner(SESSION)
 
 
 # --- queues ---------------------------------------------------------------------------------------------------------------
@@ -152,9 +153,9 @@ def test_the_user_of_a_queue_has_it_or_its_only_subscription_for_itself() -> Non
     host = VirtualHost()
     host.declare_queue("q")
     found = host.queues["q"]
-    assert found.user is None
+    assert host.queues["q"].user is None
     host.subscribe("q", Sink(exclusive=True, owner=YOU))
-    assert found.user is YOU
+    assert found.user == YOU
     host.declare_queue("mine", exclusive=True, owner=ME)
     host.subscribe("mine", Sink(owner=ME))
     assert host.queues["mine"].user is ME

@@ -9,6 +9,7 @@ from tests.broker.model.things import durable_host, journalled, publish, refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.operations import (
     Bound,
     ExchangeDeclared,
@@ -18,7 +19,7 @@ from amqp_sansio.broker.operations import (
 from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.values import Map
 
-ME, YOU = object(), object()
+ME, YOU = Owner(SESSION), Owner(SESSION)
 
 
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])

@@ -6,6 +6,7 @@ import pytest
 from tests.broker.model.things import Sink, bodies, durable_host, journalled, publish
 
 from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.operations import QueueDeleted
 from amqp_sansio.kernel.deadlines import AT_ONCE
 
@@ -15,7 +16,7 @@ LINGER = {"qpid.auto_delete_timeout": 5}
 def left(owned: bool, **more: bool) -> VirtualHost:
     """Somebody had a queue for itself, or subscribed to it, and is no more; 100.0 was told after that."""
     host = durable_host()
-    owner = object()
+    owner = Owner(SESSION)
     host.declare_queue("q", "amq.fanout", exclusive=owned, auto_delete=True, arguments=LINGER, owner=owner, **more)
     if owned:
         host.owner_ended(owner)
@@ -44,7 +45,7 @@ def test_an_unused_queue_goes_after_its_time(owned: bool) -> None:
 @pytest.mark.parametrize("owned", [False, True])
 def test_whoever_uses_it_again_stops_the_time(owned: bool) -> None:
     host = left(owned)
-    owner = object()
+    owner = Owner(SESSION)
     sink = Sink(owner=owner)
     if owned:
         host.declare_queue("q", exclusive=True, arguments=LINGER, owner=owner)
@@ -64,7 +65,7 @@ def test_whoever_uses_it_again_stops_the_time(owned: bool) -> None:
 
 def test_a_subscription_outlives_the_owner_and_keeps_the_queue() -> None:
     host = VirtualHost()
-    owner, sink = object(), Sink()
+    owner, sink = Owner(SESSION), Sink()
     host.declare_queue("q", exclusive=True, arguments=LINGER, owner=owner)
     sink.owner = owner
     host.subscribe("q", sink)

@@ -6,20 +6,13 @@ import pytest
 from tests.broker.model.things import INTAKE, message
 
 from amqp_sansio.broker.model.message import Message
-from amqp_sansio.broker.model.owner import connection_of, published_by
+from amqp_sansio.broker.model.owner import CONNECTION, SESSION, Owner, connection_of, published_by
+
+ONE, TWO = Owner(CONNECTION, 1), Owner(CONNECTION, 2)
 
 
-class Connection:
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-class Session:
-    def __init__(self, peer: Connection | None) -> None:
-        self.peer = peer
-
-
-ONE, TWO = Connection(1), Connection(2)
+def session(connection: Owner | None) -> Owner:
+    return Owner(SESSION, connection=connection)
 
 
 def sent(publisher: int) -> Message:
@@ -27,25 +20,34 @@ def sent(publisher: int) -> Message:
 
 
 def test_the_connection_of_an_owner() -> None:
-    assert [connection_of(owner) for owner in (Session(ONE), Session(None), ONE, None)] == [ONE, None, None, None]
+    assert [connection_of(owner) for owner in (session(ONE), session(None), ONE, None)] == [ONE, None, ONE, None]
+
+
+def test_a_session_moves_and_a_connection_does_not() -> None:
+    mine = session(ONE)
+    mine.moved(TWO)
+    assert mine.connection is TWO
+    mine.moved(None)
+    assert connection_of(mine) is None
+    assert (mine.lifetime, ONE.lifetime) == ("session", "connection")
+    assert [repr(each) for each in (mine, ONE)] == ["<Owner: a session>", "<Owner: a connection, number 1>"]
 
 
 @pytest.mark.parametrize(
     ("publisher", "owner", "expected"),
     [
         (1, ONE, True),
-        (1, Session(ONE), True),
+        (1, session(ONE), True),
         (1, TWO, False),
-        (2, Session(ONE), False),
-        (1, Session(None), False),
+        (2, session(ONE), False),
+        (1, session(None), False),
         (1, None, False),
-        (1, object(), False),
-        (0, Connection(0), False),
-        (0, Session(None), False),
+        (0, Owner(CONNECTION, 0), False),
+        (0, session(None), False),
         (0, None, False),
     ],
 )
-def test_who_published_a_message(publisher: int, owner: object, expected: bool) -> None:
+def test_who_published_a_message(publisher: int, owner: Owner | None, expected: bool) -> None:
     """Nobody's message is nobody's own."""
     assert published_by(sent(publisher), owner) is expected
 

@@ -10,6 +10,7 @@ from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.intake import Intake
 from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.wire.layouts.properties import write_properties
@@ -33,7 +34,7 @@ class Sink:
         credit: int = 1000000,
         acquires: bool = True,
         exclusive: bool = False,
-        owner: object = None,
+        owner: Owner | None = None,
         name: str = "",
         explicit: bool = False,
         wanted: bytes | None = None,

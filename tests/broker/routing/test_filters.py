@@ -10,6 +10,7 @@ from tests.broker.model.things import message, publish, refusal
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.model.host import VirtualHost
+from amqp_sansio.broker.model.owner import CONNECTION, Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.routing.direct import Direct
 from amqp_sansio.broker.routing.filters import STEP, Filter
@@ -78,16 +79,11 @@ def test_a_selector_is_no_header_that_a_message_must_have() -> None:
     assert host.binding_words == 1
 
 
-class Connection:
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_binding_that_is_not_local_lets_pass_nothing_that_the_connection_of_the_queue_published(kind: str) -> None:
     host = VirtualHost()
     host.declare_exchange("x", kind)
-    host.declare_queue("q", exclusive=True, owner=Connection(5))
+    host.declare_queue("q", exclusive=True, owner=Owner(CONNECTION, 5))
     host.bind("q", "x", "k", {"x-qpid-no-local": True, **arguments(kind, "n > 1")}, owner=host.queues["q"].owner)
 
     def queues(publisher: int, n: int) -> list[str]:

@@ -8,6 +8,7 @@ from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.entry import AVAILABLE, Entry
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Message
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.broker.transactions.work import Work
@@ -16,8 +17,8 @@ from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.message import DeliveryProperties, Transfer
 from amqp_sansio.wire.headers import encode_headers
 
-ME: Final = "me"
-YOU: Final = "you"
+ME: Final = Owner(SESSION)
+YOU: Final = Owner(SESSION)
 XID: Final = Xid(1, b"global", b"branch")
 
 
@@ -49,11 +50,11 @@ class Stage:
         assert self.queue(queue).acquire(entry)
         return entry
 
-    def publish(self, body: bytes, *queues: str, persistent: bool = True, owner: object = ME) -> None:
+    def publish(self, body: bytes, *queues: str, persistent: bool = True, owner: Owner = ME) -> None:
         """In the transaction of the session."""
         self.work(owner).publish(self.message(body, persistent), [self.queue(name) for name in queues or ("q",)])
 
-    def work(self, owner: object = ME) -> Work:
+    def work(self, owner: Owner = ME) -> Work:
         work = self.coordinator.work(owner)
         assert work is not None
         return work

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.broker.restarts import XID, declared, say, stored
 from tests.broker.transactions.stage import Stage
 
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.operations import BranchPrepared
 from amqp_sansio.broker.transactions.branch import Branch, standing, xid_of
 from amqp_sansio.broker.transactions.work import Work
@@ -18,9 +19,14 @@ from amqp_sansio.tables.branch import ACTIVE_ELSEWHERE, ACTIVE_HERE, ACTIVE_SUSP
 def test_how_it_stands_depends_on_who_asks() -> None:
     stage = Stage()
     branch = Branch((1, b"g", b"b"), Work(stage.host, stage.limits), 60)
-    assert (standing(None, "a"), standing(branch, "a")) == (UNKNOWN, IDLE)
-    branch.sessions.update({"a": True, "b": False})
-    assert [standing(branch, owner) for owner in "abc"] == [ACTIVE_HERE, ACTIVE_SUSPENDED, ACTIVE_ELSEWHERE]
+    here, suspended, elsewhere = Owner(SESSION), Owner(SESSION), Owner(SESSION)
+    assert (standing(None, here), standing(branch, here)) == (UNKNOWN, IDLE)
+    branch.sessions.update({here: True, suspended: False})
+    assert [standing(branch, owner) for owner in (here, suspended, elsewhere)] == [
+        ACTIVE_HERE,
+        ACTIVE_SUSPENDED,
+        ACTIVE_ELSEWHERE,
+    ]
     assert (branch.evictable, branch.in_doubt) == (False, False)
     branch.phase = Phase.TIMED_OUT
     assert not branch.evictable

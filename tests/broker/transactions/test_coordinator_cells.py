@@ -9,6 +9,7 @@ from tests.broker.transactions.stage import ME, XID, YOU, Stage
 from tests.tables.branch_cells import EXPECTED, Expected
 
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.transactions.branch import standing
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.ledger.demarcation import key_of
@@ -41,8 +42,9 @@ def reach(stage: Stage, state: b.Standing, nothing: bool) -> None:
     if state.relation is not Relation.ELSEWHERE:
         c.end(YOU, XID)
     if state.phase is Phase.ROLLBACK_ONLY:
-        c.start("third", XID, join=True)
-        c.end("third", XID, fail=True)
+        third = Owner(SESSION)
+        c.start(third, XID, join=True)
+        c.end(third, XID, fail=True)
     elif state.phase is Phase.TIMED_OUT:
         c.tick(0.0)
         c.tick(c.default_timeout)

@@ -7,6 +7,7 @@ import pytest
 from tests.broker.transactions.stage import ME, XID, Stage, started, with_work
 
 from amqp_sansio.broker.conditions import LIMIT, Refused
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
@@ -87,14 +88,15 @@ def test_limit_branches(over: int) -> None:
     """Branches at the limit less one, at it and beyond it; one that was forgotten makes room for another."""
     stage = Stage(limits=attrs.evolve(DEFAULT_BROKER_LIMITS, branches=3))
     c = stage.coordinator
+    owners = [Owner(SESSION) for _ in range(3)]
     for number in range(3 + min(over, 0)):
-        c.start(number, Xid(number))
+        c.start(owners[number], Xid(number))
     if over == 1:
         with pytest.raises(Refused, match="limit branches is 3") as told:
             c.start(ME, XID)
         assert (told.value.condition, told.value.code("qpid")) == (LIMIT, 506)
         assert len(c.branches) == 3
-        c.end(0, Xid(0))
+        c.end(owners[0], Xid(0))
         c.rollback(Xid(0))
         assert c.start(ME, XID).status is XaStatus.XA_OK
     assert len(c.branches) == 3 + min(over, 0)
@@ -103,14 +105,15 @@ def test_limit_branches(over: int) -> None:
 def test_a_branch_that_timed_out_and_that_nobody_asks_for_makes_room() -> None:
     stage = Stage(limits=attrs.evolve(DEFAULT_BROKER_LIMITS, branches=2))
     c = stage.coordinator
-    c.start("a", Xid(1))
-    c.start("b", Xid(2))
+    one, other = Owner(SESSION), Owner(SESSION)
+    c.start(one, Xid(1))
+    c.start(other, Xid(2))
     c.tick(0.0)
     c.tick(60.0)
     with pytest.raises(Refused, match="limit branches"):
         c.start(ME, XID)  # somebody has not heard of either yet
-    c.owner_ended("b")
-    c.end("a", Xid(1))
+    c.owner_ended(other)
+    c.end(one, Xid(1))
     c.start(ME, XID)
     assert [xid[0] for xid in c.branches] == [1, 1]
     with pytest.raises(Refused) as told:

@@ -34,6 +34,7 @@ from amqp_sansio.spec.values import Map, Value
 if TYPE_CHECKING:
     from amqp_sansio.broker.journal import Journal
     from amqp_sansio.broker.model.intake import Intake
+    from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.ring import Consumer
     from amqp_sansio.broker.routing.exchange import Exchange
 
@@ -45,8 +46,7 @@ class VirtualHost(Lifetimes):
 
     The methods that do what a command says take its fields in their order: `delete_exchange(*command.values())`.  They
     raise `Refused` and have then changed nothing.  What returns a number gives that of the journal entry that
-    must be journalled before the command is complete; 0 when there is none.  An `owner` is whoever a queue can be exclusive to:
-    any object that is compared by identity, a session, or the connection that is its `peer`.
+    must be journalled before the command is complete; 0 when there is none.  An `owner` is whoever a queue can be exclusive to.
 
     `error_codes` is the profile by which something is let pass that the other one refuses (see `conditions`).
     """
@@ -149,7 +149,7 @@ class VirtualHost(Lifetimes):
         exchange: str | None,
         binding_key: str | None = None,
         arguments: Arguments = None,
-        owner: object = None,
+        owner: Owner | None = None,
         restored: bool = False,
     ) -> int:
         """exchange.bind: nothing happens when it is bound with that key already, whatever the arguments.
@@ -191,7 +191,9 @@ class VirtualHost(Lifetimes):
             return 0
         return self.journal.write(Bound(self.name, to.name, bound.name, key, given))
 
-    def unbind(self, queue: str | None, exchange: str | None, binding_key: str | None = None, owner: object = None) -> int:
+    def unbind(
+        self, queue: str | None, exchange: str | None, binding_key: str | None = None, owner: Owner | None = None
+    ) -> int:
         """exchange.unbind: takes a binding away."""
         if not exchange:
             raise Refused(conditions.UNBIND_NO_EXCHANGE_NAME, "no queue leaves the default exchange; legal: a name")
@@ -242,7 +244,7 @@ class VirtualHost(Lifetimes):
         exclusive: bool = False,
         auto_delete: bool = False,
         arguments: Arguments = None,
-        owner: object = None,
+        owner: Owner | None = None,
     ) -> int:
         """queue.declare: makes sure that it exists and is as described; with `exclusive` it is the owner's alone.
 
@@ -316,7 +318,9 @@ class VirtualHost(Lifetimes):
         name = alternate.name if alternate is not None and alternate.durable else ""  # a transient one is gone then
         return self.journal.write(QueueDeclared(self.name, queue, name, exclusive, auto_delete, given))
 
-    def delete_queue(self, queue: str | None, if_unused: bool = False, if_empty: bool = False, owner: object = None) -> int:
+    def delete_queue(
+        self, queue: str | None, if_unused: bool = False, if_empty: bool = False, owner: Owner | None = None
+    ) -> int:
         """queue.delete: takes it away; its messages go to its alternate exchange, its subscribers hear of it (408).
 
         The subscriptions of the owner, who deletes it, stay and get nothing any more.
@@ -330,7 +334,7 @@ class VirtualHost(Lifetimes):
             raise Refused(conditions.QUEUE_DELETE_NOT_EMPTY, f"queue {queue!r} has {found.messages} messages")
         return self._drop(found, owner)
 
-    def purge(self, queue: str | None, owner: object = None) -> int:
+    def purge(self, queue: str | None, owner: Owner | None = None) -> int:
         """queue.purge: takes all messages off it that nobody has acquired."""
         found = self._found(
             queue, owner, conditions.QUEUE_PURGE_NO_QUEUE, conditions.QUEUE_PURGE_NO_NAME, conditions.QUEUE_PURGE_OWNED
@@ -373,7 +377,7 @@ class VirtualHost(Lifetimes):
 
     # --- inside -----------------------------------------------------------------------------------------------------------
 
-    def _found(self, queue: str | None, owner: object, missing: Condition, empty: Condition, owned: Condition) -> Queue:
+    def _found(self, queue: str | None, owner: Owner | None, missing: Condition, empty: Condition, owned: Condition) -> Queue:
         if not queue:
             raise Refused(empty, "the name of the queue is empty")
         found = self.queues.get(queue)
@@ -404,6 +408,6 @@ class VirtualHost(Lifetimes):
             raise Refused(conditions.LIMIT, f"limit {limit} is {value}; there would be {asked}")
 
 
-def _free(queue: Queue, owner: object) -> bool:
+def _free(queue: Queue, owner: Owner | None) -> bool:
     """Whether nobody else has the queue for itself."""
     return queue.owner is None or queue.owner in (owner, connection_of(owner))

@@ -13,6 +13,7 @@ from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 if TYPE_CHECKING:
     from amqp_sansio.broker.journal import Journal
     from amqp_sansio.broker.model.intake import Intake
+    from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.broker.model.ring import Consumer
 
@@ -28,7 +29,7 @@ class Lifetimes(Topology):
         intake: Intake | None = None,
     ) -> None:
         super().__init__(name, journal, limits, intake)
-        self._owned: Final[dict[object, dict[Queue, None]]] = {}
+        self._owned: Final[dict[Owner, dict[Queue, None]]] = {}
         self._lingering: Final[Countdowns[Queue]] = Countdowns()
 
     def unsubscribe(self, queue: Queue, consumer: Consumer) -> int:
@@ -39,11 +40,11 @@ class Lifetimes(Topology):
             return self.left(queue)
         return 0
 
-    def owned(self, owner: object) -> Iterable[Queue]:
+    def owned(self, owner: Owner) -> Iterable[Queue]:
         """The queues that are exclusive to somebody."""
         return self._owned.get(owner, ())
 
-    def owner_ended(self, owner: object) -> int:
+    def owner_ended(self, owner: Owner) -> int:
         """A session, or a connection, is over: its exclusive queues are everybody's, or left when they are auto-delete."""
         number = 0
         for queue in list(self._owned.pop(owner, ())):
@@ -80,13 +81,13 @@ class Lifetimes(Topology):
                 self._drop(queue)
         return self.due
 
-    def _own(self, queue: Queue, owner: object) -> None:
+    def _own(self, queue: Queue, owner: Owner | None) -> None:
         if owner is not None:
             queue.owner = owner
             self._owned.setdefault(owner, {})[queue] = None
             self._lingering.stop(queue)
 
-    def _drop(self, queue: Queue, by: object = None) -> int:
+    def _drop(self, queue: Queue, by: Owner | None = None) -> int:
         self._lingering.stop(queue)
         if queue.owner is not None:
             owned = self._owned.get(queue.owner)

@@ -12,7 +12,7 @@ from amqp_sansio.broker.model.last_values import LastValues
 from amqp_sansio.broker.model.line import Line
 from amqp_sansio.broker.model.message import Message
 from amqp_sansio.broker.model.numbering import Numbering
-from amqp_sansio.broker.model.owner import published_by
+from amqp_sansio.broker.model.owner import Owner, published_by
 from amqp_sansio.broker.model.ring import Consumer, Ring
 from amqp_sansio.broker.model.shares import Shares
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS
@@ -72,7 +72,7 @@ class Queue:
         self,
         name: str,
         durable: bool = False,
-        owner: object | None = None,
+        owner: Owner | None = None,
         auto_delete: bool = False,
         alternate: Exchange | None = None,
         arguments: Map | None = None,
@@ -372,7 +372,7 @@ class Queue:
         return self.ring.ranks_with(priority) if self.ring is not None else 1
 
     @property
-    def user(self) -> object | None:
+    def user(self) -> Owner | None:
         """Whoever has the queue for itself, or its only subscription; None when nobody does."""
         if self.owner is None and self.ring is not None:
             first = next(iter(self.ring.consumers), None)

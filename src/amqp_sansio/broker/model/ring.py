@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.cursor import Cursor
     from amqp_sansio.broker.model.entry import Entry
     from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
 
 
@@ -53,7 +54,7 @@ class Consumer(Protocol):
         ...
 
     @property
-    def owner(self) -> object:
+    def owner(self) -> Owner | None:
         """Whose subscription it is: the token by which queues are exclusive."""
         ...
 
@@ -77,7 +78,7 @@ class Consumer(Protocol):
         """The octets that its credit counts for the message."""
         ...
 
-    def gone(self, queue: Queue, by: object) -> None:
+    def gone(self, queue: Queue, by: Owner | None) -> None:
         """The queue was deleted (408) by that owner, None when by none: the consumer has left it already."""
         ...
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.journal import Journal
     from amqp_sansio.broker.model.intake import Intake
     from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
 
 TYPES: Final[dict[str, type[Exchange]]] = {kind.TYPE: kind for kind in (Direct, Fanout, Topic, Headers)}
@@ -161,7 +162,7 @@ class Topology(Traffic):
             exchange.alternate.alternates -= 1
             self._auto_delete(exchange.alternate, operations)
 
-    def _remove_queue(self, queue: Queue, by: object = None) -> int:
+    def _remove_queue(self, queue: Queue, by: Owner | None = None) -> int:
         """Takes a queue away: its bindings go, its messages to the alternate exchange, and its subscribers hear of it, whose
         session is not the one that does it."""
         if queue.deleted:

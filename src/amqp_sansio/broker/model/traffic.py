@@ -21,6 +21,7 @@ from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 
 if TYPE_CHECKING:
+    from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
 
 _position: Final = attrgetter("position")
@@ -309,7 +310,7 @@ class Traffic(Room):
             given_up.append(entry)
         return True
 
-    def _drop(self, queue: Queue, by: object = None) -> int:
+    def _drop(self, queue: Queue, by: Owner | None = None) -> int:
         """Takes a queue away.  Done by whoever knows which queues there are."""
         raise NotImplementedError
 

@@ -14,6 +14,7 @@ from amqp_sansio.tables.branch import UNKNOWN, Phase, Relation, Standing
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.owner import Owner
 
 
 class Outcome(NamedTuple):
@@ -48,7 +49,7 @@ class Branch:
         self.timeout = timeout
         """Seconds."""
         self.phase = Phase.OPEN
-        self.sessions: Final[dict[object, bool]] = {}
+        self.sessions: Final[dict[Owner, bool]] = {}
         """Who is associated with it: True for who works on it, False for who has suspended it."""
         self.decided: XaStatus | None = None
         """What an administrator decided."""
@@ -57,9 +58,9 @@ class Branch:
         self.journal = 0
         """The entry by which it was prepared or decided: what is answered about that waits for it."""
 
-    def relation(self, owner: object) -> Relation:
+    def relation(self, owner: Owner | None) -> Relation:
         """What a session has to do with it."""
-        active = self.sessions.get(owner)
+        active = None if owner is None else self.sessions.get(owner)
         if active is not None:
             return Relation.HERE if active else Relation.SUSPENDED
         return Relation.ELSEWHERE if self.sessions else Relation.NOBODY
@@ -89,7 +90,7 @@ class Branch:
         return f"<Branch {show(self.xid)}: {self.phase.value}, {len(self.sessions)} sessions, {self.work!r}>"
 
 
-def standing(branch: Branch | None, owner: object) -> Standing:
+def standing(branch: Branch | None, owner: Owner | None) -> Standing:
     """How a branch stands for a session."""
     return UNKNOWN if branch is None else Standing(branch.phase, branch.relation(owner))
 

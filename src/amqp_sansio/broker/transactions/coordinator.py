@@ -7,6 +7,7 @@ from typing import Final
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import CONDITIONS, Condition, Refused
 from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.operations import BranchDecided, BranchEnded, Operation
 from amqp_sansio.broker.transactions.branch import Branch, InDoubt, Outcome, prepared, standing, xid_of
 from amqp_sansio.broker.transactions.work import Host, Work
@@ -38,8 +39,8 @@ NO_XID: Final = Condition("dtx: no xid", "", None, "", ErrorCode.ILLEGAL_ARGUMEN
 class Coordinator:
     """The branches of one virtual host.
 
-    An `owner` is whatever stands for a session; any session may say the outcome of any branch.  What a client says wrong raises
-    Refused and has then changed nothing.  Where a journal number is given, the answer may be said when it is journalled.
+    An `owner` is whoever works on branches, a session; any session may say the outcome of any branch.  What a client says wrong
+    raises Refused and has then changed nothing.  Where a journal number is given, the answer may be said when it is journalled.
     """
 
     def __init__(
@@ -58,14 +59,14 @@ class Coordinator:
         self.branches: Final[dict[XidKey, Branch]] = {}
         """Every branch that is known, in the order of their starts."""
         self._in_doubt: Final[dict[Branch, None]] = {}
-        self._working: Final[dict[object, Branch]] = {}
-        self._known_to: Final[dict[object, dict[Branch, None]]] = {}
+        self._working: Final[dict[Owner, Branch]] = {}
+        self._known_to: Final[dict[Owner, dict[Branch, None]]] = {}
         self._evictable: Final[dict[Branch, None]] = {}
         self._timeouts: Final[Countdowns[Branch]] = Countdowns()
 
     # --- demarcation ------------------------------------------------------------------------------------------------------
 
-    def work(self, owner: object) -> Work | None:
+    def work(self, owner: Owner) -> Work | None:
         """What the transfers and accepts of a session belong to now; None: to nothing, they happen at once.
 
         Rule dtx.transactionality.
@@ -73,11 +74,11 @@ class Coordinator:
         branch = self._working.get(owner)
         return None if branch is None else branch.work
 
-    def associated(self, owner: object) -> bool:
+    def associated(self, owner: Owner) -> bool:
         """Whether a session works on a branch, or has suspended one."""
         return owner in self._known_to
 
-    def start(self, owner: object, xid: Xid | None, join: bool = False, resume: bool = False) -> Outcome:
+    def start(self, owner: Owner, xid: Xid | None, join: bool = False, resume: bool = False) -> Outcome:
         """dtx.start: the session works on the branch from now on, unless the status is another one than xa-ok."""
         key = _key(xid)
         branch = self.branches.get(key)
@@ -92,7 +93,7 @@ class Coordinator:
             self._timeouts.begin(branch, branch.timeout)
         return self._done(branch, owner, cell)
 
-    def end(self, owner: object, xid: Xid | None, suspend: bool = False, fail: bool = False) -> Outcome:
+    def end(self, owner: Owner, xid: Xid | None, suspend: bool = False, fail: bool = False) -> Outcome:
         """dtx.end: the session works on the branch no more, or (with `suspend`) not for the time being."""
         key = _key(xid)
         both = table.END_SUSPEND_FAIL if suspend and fail else ""
@@ -100,7 +101,7 @@ class Coordinator:
         branch = self.branches.get(key)
         return self._done(branch, owner, self._cell(branch, owner, verb, key))
 
-    def owner_ended(self, owner: object) -> None:
+    def owner_ended(self, owner: Owner) -> None:
         """A session is over: the branches with which it is associated, suspended ones too, can only be rolled back.
 
         Rule dtx.end.session-closed.
@@ -245,7 +246,7 @@ class Coordinator:
 
     # --- inside -----------------------------------------------------------------------------------------------------------
 
-    def _cell(self, branch: Branch | None, owner: object, verb: str, key: XidKey) -> Cell:
+    def _cell(self, branch: Branch | None, owner: Owner | None, verb: str, key: XidKey) -> Cell:
         state = standing(branch, owner)
         cell = table.CELLS[state, verb]
         if isinstance(cell.answer, Fault):
@@ -256,19 +257,19 @@ class Coordinator:
     def _refused(self, fault: Fault, verb: str, key: XidKey, why: str) -> Refused:
         return Refused(condition_of(fault, verb), f"dtx.{verb} of branch {show(key)}: {fault.name}; {why}")
 
-    def _done(self, branch: Branch | None, owner: object, cell: Cell) -> Outcome:
+    def _done(self, branch: Branch | None, owner: Owner | None, cell: Cell) -> Outcome:
         """What a cell that refuses nothing says."""
         assert branch is not None
         number = self._affect(branch, cell)
         relation = cell.next_state.relation
-        if relation in (Relation.HERE, Relation.SUSPENDED):
+        if owner is not None and relation in (Relation.HERE, Relation.SUSPENDED):
             branch.sessions[owner] = relation is Relation.HERE
             self._known_to.setdefault(owner, {})[branch] = None
             if relation is Relation.HERE:
                 self._working[owner] = branch
             else:
                 self._working.pop(owner, None)
-        elif owner in branch.sessions:
+        elif owner is not None and owner in branch.sessions:
             self._part(branch, owner)
         branch.phase = cell.next_state.phase
         if branch.phase is Phase.UNKNOWN:
@@ -320,7 +321,7 @@ class Coordinator:
         self._journal.after(number, lambda: self._host.release(entries, True))
         return number
 
-    def _part(self, branch: Branch, owner: object) -> None:
+    def _part(self, branch: Branch, owner: Owner) -> None:
         del branch.sessions[owner]
         mine = self._known_to[owner]
         del mine[branch]

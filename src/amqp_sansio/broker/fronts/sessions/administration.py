@@ -20,7 +20,7 @@ def declare_queue(holder: Holder, id: int, command: queue.Declare) -> None:
         command.exclusive,
         command.auto_delete,
         command.arguments,
-        owner=holder,
+        owner=holder.owner,
     )
     if command.arguments:
         holder.broker.hints.given(command.VERB, command.arguments)
@@ -29,13 +29,13 @@ def declare_queue(holder: Holder, id: int, command: queue.Declare) -> None:
 
 def delete_queue(holder: Holder, id: int, command: queue.Delete) -> None:
     """queue.delete: sessions that subscribe to it hear of it afterwards."""
-    number = holder.site.host.delete_queue(command.queue, command.if_unused, command.if_empty, owner=holder)
+    number = holder.site.host.delete_queue(command.queue, command.if_unused, command.if_empty, owner=holder.owner)
     holder.complete_after(number, id)
 
 
 def purge(holder: Holder, id: int, command: queue.Purge) -> None:
     """queue.purge."""
-    holder.complete_after(holder.site.host.purge(command.queue, owner=holder), id)
+    holder.complete_after(holder.site.host.purge(command.queue, owner=holder.owner), id)
 
 
 def query_queue(holder: Holder, id: int, command: queue.Query) -> None:
@@ -69,13 +69,13 @@ def query_exchange(holder: Holder, id: int, command: exchange.Query) -> None:
 
 def bind(holder: Holder, id: int, command: exchange.Bind) -> None:
     """exchange.bind."""
-    number = holder.site.host.bind(command.queue, command.exchange, command.binding_key, command.arguments, owner=holder)
+    number = holder.site.host.bind(command.queue, command.exchange, command.binding_key, command.arguments, owner=holder.owner)
     holder.complete_after(number, id)
 
 
 def unbind(holder: Holder, id: int, command: exchange.Unbind) -> None:
     """exchange.unbind."""
-    number = holder.site.host.unbind(command.queue, command.exchange, command.binding_key, owner=holder)
+    number = holder.site.host.unbind(command.queue, command.exchange, command.binding_key, owner=holder.owner)
     holder.complete_after(number, id)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.model.arguments import SubscriptionArguments
     from amqp_sansio.broker.model.entry import Entry
     from amqp_sansio.broker.model.message import Message
+    from amqp_sansio.broker.model.owner import Owner
     from amqp_sansio.broker.model.queue import Queue
     from amqp_sansio.engine.subscription import Subscriber
 
@@ -67,7 +68,7 @@ class Consumer:
         `since`: where the replay period that it asks for began, when it was there before a restart.
         """
         self.holder: Final = holder
-        self.owner: Final[object] = holder
+        self.owner: Final[Owner] = holder.owner
         self.subscriber: Final = subscriber
         self.destination: Final = subscriber.destination
         self.exclusive: Final = exclusive
@@ -171,7 +172,7 @@ class Consumer:
         octets = len(message.body) + (len(message.header) if session.counts_headers else 0)
         return self.subscriber._book.allows(octets) and len(holder.unsettled) < self._most
 
-    def gone(self, queue: Queue, by: object) -> None:
+    def gone(self, queue: Queue, by: Owner | None) -> None:
         """The queue was deleted under it: its session ends, unless that one has done it."""
         self._end_flushes()
         if by is not self.owner:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
 from amqp_sansio.broker.fronts.sessions.pledges import Pledges
 from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
+from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.engine.feedback import parts
 from amqp_sansio.errors import AmqpError, EncodeError, LimitError
 from amqp_sansio.kernel.picking import ById
@@ -63,7 +64,7 @@ class Missed:
 class Holder:
     """One session as the broker sees it.  It outlives the connection that the session is attached to.
 
-    It is the owner of exclusive queues and of transactions.  Everything that it says waits while the session is detached.
+    Everything that it says waits while the session is detached.
     """
 
     def __init__(self, broker: Broker, peer: Peer | None, site: Site, key: Key, session: Session) -> None:
@@ -73,6 +74,8 @@ class Holder:
         self.session: Final = session
         self.peer: Peer | None = peer
         """Where it is attached; None while it is not."""
+        self.owner: Final = Owner(SESSION, connection=None if peer is None else peer.owner)
+        """As the model knows it: whoever has exclusive queues, subscriptions and transactions."""
         self.kept: Final = session._max_timeout != 0
         """Whether it counts as one that outlives its connection."""
         self.consumers: Final[dict[str, Consumer]] = {}
@@ -102,7 +105,7 @@ class Holder:
     @property
     def work(self) -> Work | None:
         """What the transaction holds back to which transfers and accepts belong now; None when there is none."""
-        return self.tx if self.tx is not None else self.site.coordinator.work(self)
+        return self.tx if self.tx is not None else self.site.coordinator.work(self.owner)
 
     @property
     def reading(self) -> Reading:
@@ -140,6 +143,7 @@ class Holder:
     def moved(self, peer: Peer) -> None:
         """It is being attached to that connection."""
         self.peer = peer
+        self.owner.moved(peer.owner)
         self.broker._agenda.forget(self)
         self.broker._touched(self.key)
 
@@ -151,6 +155,7 @@ class Holder:
             self.end()
         else:
             self.peer = None
+            self.owner.moved(None)
             self.broker._keep(self)
 
     # --- answers ----------------------------------------------------------------------------------------------------------

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 def keepable(holder: Holder) -> bool:
     """Whether a session can be there again after a restart: it is detached, and works on no branch that is not prepared."""
     detached = holder.peer is None and holder.session.state == "detached"
-    return detached and not holder.ended and not holder.site.coordinator.associated(holder)
+    return detached and not holder.ended and not holder.site.coordinator.associated(holder.owner)
 
 
 def need(holder: Holder, needed: Needed) -> None:
     """Tells what a session needs of its virtual host."""
     queues = [consumer.queue for consumer in holder.consumers.values()]
-    queues += holder.site.host.owned(holder)
+    queues += holder.site.host.owned(holder.owner)
     for record in (*holder.unsettled.values(), *holder.pledged.values()):
         if record.acquired:
             needed.entries[record.entry] = None
@@ -70,7 +70,7 @@ def take(holder: Holder) -> dict[str, object]:
             )
             for each in holder.consumers.values() if not each.queue.deleted
         ]),
-        "owned": tuple([queue.name for queue in holder.site.host.owned(holder)]),
+        "owned": tuple([queue.name for queue in holder.site.host.owned(holder.owner)]),
         "unsettled": _records(holder.unsettled),
         "pledged": _records(holder.pledged),
         "accepted": holder.pledged.pledged().ranges,
@@ -106,7 +106,7 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
     holder = Holder(broker, None, site, (host.name, plain["identity"], plain["name"]), session)
     for name in plain["owned"]:
         if name in rebuilding.queues:
-            host.declare_queue(name, exclusive=True, owner=holder)
+            host.declare_queue(name, exclusive=True, owner=holder.owner)
     failing = plain["failing"]
     for destination, name, exclusive, *more in plain["consumers"]:
         if name in rebuilding.queues:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from amqp_sansio.broker.fronts.sessions.holder import Holder
 from amqp_sansio.broker.fronts.sessions.publishing import publish
 from amqp_sansio.broker.fronts.sessions.table import execute
+from amqp_sansio.broker.model.owner import CONNECTION, Owner
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
 from amqp_sansio.engine.doorstep import Doorstep
 from amqp_sansio.engine.server import ServerConnection
@@ -59,11 +60,14 @@ class Peer:
         "_site",
         "_stalled",
         "number",
+        "owner",
     )
 
     def __init__(self, broker: Broker, number: int, config: ServerConfig) -> None:
         self.number: Final = number
         """Among the connections of this broker, 1 and up: by it a message knows where it came from."""
+        self.owner: Final = Owner(CONNECTION, number)
+        """As the model knows it: whoever has the queues that are exclusive to the connection."""
         self._broker: Final = broker
         self._config: Final = config
         self._most: Final = broker.limits.outbox_octets

@@ -83,7 +83,7 @@ class Site:
         """A session is over: what it has acquired is available again, its queues are free or gone."""
         if holder.tx is not None:
             holder.tx.rollback(False)
-        self.coordinator.owner_ended(holder)
+        self.coordinator.owner_ended(holder.owner)
         entries = [record.entry for record in holder.unsettled.values() if record.acquired]
         entries += [record.entry for record in holder.pledged.values()]
         holder.unsettled.clear()
@@ -99,4 +99,4 @@ class Site:
         holder.consumers.clear()
         for consumer in consumers:
             consumer.cancel()
-        self.host.owner_ended(holder)
+        self.host.owner_ended(holder.owner)

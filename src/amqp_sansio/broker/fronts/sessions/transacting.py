@@ -47,12 +47,12 @@ def _answer(holder: Holder, id: int, outcome: Outcome) -> None:
 
 def start(holder: Holder, id: int, command: dtx.Start) -> None:
     """dtx.start."""
-    _answer(holder, id, holder.site.coordinator.start(holder, command.xid, command.join, command.resume))
+    _answer(holder, id, holder.site.coordinator.start(holder.owner, command.xid, command.join, command.resume))
 
 
 def end(holder: Holder, id: int, command: dtx.End) -> None:
     """dtx.end."""
-    _answer(holder, id, holder.site.coordinator.end(holder, command.xid, command.suspend, command.fail))
+    _answer(holder, id, holder.site.coordinator.end(holder.owner, command.xid, command.suspend, command.fail))
 
 
 def prepare(holder: Holder, id: int, command: dtx.Prepare) -> None:
