@@ -250,7 +250,7 @@ class Broker:
     def _forget_peer(self, peer: Peer) -> None:
         """The connection is over."""
         if peer._site is not None:
-            peer._site.host.owner_ended(peer.owner)
+            peer._site.host.owner_ended(peer._owner)
         self._peers.pop(peer, None)
         self._blocked.pop(peer, None)
         self._agenda.forget(peer)

@@ -74,7 +74,7 @@ class Holder:
         self.session: Final = session
         self.peer: Peer | None = peer
         """Where it is attached; None while it is not."""
-        self.owner: Final = Owner(SESSION, connection=None if peer is None else peer.owner)
+        self.owner: Final = Owner(SESSION, connection=None if peer is None else peer._owner)
         """As the model knows it: whoever has exclusive queues, subscriptions and transactions."""
         self.kept: Final = session._max_timeout != 0
         """Whether it counts as one that outlives its connection."""
@@ -143,7 +143,7 @@ class Holder:
     def moved(self, peer: Peer) -> None:
         """It is being attached to that connection."""
         self.peer = peer
-        self.owner.moved(peer.owner)
+        self.owner.moved(peer._owner)
         self.broker._agenda.forget(self)
         self.broker._touched(self.key)
 

@@ -60,13 +60,13 @@ class Peer:
         "_site",
         "_stalled",
         "number",
-        "owner",
+        "_owner",
     )
 
     def __init__(self, broker: Broker, number: int, config: ServerConfig) -> None:
         self.number: Final = number
         """Among the connections of this broker, 1 and up: by it a message knows where it came from."""
-        self.owner: Final = Owner(CONNECTION, number)
+        self._owner: Final = Owner(CONNECTION, number)
         """As the model knows it: whoever has the queues that are exclusive to the connection."""
         self._broker: Final = broker
         self._config: Final = config
