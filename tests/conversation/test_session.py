@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import pytest
-from tests.conversation.stage import Stage, staged
+from tests.conversation.stage import AT_ONCE, Stage, refuse, staged
 
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.ending import Ending
@@ -30,8 +30,8 @@ class Cancelled(BaseException):
 class World:
     """A stage, and a way of waiting on it.  `waits` counts; the wait of number `cancel_at` is cancelled."""
 
-    def __init__(self, server: ServerConfig = ServerConfig()) -> None:
-        self.stage: Stage = staged(server=server)
+    def __init__(self, server: ServerConfig = ServerConfig(), retry: RetryPolicy = AT_ONCE) -> None:
+        self.stage: Stage = staged(server=server, retry=retry)
         self.waits = 0
         self.cancel_at = -1
         self.deaf = False
@@ -137,6 +137,39 @@ def test_a_session_that_fails_says_so_where_one_waits_and_at_the_end_only_if_nob
     for failing in (waiting, not_waiting):
         with pytest.raises(SessionFailed, match="404"):
             run(failing())
+
+
+@pytest.mark.parametrize("retry", [NEVER, RetryPolicy(first=0.0, jitter=0.0)])
+@pytest.mark.parametrize("deaf", [False, True])
+def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_comes_later_or_never(
+    deaf: bool, retry: RetryPolicy
+) -> None:
+    world = World(retry=retry)
+
+    async def handled() -> None:
+        async with world.session() as session:
+            refuse(world.stage, session.talk)
+            with pytest.raises(SessionFailed, match="542"):
+                await session.say(queue.Declare("q"))
+            world.deaf = deaf
+
+    run(handled())
+
+
+def test_what_was_published_before_a_refusal_that_somebody_heard_is_told_at_the_end() -> None:
+    world = World(retry=NEVER)
+
+    async def careless() -> None:
+        async with world.session() as session:
+            await session.sync()
+            session.talk.publish("", "nowhere", b"in doubt")
+            world.stage.client.machine.data_to_send()
+            refuse(world.stage, session.talk)
+            with pytest.raises(SessionFailed, match="542"):
+                await session.say(queue.Declare("q"))
+
+    with pytest.raises(SessionFailed, match="542"):
+        run(careless())
 
 
 def test_a_message_that_nobody_asked_about_is_told_at_the_end() -> None:

@@ -35,6 +35,11 @@ class Failure:
         return self.error is None or self.error.seen
 
     @property
+    def heard(self) -> bool:
+        """Whether there is one, and it was raised to somebody."""
+        return self.error is not None and self.error.seen
+
+    @property
     def for_others(self) -> AmqpError | None:
         """As it is raised to those whose command was not refused."""
         error = self.error

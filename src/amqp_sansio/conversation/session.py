@@ -67,7 +67,10 @@ class Session:
         """
         try:
             if error is None:
-                if not (self.talk.ended.done or self.talk.failure.again is not None):
+                over = self.talk.ended.done or self.talk.failure.again is not None
+                if not over and self.talk.failure.heard:  # nothing more will be executed, and its detach is on its way
+                    await self._end(quiet=True)
+                elif not over:
                     await self._finish()
                 self.talk.unheard()
         finally:

@@ -208,3 +208,11 @@ def test_a_silent_broker_is_not_awaited_for_ever_to_attach_again_for_a_transacti
         with session.transaction():
             session.send("", "q", b"x")
             lose()
+
+
+def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_never_comes(served: Served) -> None:
+    with connect(f"{served.url}?heartbeat=0", close_timeout=0.1) as connection, connection.session() as session:
+        session.sync()
+        served.refuse(session.talk.name)
+        with pytest.raises(SessionFailed, match="542"):
+            session.say(queue.Declare("q"))
