@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.engine import attachment, feedback, outcomes, replaying
 from amqp_sansio.engine.breach import violate
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 
 def hear_control(session: Session, control: Control, offset: int) -> None:
     """A control of class session other than attach, attached, detach and detached."""
-    hear = _CONTROLS.get(control.VERB)
+    hear = _CONTROLS.get(type(control))
     if hear is not None:
         hear(session, control, offset)
 
 
-def _request_timeout(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.RequestTimeout)
+def _request_timeout(session: Session, control: controls.RequestTimeout, offset: int) -> None:
     assert session._channel is not None
     granted = _lesser(control.timeout, session._max_timeout)
     session._channel.say(controls.Timeout(granted))
@@ -41,14 +40,12 @@ def _lesser(a: int | None, b: int | None) -> int | None:
     return b if a is None else a if b is None else min(a, b)
 
 
-def _timeout(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Timeout)
+def _timeout(session: Session, control: controls.Timeout, offset: int) -> None:
     attachment.granted(session, _lesser(control.timeout, session._wanted))
     session._emit(TimeoutGranted(session.name, control.timeout))
 
 
-def _command_point(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.CommandPoint)
+def _command_point(session: Session, control: controls.CommandPoint, offset: int) -> None:
     id = control.command_id or 0
     if control.command_offset:
         # We keep no part of a command, so there is nothing that could be continued.
@@ -97,8 +94,7 @@ def _beyond(session: Session, verb: str, ids: RangeSet, beyond: RangeSet, offset
     return True
 
 
-def _expected(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Expected)
+def _expected(session: Session, control: controls.Expected, offset: int) -> None:
     outbound = session._outbound
     ids = control.commands or EMPTY
     if not outbound.hear_expected():
@@ -117,8 +113,7 @@ def _expected(session: Session, control: Control, offset: int) -> None:
         replaying.resume(session, ids, offset)
 
 
-def _confirmed(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Confirmed)
+def _confirmed(session: Session, control: controls.Confirmed, offset: int) -> None:
     ids = control.commands or EMPTY
     outbound = session._outbound
     beyond = outbound.beyond(ids)
@@ -131,8 +126,7 @@ def _confirmed(session: Session, control: Control, offset: int) -> None:
         session._emit(CommandsConfirmed(session.name, news))
 
 
-def _completed(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Completed)
+def _completed(session: Session, control: controls.Completed, offset: int) -> None:
     completed(session, control.commands or EMPTY, control.timely_reply, offset)
 
 
@@ -183,8 +177,7 @@ def completed_run(session: Session, low: int, high: int, timely: bool, offset: i
     return CommandsCompleted(session.name, news)
 
 
-def _known_completed(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.KnownCompleted)
+def _known_completed(session: Session, control: controls.KnownCompleted, offset: int) -> None:
     ids = control.commands or EMPTY
     received = session._inbound.received
     beyond = ids
@@ -194,8 +187,7 @@ def _known_completed(session: Session, control: Control, offset: int) -> None:
         session._inbound.known_completed(ids)
 
 
-def _flush(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Flush)
+def _flush(session: Session, control: controls.Flush, offset: int) -> None:
     inbound = session._inbound
     if control.expected:
         inbound.stream.step(session.peer, FLUSH_EXPECTED)
@@ -207,8 +199,7 @@ def _flush(session: Session, control: Control, offset: int) -> None:
     session._touch()
 
 
-def _gap(session: Session, control: Control, offset: int) -> None:
-    assert isinstance(control, controls.Gap)
+def _gap(session: Session, control: controls.Gap, offset: int) -> None:
     assert session._channel is not None
     ids = control.commands or EMPTY
     if session._inbound.received is not None and session._inbound.cursor in ids:
@@ -223,14 +214,14 @@ def _gap(session: Session, control: Control, offset: int) -> None:
             session._touch()
 
 
-_CONTROLS: Final[dict[str, Callable[[Session, Control, int], None]]] = {
-    "session.request-timeout": _request_timeout,
-    "session.timeout": _timeout,
-    "session.command-point": _command_point,
-    "session.expected": _expected,
-    "session.confirmed": _confirmed,
-    "session.completed": _completed,
-    "session.known-completed": _known_completed,
-    "session.flush": _flush,
-    "session.gap": _gap,
+_CONTROLS: Final[dict[type[Control], Callable[[Session, Any, int], None]]] = {  # Any: each row takes its own control
+    controls.RequestTimeout: _request_timeout,
+    controls.Timeout: _timeout,
+    controls.CommandPoint: _command_point,
+    controls.Expected: _expected,
+    controls.Confirmed: _confirmed,
+    controls.Completed: _completed,
+    controls.KnownCompleted: _known_completed,
+    controls.Flush: _flush,
+    controls.Gap: _gap,
 }

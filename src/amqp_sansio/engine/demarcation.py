@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from amqp_sansio.engine.objection import Objection
 from amqp_sansio.engine.xid import show
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.ledger.demarcation import Demarcation, key_of
@@ -25,6 +26,8 @@ NAMES_BRANCH: Final = (
     dtx.Start, dtx.End, dtx.Prepare, dtx.Commit, dtx.Rollback, dtx.Forget, dtx.GetTimeout, dtx.SetTimeout,
 )  # fmt: skip
 """Commands that are about one branch: without an xid they mean nothing."""
+COMMANDS: Final = (tx.Select, tx.Commit, tx.Rollback, dtx.Select, dtx.Recover, *NAMES_BRANCH)
+"""Those of classes tx and dtx."""
 
 
 def check(session: Standing, command: Command) -> Effect:
@@ -74,25 +77,15 @@ def state_of(demarcation: Demarcation) -> str:
 # --- a server, when a client has said something -----------------------------------------------------------------------------
 
 
-class Wrong(NamedTuple):
-    """What a client said and must not have: see `Violation`."""
-
-    rule: str
-    said: str
-    legal: tuple[str, ...]
-    code: int
-    text: str
-
-
-def hear(session: Standing, id: int, command: Command) -> Wrong | None:
+def hear(session: Standing, id: int, command: Command) -> Objection | None:
     """The client of our server said a command of class tx or dtx: None when it is for the broker to judge further."""
     demarcation = session._demarcation
     if isinstance(command, NAMES_BRANCH) and command.xid is None:
         cell = demarcation.refusal(rows.START) if isinstance(command, dtx.Start) else None
         if cell is not None and cell.state in (rows.NO_TRANSACTIONS, rows.TX) and (code := _code(session, cell)) is not None:
-            return Wrong(cell.rule, rows.START, demarcation.legal(), code, f"{rows.START} in state {cell.state}")
+            return Objection(cell.rule, rows.START, demarcation.legal(), code, f"{rows.START} in state {cell.state}")
         legal = (f"{command.VERB} with an xid",)
-        return Wrong(f"{command.VERB}.xid", command.VERB, legal, int(ErrorCode.ILLEGAL_ARGUMENT), "it names no branch")
+        return Objection(f"{command.VERB}.xid", command.VERB, legal, int(ErrorCode.ILLEGAL_ARGUMENT), "it names no branch")
     verb = demarcation.verb(command, isinstance(command, tx.Select) and unaccepting(session))
     if verb is None:
         return None
@@ -100,24 +93,24 @@ def hear(session: Standing, id: int, command: Command) -> Wrong | None:
     if verb == rows.SUSPEND and len(demarcation.suspended) >= most:
         legal = (f"at most {most} suspended branches",)
         text = f"more than {most} branches are suspended on one session"
-        return Wrong("limits.suspended_branches", verb, legal, int(ErrorCode.RESOURCE_LIMIT_EXCEEDED), text)
+        return Objection("limits.suspended_branches", verb, legal, int(ErrorCode.RESOURCE_LIMIT_EXCEEDED), text)
     cell = demarcation.refusal(verb)
     code = None if cell is None or _handed_on(demarcation, cell, command) else _code(session, cell)
     if cell is not None and code is not None:
         words = demarcation.words(verb, command)
-        return Wrong(cell.rule, words, demarcation.legal(verb), code, f"{words} in state {state_of(demarcation)}")
+        return Objection(cell.rule, words, demarcation.legal(verb), code, f"{words} in state {state_of(demarcation)}")
     demarcation.said(verb, command, id, cell)
     return None
 
 
-def hear_subscribe(session: Standing) -> Wrong | None:
+def hear_subscribe(session: Standing) -> Objection | None:
     """The client of our server subscribes with accept-mode none."""
     cell = session._demarcation.refusal(rows.SUBSCRIBE_NONE)
     code = None if cell is None else _code(session, cell)
     if cell is None or code is None:
         return None
     text = "the session is transactional"
-    return Wrong(cell.rule, rows.SUBSCRIBE_NONE, ("message.subscribe with accept-mode explicit",), code, text)
+    return Objection(cell.rule, rows.SUBSCRIBE_NONE, ("message.subscribe with accept-mode explicit",), code, text)
 
 
 def _handed_on(demarcation: Demarcation, cell: rows.Forbidden, command: Command) -> bool:

@@ -11,6 +11,7 @@ from amqp_sansio.engine.content_talk import hear_content
 from amqp_sansio.engine.contents import CONTENT_VERBS
 from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS
 from amqp_sansio.engine.inbound import DUPLICATE
+from amqp_sansio.engine.objection import Objection
 from amqp_sansio.engine.replaying import holds
 from amqp_sansio.engine.results import Owed, exception_of
 from amqp_sansio.engine.subscription import Subscriber, Subscription
@@ -24,7 +25,6 @@ from amqp_sansio.spec import execution, message
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import transfer as rows
-from amqp_sansio.tables.demarcation import COORDINATION
 from amqp_sansio.tables.endpoint import EXCEPTION
 from amqp_sansio.tables.session import COMMAND_SPEAKERS
 from amqp_sansio.wire.octets import blank
@@ -250,7 +250,7 @@ def _hear_command(
     if len(session._results.owed) > session.limits.incomplete_commands:
         _too_many(session, id, command.VERB, codes, offset)
         return
-    note = _NOTES.get(command.VERB)
+    note = _NOTES.get(type(command))
     throttled = session._producer.available if session._producer is not None else INFINITE
     if note is not None or command.VERB in CONTENT_VERBS:
         wrong = note(session, id, command) if note is not None else hear_content(session, id, command, header, body)
@@ -327,33 +327,28 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
 # What the other side's commands about credit mean to us; an error code and a sentence when they mean nothing.
 
 
-_Breach = demarcation.Wrong
-_Wrong = _Breach | None
-
-
 _UNIQUE: Final = "message.subscribe.destination.unique-subscriber-destination"
 _NOT_FOUND: Final = "message.cancel.destination.subscription-not-found"
 
 
-def _no_such(what: str, said: str, value: int) -> _Breach:
+def _no_such(what: str, said: str, value: int) -> Objection:
     """A number that the domain does not have."""
     text = f"no such {what.partition('.')[2]}"
-    return _Breach(what, f"{said} with {value}", ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, text)
+    return Objection(what, f"{said} with {value}", ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, text)
 
 
-def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
-    assert isinstance(command, message.Subscribe)
+def _note_subscribe(session: Session, id: int, command: message.Subscribe) -> Objection | None:
     destination = command.destination or ""
     if command.accept_mode == NONE and (wrong := demarcation.hear_subscribe(session)) is not None:
         return wrong
     if destination in session._subscribers:
         said, text = f"{command.VERB} {destination!r}", "subscribed already"
-        return _Breach(_UNIQUE, said, (f"message.cancel {destination!r}",), ErrorCode.NOT_ALLOWED, text)
+        return Objection(_UNIQUE, said, (f"message.cancel {destination!r}",), ErrorCode.NOT_ALLOWED, text)
     if len(session._subscribers) >= session.limits.subscriptions:
         most = session.limits.subscriptions
         text = f"more than {most} subscriptions"
         legal = (f"at most {most} subscriptions",)
-        return _Breach("limits.subscriptions", command.VERB, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text)
+        return Objection("limits.subscriptions", command.VERB, legal, ErrorCode.RESOURCE_LIMIT_EXCEEDED, text)
     accept_mode, acquire_mode = command.accept_mode or 0, command.acquire_mode or 0
     if accept_mode > 1:
         return _no_such("message.accept-mode", command.VERB, accept_mode)
@@ -363,20 +358,18 @@ def _note_subscribe(session: Session, id: int, command: Command) -> _Wrong:
     return None
 
 
-def _note_cancel(session: Session, id: int, command: Command) -> _Wrong:
-    assert isinstance(command, message.Cancel)
+def _note_cancel(session: Session, id: int, command: message.Cancel) -> Objection | None:
     destination = command.destination or ""
     if session._subscribers.pop(destination, None) is None:
         said, legal = (
             f"{command.VERB} {destination!r}",
             tuple([f"{command.VERB} {name!r}" for name in list(session._subscribers)[:8]]),
         )
-        return _Breach(_NOT_FOUND, said, legal, ErrorCode.NOT_FOUND, "no such subscription")
+        return Objection(_NOT_FOUND, said, legal, ErrorCode.NOT_FOUND, "no such subscription")
     return None
 
 
-def _note_flush(session: Session, id: int, command: Command) -> _Wrong:
-    assert isinstance(command, message.Flush)
+def _note_flush(session: Session, id: int, command: message.Flush) -> Objection | None:
     subscriber = session._subscribers.get(command.destination or "")
     if subscriber is not None:
         subscriber._book.begin_flush(id)
@@ -384,8 +377,7 @@ def _note_flush(session: Session, id: int, command: Command) -> _Wrong:
     return None
 
 
-def _note_stop(session: Session, id: int, command: Command) -> _Wrong:
-    assert isinstance(command, message.Stop)
+def _note_stop(session: Session, id: int, command: message.Stop) -> Objection | None:
     subscriber = session._subscribers.get(command.destination or "")
     if subscriber is not None:
         subscriber._book.stop()
@@ -394,8 +386,7 @@ def _note_stop(session: Session, id: int, command: Command) -> _Wrong:
     return None
 
 
-def _note_flow(session: Session, id: int, command: Command) -> _Wrong:
-    assert isinstance(command, message.Flow)
+def _note_flow(session: Session, id: int, command: message.Flow) -> Objection | None:
     unit = command.unit or 0
     if unit not in (MESSAGE, OCTET):
         return _no_such("message.credit-unit", command.VERB, unit)
@@ -408,8 +399,7 @@ def _note_flow(session: Session, id: int, command: Command) -> _Wrong:
     return None
 
 
-def _note_set_flow_mode(session: Session, id: int, command: Command) -> _Wrong:
-    assert isinstance(command, message.SetFlowMode)
+def _note_set_flow_mode(session: Session, id: int, command: message.SetFlowMode) -> Objection | None:
     mode = command.flow_mode or 0
     if mode not in (CREDIT_MODE, WINDOW_MODE):
         return _no_such("message.flow-mode", command.VERB, mode)
@@ -417,33 +407,33 @@ def _note_set_flow_mode(session: Session, id: int, command: Command) -> _Wrong:
     if subscriber is not None and session.profile.strict and not subscriber._book.ends_empty:
         text = "the mode changes only while there is no credit"
         said, legal = f"{command.VERB} {subscriber.destination[:80]!r}", ("message.stop", "message.flush")
-        return _Breach("message.set-flow-mode.mode-switching", said, legal, ErrorCode.PRECONDITION_FAILED, text)
+        return Objection("message.set-flow-mode.mode-switching", said, legal, ErrorCode.PRECONDITION_FAILED, text)
     if subscriber is not None and subscriber._book.mode != mode:
         subscriber._book.set_mode(mode)
     return None
 
 
-def _note_settled(session: Session, id: int, command: Command) -> _Wrong:
+def _note_settled(
+    session: Session, id: int, command: message.Accept | message.Reject | message.Release | message.Acquire
+) -> Objection | None:
     """Transfers that we never sent are left out, as real-traffic.md says; the letter names only those that were."""
     if not session.profile.strict:
         return None
-    assert isinstance(command, (message.Accept, message.Reject, message.Release, message.Acquire))
     ids = command.transfers or EMPTY
     beyond = session._outbound.beyond(ids)
     if not beyond:
         return None
     said, legal = f"{command.VERB} {ids}", (f"{command.VERB} without {beyond}",)
-    return _Breach(f"{command.VERB}.transfers", said, legal, ErrorCode.INVALID_ARGUMENT, f"{beyond} were never sent")
+    return Objection(f"{command.VERB}.transfers", said, legal, ErrorCode.INVALID_ARGUMENT, f"{beyond} were never sent")
 
 
-_NOTES: Final[dict[str, Callable[[Session, int, Command], _Wrong]]] = {
-    "message.subscribe": _note_subscribe,
-    "message.cancel": _note_cancel,
-    "message.flush": _note_flush,
-    "message.stop": _note_stop,
-    "message.flow": _note_flow,
-    "message.set-flow-mode": _note_set_flow_mode,
-    **dict.fromkeys(("message.accept", "message.reject", "message.release", "message.acquire"), _note_settled),
-    **dict.fromkeys(("tx.select", "tx.commit", "tx.rollback", "dtx.select", "dtx.start", "dtx.end"), demarcation.hear),
-    **dict.fromkeys(COORDINATION, demarcation.hear),
+_NOTES: Final[dict[type[Command], Callable[[Session, int, Any], Objection | None]]] = {  # Any: each row takes its own command
+    message.Subscribe: _note_subscribe,
+    message.Cancel: _note_cancel,
+    message.Flush: _note_flush,
+    message.Stop: _note_stop,
+    message.Flow: _note_flow,
+    message.SetFlowMode: _note_set_flow_mode,
+    **dict.fromkeys((message.Accept, message.Reject, message.Release, message.Acquire), _note_settled),
+    **dict.fromkeys(demarcation.COMMANDS, demarcation.hear),
 }

@@ -1,4 +1,4 @@
-"""What is wrong with a word of classes file and stream, whoever said it."""
+"""What is wrong with a command, whoever said it."""
 
 from __future__ import annotations
 

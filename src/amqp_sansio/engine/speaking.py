@@ -7,11 +7,12 @@ to happen once the command was written under its id.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.engine import demarcation
 from amqp_sansio.engine.content_talk import say_content
 from amqp_sansio.engine.contents import CONTENT_VERBS
+from amqp_sansio.engine.demarcation import Effect
 from amqp_sansio.engine.subscription import Subscription
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
@@ -26,9 +27,6 @@ from amqp_sansio.tables.session import COMMAND_SPEAKERS
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
-Effect: TypeAlias = Callable[[int], None]
-Check: TypeAlias = Callable[["Session", Command], Effect | None]
-
 
 def check_command(session: Session, command: Command, header: bool = False, octets: int = 0) -> Effect | None:
     """Whether `command` (not a transfer) may be said now, with a header and so many octets of body, and its effect."""
@@ -38,7 +36,7 @@ def check_command(session: Session, command: Command, header: bool = False, octe
         raise LocalProtocolError(verb, f"{session.role} role", (f"{speaker}:{verb}",), f"only the {speaker} says it")
     if verb in CONTENT_VERBS:
         return say_content(session, command, header, octets)
-    check = _CHECKS.get(verb)
+    check = _CHECKS.get(type(command))
     effect = check(session, command) if check is not None else None
     if not command.RESULT:
         return effect
@@ -65,8 +63,7 @@ def _throttles(session: Session, destination: str) -> bool:
     return destination == "" and "" not in session._subscriptions
 
 
-def _subscribe(session: Session, command: Command) -> Effect | None:
-    assert isinstance(command, message.Subscribe)
+def _subscribe(session: Session, command: message.Subscribe) -> Effect | None:
     destination = command.destination or ""  # without one its name is the empty one
     held = session._subscriptions.get(destination)
     if held is not None and not held.cancelled:
@@ -101,32 +98,18 @@ def check_modes(accept_mode: int, acquire_mode: int) -> None:
         raise EncodeError("message.acquire-mode", f"0 pre-acquired or 1 not-acquired, not {acquire_mode}")
 
 
-def _cancel(session: Session, command: Command) -> Effect | None:
-    assert isinstance(command, message.Cancel)
+def _cancel(session: Session, command: message.Cancel) -> Effect | None:
     rule = "message.cancel.destination.subscription-not-found"
     subscription = _known(session, "message.cancel", command.destination or "", rule)
-
-    def effect(id: int) -> None:
-        subscription._cancel_id = id
-        subscription._book.take_back(id)
-        session._withdrawals[id] = subscription
-
-    return effect
+    return _taking_back(session, subscription, cancel=True)
 
 
-def _flush(session: Session, command: Command) -> Effect | None:
-    assert isinstance(command, message.Flush)
+def _flush(session: Session, command: message.Flush) -> Effect | None:
     subscription = _known(session, "message.flush", command.destination or "", "message.flush.destination")
-
-    def effect(id: int) -> None:
-        subscription._book.take_back(id, flush=True)
-        session._withdrawals[id] = subscription
-
-    return effect
+    return _taking_back(session, subscription, flush=True)
 
 
-def _stop(session: Session, command: Command) -> Effect | None:
-    assert isinstance(command, message.Stop)
+def _stop(session: Session, command: message.Stop) -> Effect | None:
     destination = command.destination or ""
     if _throttles(session, destination):
 
@@ -134,17 +117,22 @@ def _stop(session: Session, command: Command) -> Effect | None:
             session._throttle = Credit()
 
         return throttle
-    subscription = _known(session, "message.stop", destination, "message.stop.destination")
+    return _taking_back(session, _known(session, "message.stop", destination, "message.stop.destination"))
+
+
+def _taking_back(session: Session, subscription: Subscription, flush: bool = False, cancel: bool = False) -> Effect:
+    """The effect of stop, flush and cancel."""
 
     def effect(id: int) -> None:
-        subscription._book.take_back(id)
+        if cancel:
+            subscription._cancel_id = id
+        subscription._book.take_back(id, flush)
         session._withdrawals[id] = subscription
 
     return effect
 
 
-def _flow(session: Session, command: Command) -> Effect | None:
-    assert isinstance(command, message.Flow)
+def _flow(session: Session, command: message.Flow) -> Effect | None:
     destination = command.destination or ""
     unit = command.unit or 0
     value = INFINITE if command.value is None else command.value
@@ -163,8 +151,7 @@ def _flow(session: Session, command: Command) -> Effect | None:
     return lambda _: subscription._book.grant(unit, value)
 
 
-def _set_flow_mode(session: Session, command: Command) -> Effect | None:
-    assert isinstance(command, message.SetFlowMode)
+def _set_flow_mode(session: Session, command: message.SetFlowMode) -> Effect | None:
     destination = command.destination or ""
     mode = command.flow_mode or 0
     if _throttles(session, destination):
@@ -175,8 +162,7 @@ def _set_flow_mode(session: Session, command: Command) -> Effect | None:
     return lambda _: subscription._book.set_mode(mode)
 
 
-def _settle(session: Session, command: Command) -> Effect | None:
-    assert isinstance(command, (message.Accept, message.Reject, message.Release, message.Acquire))
+def _settle(session: Session, command: message.Accept | message.Reject | message.Release | message.Acquire) -> Effect | None:
     ids: RangeSet = EMPTY if command.transfers is None else command.transfers
     planned, bad = session._transfers.plan(command.VERB, ids)
     if len(planned) != len(ids) or not ids:
@@ -214,8 +200,7 @@ def _unsettleable(transfers: Transfers[Subscription], verb: str, ids: RangeSet, 
     return LocalProtocolError(f"{verb} {ids}", state, tuple(legal), rule)
 
 
-def _result(session: Session, command: Command) -> Effect | None:
-    assert isinstance(command, execution.Result)
+def _result(session: Session, command: execution.Result) -> Effect | None:
     id = command.command_id
     if id is None:
         raise EncodeError("execution.result.command-id", "names the command that it answers")
@@ -231,7 +216,7 @@ def _result(session: Session, command: Command) -> Effect | None:
     return effect
 
 
-def _resume(session: Session, command: Command) -> Effect | None:
+def _resume(session: Session, command: message.Resume) -> Effect | None:
     check_fragments(session, "message.resume")
     return None
 
@@ -242,23 +227,19 @@ def check_fragments(session: Session, said: str) -> None:
         raise LocalProtocolError(said, "profile without fragments", (f"{said} with Profile(fragments=True)",))
 
 
-_CHECKS: Final[dict[str, Check]] = {
-    "message.subscribe": _subscribe,
-    "message.cancel": _cancel,
-    "message.flush": _flush,
-    "message.stop": _stop,
-    "message.flow": _flow,
-    "message.set-flow-mode": _set_flow_mode,
-    "message.accept": _settle,
-    "message.reject": _settle,
-    "message.release": _settle,
-    "message.acquire": _settle,
-    "message.resume": _resume,
-    "execution.result": _result,
-    **dict.fromkeys(("tx.select", "tx.commit", "tx.rollback", "dtx.select", "dtx.start", "dtx.end"), demarcation.check),
-    **dict.fromkeys(COORDINATION, demarcation.check),
+_CHECKS: Final[dict[type[Command], Callable[[Session, Any], Effect | None]]] = {  # Any: each row takes its own command
+    message.Subscribe: _subscribe,
+    message.Cancel: _cancel,
+    message.Flush: _flush,
+    message.Stop: _stop,
+    message.Flow: _flow,
+    message.SetFlowMode: _set_flow_mode,
+    **dict.fromkeys((message.Accept, message.Reject, message.Release, message.Acquire), _settle),
+    message.Resume: _resume,
+    execution.Result: _result,
+    **dict.fromkeys(demarcation.COMMANDS, demarcation.check),
 }
 
 _CARRYING: Final = CONTENT_VERBS | {"message.transfer", "execution.exception"}
-ALONE: Final = frozenset(_CHECKS) - {"message.flow", *COORDINATION} | _CARRYING
+ALONE: Final = frozenset([each.VERB for each in _CHECKS]) - {"message.flow", *COORDINATION} | _CARRYING
 """Commands that change what may be said next, or that carry content."""

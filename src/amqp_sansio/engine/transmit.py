@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from amqp_sansio.engine.speaking import ALONE, Effect, check_command, check_fragments, check_modes
+from amqp_sansio.engine.demarcation import Effect
+from amqp_sansio.engine.speaking import ALONE, check_command, check_fragments, check_modes
 from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
