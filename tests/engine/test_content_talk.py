@@ -375,7 +375,7 @@ def test_whatever_two_sessions_let_through_on_a_slow_link_nobody_is_accused_of(s
         if choices.random() < 0.5:
             ended += [event for _, event in link.step() if isinstance(event, SessionDetached)]
             assert ended == [], said
-            waiting = server._inbound.incomplete.freeze()
+            waiting = server._inbound.outstanding.freeze()
             if waiting and choices.random() < 0.5:
                 server.complete(waiting)
     ended += [event for _, event in link.run() if isinstance(event, SessionDetached)]

@@ -112,7 +112,7 @@ def test_session_gap_aborted_commands() -> None:
     assert carrier.happened() == []
     assert carrier.failed == []
     carrier.hear(execution.Sync())
-    assert session._inbound.received == 2
+    assert session._inbound.next_id == 2
 
 
 def test_session_command_point_nonzero_offset() -> None:

@@ -60,11 +60,11 @@ def test_completion_policies(role: Role, policy: CompletionPolicy, explicit: boo
     for command, done in ((TRANSFER, explicit), (NO_ACCEPT, none), (other_command, other)):
         id = session._inbound.cursor
         carrier.hear(command)
-        assert (id in session._inbound.completed) == done, command
-        assert (id in session._inbound.incomplete) != done, command
+        assert (id in session._inbound.known) == done, command
+        assert (id in session._inbound.outstanding) != done, command
         if not done:
             session.complete(id)
-    assert session._inbound.completed.freeze() == RangeSet([(0, 2)])
+    assert session._inbound.known.freeze() == RangeSet([(0, 2)])
     assert carrier.said() == [c.Completed(RangeSet([(0, 2)]))]
 
 
@@ -115,7 +115,7 @@ def test_transfers_with_explicit_accept_complete_when_they_settle(verb: str) -> 
         assert subscription.message_credit == 3
         getattr(session, verb)(RangeSet([(0, 1)]))
         assert subscription.unsettled == EMPTY
-        assert bool(session._inbound.completed) == completes
+        assert bool(session._inbound.known) == completes
         assert subscription.message_credit == (5 if completes else 3)
         if not completes:
             session.complete([0, 1])
@@ -174,7 +174,7 @@ def test_results_are_paired_and_strays_counted() -> None:
     carrier.hear(execution.Result(id, value), execution.Result(id, value), execution.Result(99), execution.Result())
     assert carrier.happened() == [ResultReceived(b"s", id, value)]
     assert session._results.stray == 2
-    assert session._inbound.completed.freeze() == RangeSet([(0, 3)])
+    assert session._inbound.known.freeze() == RangeSet([(0, 3)])
     carrier, session = attached_session("client", profile=STRICT_PROFILE)
     carrier.hear(execution.Result(99))
     assert session.state == "ended"

@@ -68,7 +68,7 @@ def test_received_holes_and_completed_are_those_of_plain_sets(script: list[tuple
             expected = model.take()
             assert id == (DUPLICATE if expected < 0 else (base + expected) & TOP)
             if id >= 0:
-                inbound.incomplete.add(id)
+                inbound.outstanding.add(id)
         elif verb == "complete":
             some = {id for id in model.incomplete if low <= id <= high}
             inbound.complete(abs_(some))
@@ -89,8 +89,8 @@ def test_received_holes_and_completed_are_those_of_plain_sets(script: list[tuple
             some = {id for id in model.completed if low <= id <= high}
             inbound.known_completed(abs_(some))
             model.completed -= some
-        assert inbound.completed.freeze() == abs_(model.completed)
-        assert inbound.incomplete.freeze() == abs_(model.incomplete)
+        assert inbound.known.freeze() == abs_(model.completed)
+        assert inbound.outstanding.freeze() == abs_(model.incomplete)
         assert inbound.holes.freeze() == abs_(model.holes())
         assert inbound.expected(new=True) == abs_(model.holes() | {model.high})
 
@@ -99,7 +99,7 @@ def receive(inbound: Inbound, n: int) -> list[int]:
     ids = [inbound.take() for _ in range(n)]
     for id in ids:
         if id >= 0:
-            inbound.incomplete.add(id)
+            inbound.outstanding.add(id)
     return ids
 
 
@@ -142,9 +142,9 @@ def test_sync_completes_only_after_all_prior_commands() -> None:
     inbound.add_sync(sync)
     receive(inbound, 1)
     inbound.complete(RangeSet.of(0, 2, 4))
-    assert sync not in inbound.completed
+    assert sync not in inbound.known
     inbound.complete(RangeSet.of(1))
-    assert inbound.completed.freeze() == RangeSet([(0, 4)])
+    assert inbound.known.freeze() == RangeSet([(0, 4)])
 
 
 def test_sync_waits_for_holes_too() -> None:
@@ -152,9 +152,9 @@ def test_sync_waits_for_holes_too() -> None:
     inbound.point(0)
     inbound.point(1)
     inbound.add_sync(inbound.take())
-    assert not inbound.completed
+    assert not inbound.known
     inbound.gap(RangeSet.of(0))
-    assert inbound.completed.freeze() == RangeSet([(0, 1)])
+    assert inbound.known.freeze() == RangeSet([(0, 1)])
 
 
 def test_a_sync_that_fills_a_hole_does_not_wait_for_one_behind_it() -> None:
@@ -167,11 +167,11 @@ def test_a_sync_that_fills_a_hole_does_not_wait_for_one_behind_it() -> None:
     inbound.add_sync(inbound.take())
     inbound.point(5)
     inbound.add_sync(inbound.take())
-    assert 5 in inbound.completed
-    assert 7 not in inbound.completed
+    assert 5 in inbound.known
+    assert 7 not in inbound.known
     receive(inbound, 1)
     inbound.complete(RangeSet.of(6))
-    assert inbound.completed.freeze() == RangeSet([(0, 7)])
+    assert inbound.known.freeze() == RangeSet([(0, 7)])
     assert inbound.sync_count == 0
 
 
@@ -203,12 +203,12 @@ def test_what_is_told_again_and_again_is_what_is_complete(turns: list[list[int]]
     for turn in turns:
         for number in turn:
             id = (base + number) & TOP
-            if id in inbound.incomplete:
+            if id in inbound.outstanding:
                 inbound.complete(RangeSet.of(id))
         now = inbound.tell_completed()
         told |= now
-        assert told == inbound.completed.freeze()
-        assert now == inbound.completed.around(now)
+        assert told == inbound.known.freeze()
+        assert now == inbound.known.around(now)
     inbound.begin_attachment()
     assert inbound.untold_completed() == told
 
@@ -241,7 +241,7 @@ def test_ranges_without_end_cost_what_came(verb: str) -> None:
                 inbound.point(2 * number + 1)
                 inbound.take()
         if verb == "known":
-            inbound.completed.update(RangeSet.of(*range(1, 2 * size, 2)))
+            inbound.known.update(RangeSet.of(*range(1, 2 * size, 2)))
 
         def work() -> None:
             for number in range(size):
@@ -266,16 +266,16 @@ def test_gap_moves_the_cursor_and_completes_all_that_it_covers() -> None:
     inbound.point(0)
     receive(inbound, 3)
     inbound.complete(RangeSet.of(0))
-    inbound.incomplete.discard(RangeSet.of(2))
+    inbound.outstanding.discard(RangeSet.of(2))
     inbound.add_sync(2)
     assert inbound.gap(RangeSet([(0, 4)])) == RangeSet([(3, 4)])
-    assert inbound.completed.freeze() == RangeSet([(0, 4)])
-    assert not inbound.incomplete
+    assert inbound.known.freeze() == RangeSet([(0, 4)])
+    assert not inbound.outstanding
     assert not inbound.syncs
     assert inbound.sync_count == 0
     inbound.known_completed(RangeSet([(0, 4)]))
     inbound.complete(RangeSet.of(1))  # the application had not heard
-    assert not inbound.completed
+    assert not inbound.known
     assert inbound.take() == 5
 
 
@@ -314,7 +314,7 @@ def test_timely_reply_is_asked_for_when_what_the_sender_does_not_know_has_grown(
     assert inbound.wants_timely()
     assert not inbound.wants_timely()
     inbound.known_completed(RangeSet([(0, TIMELY_IDS)]))
-    assert not inbound.completed
+    assert not inbound.known
     ids = receive(inbound, 2 * TIMELY_RANGES)
     inbound.complete(RangeSet.of(*ids[::2]))
     assert inbound.wants_timely()
@@ -345,8 +345,8 @@ def test_seen() -> None:
 def test_completions_that_nobody_acknowledges_do_not_outgrow_the_serial_numbers() -> None:
     inbound = Inbound()
     inbound.point(0)
-    inbound.completed.add_range(0, 0x7FFFFFF0)
-    inbound.cursor = inbound.received = 0x7FFFFFF1
+    inbound.known.add_range(0, 0x7FFFFFF0)
+    inbound.cursor = inbound.next_id = 0x7FFFFFF1
     assert inbound.wants_timely()
-    assert len(inbound.completed) <= 1 << 30
-    assert inbound.completed.freeze().last == 0x7FFFFFF0
+    assert len(inbound.known) <= 1 << 30
+    assert inbound.known.freeze().last == 0x7FFFFFF0

@@ -60,7 +60,7 @@ def test_a_message_in_frames() -> None:
             raw = b"".join([carrier.layout.encode_struct32(struct) for struct in headers])
             assert event == TransferReceived(b"s", 0, message.Transfer("ex", 1, 0), raw, body, True)
             assert other.failed == []
-            assert theirs._inbound.incomplete.freeze() == RangeSet.of(0)
+            assert theirs._inbound.outstanding.freeze() == RangeSet.of(0)
 
 
 def test_header_octets_can_be_forwarded_as_they_are() -> None:

@@ -42,8 +42,8 @@ class Both:
         self.client, self.server = self.wire.session(timeout=None)
         for session in (self.client, self.server):
             # As if so many commands had passed already.
-            session._outbound.next_id = session._inbound.received = session._inbound.cursor = first_id
-            session._outbound.sent = True
+            session._outbound.next_id = session._inbound.next_id = session._inbound.cursor = first_id
+            session._outbound.begun = session._inbound.begun = True
         self.published: list[bytes] = []
         self.executed: list[bytes] = []
         self.delivered: list[bytes] = []

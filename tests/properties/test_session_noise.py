@@ -96,7 +96,7 @@ class Alone:
         elif verb == "acquire":
             session.acquire(session._transfers.unsettled())
         elif verb == "complete":
-            session.complete(session._inbound.incomplete.freeze())
+            session.complete(session._inbound.outstanding.freeze())
         elif verb == "detach":
             session.detach()
         elif verb == "attach":

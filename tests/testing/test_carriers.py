@@ -32,12 +32,12 @@ def test_octets_beyond_a_cut_are_lost() -> None:
     ours.sync()
     wire.cut(to_server=27)
     assert [type(event) for event in wire.server.happened()] == [SessionDetached]
-    before = theirs._inbound.received
+    before = theirs._inbound.begun
     ours._bind(wire.client.channel(0))
     ours.attach()
     wire.run()
     assert SessionAttached(b"s", 0, True) in wire.client.happened()
-    assert (before, theirs._inbound.received) == (None, 1)
+    assert (before, theirs._inbound.next_id) == (False, 1)
     assert not ours.in_doubt
 
 

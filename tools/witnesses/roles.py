@@ -161,7 +161,7 @@ class Player:
         elif isinstance(said, controls.Flush):
             session.flush(said.expected, said.confirmed, said.completed)
         elif isinstance(said, (controls.Completed, controls.Confirmed)):
-            ids = session._inbound.incomplete.freeze()
+            ids = session._inbound.outstanding.freeze()
             if ids and isinstance(said, controls.Completed):
                 session.complete(ids)
             elif ids:

@@ -181,7 +181,7 @@ class Crossing:
                 self._theirs.complete(id)
             case CommandReceived(id=id) if id is not None:
                 assert self._theirs is not None
-                if id in self._theirs._inbound.incomplete:
+                if id in self._theirs._inbound.outstanding:
                     self._theirs.complete(id)
             case _:
                 self._at_either(event)

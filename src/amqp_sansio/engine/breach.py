@@ -60,7 +60,7 @@ def unpointed(session: Session, said: str, offset: int) -> None:
 
 def undecodable(session: Session, id: int, what: str, codes: tuple[int, int], error: DecodeError, offset: int) -> None:
     """A command that cannot be read, or ("what") its header."""
-    session._inbound.incomplete.add(id)
+    session._inbound.outstanding.add(id)
     said = session._layout.verb_of("command", *codes)
     code = error.code if error.code in _ERROR_CODES else ErrorCode.COMMAND_INVALID
     violate(session, rule_of(what, error), said, legal_of(error), code, offset, str(error), id, codes)

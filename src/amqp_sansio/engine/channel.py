@@ -154,7 +154,7 @@ class Channel:
             id: int | None = None
             if code == ErrorCode.RESOURCE_LIMIT_EXCEEDED and session._inbound.pointed:
                 id = session._inbound.take()  # of the command that is too large: its sender wants to know which
-                session._inbound.incomplete.add(id)
+                session._inbound.outstanding.add(id)
             violate(session, rule, said, legal, code, offset, text, id)
 
     def discard(self, octets: int, offset: int) -> None:

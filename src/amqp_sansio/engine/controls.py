@@ -179,11 +179,7 @@ def completed_run(session: Session, low: int, high: int, timely: bool, offset: i
 
 def _known_completed(session: Session, control: controls.KnownCompleted, offset: int) -> None:
     ids = control.commands or EMPTY
-    received = session._inbound.received
-    beyond = ids
-    if received is not None:
-        beyond = ids & RangeSet([(received, (received + 0x7FFFFFFF) & 0xFFFFFFFF)])
-    if not _beyond(session, control.VERB, ids, beyond, offset):
+    if not _beyond(session, control.VERB, ids, session._inbound.beyond(ids), offset):
         session._inbound.known_completed(ids)
 
 
@@ -202,7 +198,7 @@ def _flush(session: Session, control: controls.Flush, offset: int) -> None:
 def _gap(session: Session, control: controls.Gap, offset: int) -> None:
     assert session._channel is not None
     ids = control.commands or EMPTY
-    if session._inbound.received is not None and session._inbound.cursor in ids:
+    if session._inbound.begun and session._inbound.cursor in ids:
         session._channel.channels.break_off(session._channel.number)
     news = session._inbound.gap(ids)
     _check_ranges(session, control.VERB, offset)

@@ -40,11 +40,11 @@ def answer_flush(session: Standing, asked: int) -> None:
     if asked & ASKED_CONFIRMED:  # with us, all that is complete is confirmed
         for part in parts(session, inbound.confirmed.freeze() | inbound.untold_completed()):
             channel.say(Confirmed(part))
-        if inbound.completed.range_count > TIMELY_RANGES:
+        if inbound.known.range_count > TIMELY_RANGES:
             inbound.due = True  # told once, it is not said all over again to who asks again
     if asked & ASKED_COMPLETED:
         inbound.due = False
-        _completed(session, timely=bool(inbound.completed))
+        _completed(session, timely=bool(inbound.known))
 
 
 def _completed(session: Standing, timely: bool) -> None:

@@ -83,7 +83,7 @@ def _take(session: Session, said: str, offset: int) -> int:
         if inbound.due:
             session._touch()
     elif session.state == "refused":
-        inbound.incomplete.add(id)
+        inbound.outstanding.add(id)
         return DUPLICATE
     return id
 
@@ -105,8 +105,8 @@ def hear_transfer(
     """
     inbound = session._inbound
     id = inbound.cursor
-    if id == inbound.received and inbound.pointed and session._speaks:  # nearly always: `_take` without the calls
-        inbound.cursor = inbound.received = (id + 1) & 0xFFFFFFFF
+    if id == inbound.next_id and inbound.pointed and session._speaks:  # nearly always: `_take` without the calls
+        inbound.cursor = inbound.next_id = (id + 1) & 0xFFFFFFFF
     elif (id := _take(session, transfer.VERB, offset)) < 0:
         return None
     accept_mode = transfer.accept_mode
@@ -138,11 +138,11 @@ def hear_transfer(
                 return None
         elif subscription._book.limited and not _spend(session, subscription, id, header, body, offset):
             return None
-        highs = inbound.completed.highs
+        highs = inbound.known.highs
         if highs and id and highs[-1] == id - 1:  # `add` without the call
             highs[-1] = id
         else:
-            inbound.completed.add(id)
+            inbound.known.add(id)
         if inbound.counting:
             inbound.untold.add(id)
         if inbound.sync_count:
@@ -153,13 +153,13 @@ def hear_transfer(
         return event
     acquire_mode = transfer.acquire_mode
     if (accept_mode and accept_mode != NONE) or (acquire_mode and acquire_mode != 1):
-        inbound.incomplete.add(id)
+        inbound.outstanding.add(id)
         field = "message.accept-mode" if accept_mode and accept_mode != NONE else "message.acquire-mode"
         text = "no such mode"
         said = f"message.transfer({accept_mode}, {acquire_mode})"
         violate(session, field, said, ("0", "1"), ErrorCode.ILLEGAL_ARGUMENT, offset, text, id, (4, 1))
         return None
-    inbound.incomplete.add(id)
+    inbound.outstanding.add(id)
     octets = len(header) + len(body) if session.counts_headers else len(body)
     charge = octets if session.charges_headers else len(body)
     if subscription is None:
@@ -190,7 +190,7 @@ def _spend(session: Session, subscription: Subscription, id: int, header: bytes,
     charge = octets if session.charges_headers else len(body)
     unit = subscription._book.spend(octets, charge)
     if unit is not None:
-        session._inbound.incomplete.add(id)
+        session._inbound.outstanding.add(id)
         _beyond_credit(session, subscription, id, unit, charge, offset)
         return False
     subscription._complete(1, octets, charge)
@@ -207,7 +207,7 @@ def _beyond_credit(session: Session, subscription: Subscription, id: int, unit: 
 
 
 def _to_nobody(session: Session, id: int, transfer: message.Transfer, offset: int) -> None:
-    session._inbound.incomplete.add(id)
+    session._inbound.outstanding.add(id)
     said = f"message.transfer to destination {(transfer.destination or '')[:80]!r}"
     legal = tuple([f"message.transfer to destination {name[:80]!r}" for name in list(session._subscriptions)[:8]])
     text = "we have no subscription with that destination"
@@ -241,7 +241,7 @@ def _hear_command(
         session._touch()
         session._emit_command(CommandReceived(session.name, id, command, sync))
         return
-    inbound.incomplete.add(id)
+    inbound.outstanding.add(id)
     if COMMAND_SPEAKERS.get(command.VERB) == session.role:
         text = f"only the {session.role} says {command.VERB}"
         violate(session, command.VERB, command.VERB, (), ErrorCode.NOT_IMPLEMENTED, offset, text, id, codes)

@@ -6,7 +6,7 @@ from typing import Final
 
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, RangeSet, serial_add, serial_lt
-from amqp_sansio.ledger.ids import trim
+from amqp_sansio.ledger.ids import Ids, trim
 from amqp_sansio.tables.session import COMMAND, COMMAND_POINT, SERVER, STREAM
 
 TIMELY_IDS: Final = 256
@@ -23,20 +23,17 @@ DUPLICATE: Final = -1
 """Not an id: the command was received before."""
 
 
-class Inbound:
-    """Where the other side's commands stand.
+class Inbound(Ids):
+    """The book of the other side's ids, and what a receiver adds: holes, and what it has to tell.
 
     * `pointed`: a command may come on this attachment, as `stream` says.  `cursor`: the id of the next command in the stream.
-    * `received`: the id after the highest seen; None as long as nothing was ever said.
+    * `next_id`: the one after the highest seen.
     * `holes`: ids below it that were never seen.  `gapped`: ids ahead of the cursor that will never come.
-    * `incomplete`: received and not completed; an execution.sync waits in `syncs` instead, `sync_count` of them.
+    * `outstanding`: as far as it was received; an execution.sync waits in `syncs` instead, `sync_count` of them.
     * `skipped`: those of them that a gap has completed while the application still works on them.
-    * `completed`: completed, and the sender has not said that it knows.  `confirmed`: will complete for certain.
     """
 
     __slots__ = (
-        "completed",
-        "confirmed",
         "counting",
         "cursor",
         "answered",
@@ -44,9 +41,7 @@ class Inbound:
         "due",
         "gapped",
         "holes",
-        "incomplete",
         "pointed",
-        "received",
         "sender",
         "skipped",
         "stream",
@@ -57,20 +52,17 @@ class Inbound:
     )
 
     def __init__(self, sender: str = SERVER) -> None:
+        super().__init__()
         self.sender: Final = sender
         self.stream = Machine(STREAM[sender])
         """What may be said of these commands on this attachment."""
         self.pointed = False
         self.cursor = 0
-        self.received: int | None = None
         self.holes: MutableRangeSet = MutableRangeSet()
         self.gapped: MutableRangeSet = MutableRangeSet()
-        self.incomplete: MutableRangeSet = MutableRangeSet()
         self.skipped: MutableRangeSet = MutableRangeSet()
         self.syncs: MutableRangeSet = MutableRangeSet()
         self.sync_count = 0
-        self.completed: MutableRangeSet = MutableRangeSet()
-        self.confirmed: MutableRangeSet = MutableRangeSet()
         self.due = False
         """There are completions that the sender has not been told of on this attachment."""
         self.asked = 0
@@ -98,9 +90,9 @@ class Inbound:
         """
         self.stream.step(self.sender, COMMAND_POINT)
         self.pointed = self.stream.can(self.sender, COMMAND)
-        if self.received is None:
-            self.received = id
-        elif serial_lt(self.received, id):
+        if not self.begun:
+            self.begun, self.next_id = True, id
+        elif serial_lt(self.next_id, id):
             self._open_hole(id)
         self.cursor = id
         if self.gapped:
@@ -109,19 +101,19 @@ class Inbound:
     def take(self) -> int:
         """A command arrived whole: its id, or DUPLICATE when it was received before."""
         id = self.cursor
-        if id == self.received:
-            self.received = self.cursor = (id + 1) & 0xFFFFFFFF
+        if id == self.next_id:
+            self.next_id = self.cursor = (id + 1) & 0xFFFFFFFF
             return id
         if self.gapped and id in self.gapped:
             id = self._behind_gap(id)
         self.cursor = next_id = (id + 1) & 0xFFFFFFFF
-        if id == self.received:
-            self.received = next_id
+        if id == self.next_id:
+            self.next_id = next_id
             return id
         if id in self.holes:
             self.holes.discard_id(id)
             return id
-        if id in self.completed:
+        if id in self.known:
             self.add_completed(id)  # the sender seems not to have heard
             self.due = True
         return DUPLICATE
@@ -133,17 +125,17 @@ class Inbound:
 
     def seen(self, id: int) -> bool:
         """Whether a command with this id was ever received."""
-        return self.received is not None and serial_lt(id, self.received) and id not in self.holes
+        return self.begun and serial_lt(id, self.next_id) and id not in self.holes
 
-    def complete(self, ids: RangeSet) -> None:
-        """These commands, a subset of `incomplete` and `skipped`, are executed."""
+    def complete(self, ids: RangeSet) -> RangeSet:
+        """These commands, a subset of `outstanding` and `skipped`, are executed: what of it is news."""
         if self.skipped:
-            ids -= self.skipped.take(ids)
-        self.incomplete.discard(ids)
-        self.confirmed.discard(ids)
-        self._update_completed(ids)
+            self.skipped.discard(ids)
+        news = super().complete(ids)
+        self._update_completed(news)
         self.due = True
         self.settle_syncs()
+        return news
 
     def add_sync(self, id: int) -> None:
         """This command is an execution.sync."""
@@ -153,12 +145,12 @@ class Inbound:
 
     def settle_syncs(self) -> None:
         """Completes each execution.sync before which every command has come and is complete."""
-        if not self.syncs or self.received is None:
+        if not self.syncs:
             return
-        oldest = serial_add(self.received, -HALF)
+        oldest = serial_add(self.next_id, -HALF)
         first = self.syncs.next_from(oldest)
-        stop = self.received
-        for pending in (self.incomplete, self.holes):
+        stop = self.next_id
+        for pending in (self.outstanding, self.holes):
             other = pending.next_from(oldest)
             if other is not None and serial_lt(other, stop):
                 stop = other
@@ -176,14 +168,14 @@ class Inbound:
         """
         if not ids:
             return EMPTY
-        if self.received is None:
-            self.received = self.cursor = ids.first
-        ahead = ids & RangeSet([(self.received, serial_add(self.received, HALF - 1))])
+        if not self.begun:
+            self.begun, self.next_id, self.cursor = True, ids.first, ids.first
+        ahead = self.beyond(ids)
         news = self.holes.common(ids) | ahead
         if ahead:
             self._open_hole(serial_add(ahead.last, 1))
         self.holes.discard(news)
-        skipped = self.incomplete.take(ids)
+        skipped = self.outstanding.take(ids)
         self.skipped.update(skipped)
         syncs = self.syncs.take(ids)
         self.sync_count -= len(syncs)
@@ -195,17 +187,17 @@ class Inbound:
         if self.cursor in self.gapped:
             self.cursor = self._behind_gap(self.cursor)
         self.settle_syncs()
-        trim(self.completed, self.received)
+        trim(self.known, self.next_id)
         return news
 
     def add_completed(self, id: int) -> None:
         """One command is completed."""
-        self.completed.add(id)
+        self.known.add(id)
         if self.counting:
             self.untold.add(id)
 
     def _update_completed(self, ids: RangeSet) -> None:
-        self.completed.update(ids)
+        self.known.update(ids)
         if self.counting:
             self.untold.update(ids)
 
@@ -219,47 +211,46 @@ class Inbound:
         # sender is no longer free to delay the known-completed reply", which would have taken it out of the set.  So whoever
         # keeps that rule gets all; whoever does not would make us say the same thousands of ranges for each flush.
         told = self.untold_completed()
-        self.counting = self.completed.range_count > TIMELY_RANGES
+        self.counting = self.known.range_count > TIMELY_RANGES
         self.untold.clear()
         return told
 
     def untold_completed(self) -> RangeSet:
         """What `tell_completed` would tell."""
-        return self.completed.around(self.untold.freeze()) if self.counting else self.completed.freeze()
+        return self.known.around(self.untold.freeze()) if self.counting else self.known.freeze()
 
     def known_completed(self, ids: RangeSet) -> None:
         """session.known-completed: the sender knows of these; they need not be said again."""
-        self.completed.discard(ids)
+        self.known.discard(ids)
         self.confirmed.discard(ids)
         self.timely_at = 0
 
     def expected(self, new: bool) -> RangeSet:
         """What we expect: the holes and the id after the highest seen; nothing when the session is `new` and has no state."""
-        if self.received is None:
+        if not self.begun:
             return EMPTY if new else RangeSet.of(0)
-        holes = self.holes.first_ranges(serial_add(self.received, -HALF), EXPECTED_RANGES)
-        return holes if self.holes.range_count > EXPECTED_RANGES else holes | RangeSet.of(self.received)
+        holes = self.holes.first_ranges(serial_add(self.next_id, -HALF), EXPECTED_RANGES)
+        return holes if self.holes.range_count > EXPECTED_RANGES else holes | RangeSet.of(self.next_id)
 
     def wants_timely(self) -> bool:
         """Whether to ask for known-completed now: what the sender does not know has grown."""
-        many = self.completed.range_count >= TIMELY_RANGES
-        size = 0 if many else len(self.completed)
+        many = self.known.range_count >= TIMELY_RANGES
+        size = 0 if many else len(self.known)
         if many or size - self.timely_at >= TIMELY_IDS:
             self.timely_at = size
-            trim(self.completed, self.received or 0)
+            trim(self.known, self.next_id)
             return True
         return False
 
     @property
     def ranges(self) -> int:
         """The most ranges in any of the sets that the other side can make grow."""
-        return max(self.holes.range_count, self.completed.range_count, self.gapped.range_count)
+        return max(self.holes.range_count, self.known.range_count, self.gapped.range_count)
 
     def _open_hole(self, id: int) -> None:
         """`id` becomes the next one never seen."""
-        assert self.received is not None
-        self.holes.add_range(self.received, serial_add(id, -1))
-        self.received = id
+        self.holes.add_range(self.next_id, serial_add(id, -1))
+        self.next_id = id
         trim(self.holes, id)
 
     def _behind_gap(self, id: int) -> int:

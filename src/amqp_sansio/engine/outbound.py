@@ -37,7 +37,6 @@ class Outbound(Ids):
         "position",
         "retain",
         "sender",
-        "sent",
         "stream",
     )
 
@@ -47,7 +46,6 @@ class Outbound(Ids):
         """What may be said of these commands on this attachment."""
         super().__init__()
         self.position: int | None = None
-        self.sent = False
         self.known_due = False
         self.expected_asked = 0
         self.retain = retain
@@ -67,7 +65,7 @@ class Outbound(Ids):
         """A command is written: gives it its id."""
         id = self.next_id
         self.next_id = self.position = (id + 1) & 0xFFFFFFFF
-        self.sent = True
+        self.begun = True
         self.outstanding.add(id)
         if self.retain:
             self.kept[id] = (payload, header, body)
@@ -120,10 +118,6 @@ class Outbound(Ids):
             return False
         self.expected_asked -= 1
         return True
-
-    def beyond(self, ids: RangeSet) -> RangeSet:
-        """Those of the ids that we have not sent yet: all, before the first."""
-        return super().beyond(ids) if self.sent else ids
 
     def completed(self, ids: RangeSet, timely: bool, beyond: RangeSet | None = None) -> RangeSet:
         """session.completed: what of it is news.  Ids that were never sent, `beyond` where that is known, are left out."""

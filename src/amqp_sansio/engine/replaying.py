@@ -154,7 +154,7 @@ def _fits(session: Standing, outbound: Outbound, id: int, room: int) -> bool:
 def _done(session: Session) -> None:
     session._replaying = None
     attachment.resumed(session)
-    session._inbound.due = bool(session._inbound.completed)
+    session._inbound.due = bool(session._inbound.known)
     if session._inbound.due:
         session._touch()
 

@@ -327,7 +327,7 @@ class Session(Standing):
         return id
 
     def _check_incomplete(self, verb: str, ids: RangeSet) -> None:
-        incomplete = self._inbound.incomplete.freeze()
+        incomplete = self._inbound.outstanding.freeze()
         if self._inbound.skipped:
             incomplete |= self._inbound.skipped.freeze()
         if not ids or not ids.issubset(incomplete):

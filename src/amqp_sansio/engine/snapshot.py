@@ -58,7 +58,7 @@ def take(session: Session) -> dict[str, object]:
         "established": session._established,
         "outbound": {
             "next_id": outbound.next_id,
-            "sent": outbound.sent,
+            "sent": outbound.begun,
             "outstanding": outbound.outstanding.freeze().ranges,
             "confirmed": outbound.confirmed.freeze().ranges,
             "known": outbound.known.freeze().ranges,
@@ -67,15 +67,15 @@ def take(session: Session) -> dict[str, object]:
         },
         "inbound": {
             "cursor": inbound.cursor,
-            "received": inbound.received,
+            "received": inbound.next_id if inbound.begun else None,
             "holes": inbound.holes.freeze().ranges,
             "gapped": inbound.gapped.freeze().ranges,
-            "incomplete": inbound.incomplete.freeze().ranges,
+            "incomplete": inbound.outstanding.freeze().ranges,
             "skipped": inbound.skipped.freeze().ranges,
             "syncs": tuple([
                 id for low, high in zip(inbound.syncs.lows, inbound.syncs.highs, strict=True) for id in range(low, high + 1)
             ]),
-            "completed": inbound.completed.freeze().ranges,
+            "completed": inbound.known.freeze().ranges,
             "confirmed": inbound.confirmed.freeze().ranges,
         },
         "asked": tuple(session._results.asked.items()),
@@ -174,7 +174,7 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
 
     half = snapshot["outbound"]
     outbound = session._outbound
-    outbound.next_id, outbound.sent, outbound.retain = half["next_id"], half["sent"], half["retain"]
+    outbound.next_id, outbound.begun, outbound.retain = half["next_id"], half["sent"], half["retain"]
     outbound.outstanding = MutableRangeSet(RangeSet(half["outstanding"]))
     outbound.confirmed = MutableRangeSet(RangeSet(half["confirmed"]))
     outbound.known = MutableRangeSet(RangeSet(half["known"]))
@@ -187,13 +187,13 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
 
     half = snapshot["inbound"]
     inbound = session._inbound
-    inbound.cursor, inbound.received = half["cursor"], half["received"]
+    inbound.cursor, inbound.next_id, inbound.begun = half["cursor"], half["received"] or 0, half["received"] is not None
     inbound.syncs, inbound.sync_count = MutableRangeSet(RangeSet.of(*half["syncs"])), len(half["syncs"])
     inbound.holes = MutableRangeSet(RangeSet(half["holes"]))
     inbound.gapped = MutableRangeSet(RangeSet(half["gapped"]))
-    inbound.incomplete = MutableRangeSet(RangeSet(half["incomplete"]))
+    inbound.outstanding = MutableRangeSet(RangeSet(half["incomplete"]))
     inbound.skipped = MutableRangeSet(RangeSet(half["skipped"]))
-    inbound.completed = MutableRangeSet(RangeSet(half["completed"]))
+    inbound.known = MutableRangeSet(RangeSet(half["completed"]))
     inbound.confirmed = MutableRangeSet(RangeSet(half["confirmed"]))
 
     subscriptions: list[Subscription] = []

@@ -158,7 +158,7 @@ class Standing:
     @property
     def has_state(self) -> bool:
         """Whether anything was ever said in either half."""
-        return self._outbound.sent or self._inbound.received is not None
+        return self._outbound.begun or self._inbound.begun
 
     @property
     def _carrier(self) -> Carrier:
@@ -281,7 +281,7 @@ class Standing:
             self._complete_now(RangeSet.of(id))
             return
         self._results.owed.pop(id, None)
-        inbound.incomplete.discard_id(id)
+        inbound.outstanding.discard_id(id)
         if inbound.confirmed.lows:
             inbound.confirmed.discard_id(id)
         inbound.add_completed(id)
@@ -297,7 +297,7 @@ class Standing:
         owed = self._results.owed.get(id)
         if owed is not None:
             return owed.class_code, owed.code
-        if id in self._inbound.incomplete:
+        if id in self._inbound.outstanding:
             return 4, 1
         return None, None
 

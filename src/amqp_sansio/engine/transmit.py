@@ -181,7 +181,7 @@ def transfer(
     else:  # `say`, without the call
         if outbound.position != id:
             write_point(session)
-            outbound.sent = True
+            outbound.begun = True
         carrier._write(octets)
         outbound.next_id = outbound.position = (id + 1) & 0xFFFFFFFF
         outbound.outstanding.add(id)

@@ -174,7 +174,7 @@ def test_a_receiver_asks_for_the_answer_before_its_set_grows_for_long() -> None:
             assert completed.commands is not None
             speaking.say(KnownCompleted(completed.commands))
     assert asked == 3
-    assert len(session._inbound.completed) < 256
+    assert len(session._inbound.known) < 256
 
 
 @pytest.mark.rule("session.completed.commands.completed-implies-confirmed")
@@ -214,7 +214,7 @@ def test_an_echo_is_answer_enough() -> None:
     assert completed.commands is not None
     for _ in range(2):
         speaking.say(KnownCompleted(completed.commands))
-        assert not session._inbound.completed
+        assert not session._inbound.known
 
 
 @pytest.mark.rule("session.known-completed.commands.known-completed-implies-known-confirmed")

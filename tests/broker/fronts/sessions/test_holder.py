@@ -191,7 +191,7 @@ def test_what_was_lost_on_the_way_is_replayed(world: World) -> None:
     third = world.connect(server=KEEP)
     third.connection.resume(session)
     world.run()
-    session.complete(session._inbound.incomplete.freeze())
+    session.complete(session._inbound.outstanding.freeze())
     world.run()
     assert bodies(third) == [b"3"]
 

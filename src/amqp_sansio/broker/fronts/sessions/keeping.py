@@ -175,7 +175,7 @@ def _catch_up(holder: Holder) -> None:
         else:
             holder.complete(id)
     deliveries = session._transfers.deliveries
-    rest = session._inbound.incomplete.freeze() - RangeSet.of(*session._results.owed) - RangeSet.of(*deliveries)
+    rest = session._inbound.outstanding.freeze() - RangeSet.of(*session._results.owed) - RangeSet.of(*deliveries)
     if rest:  # publishes that nobody accepts
         session._complete_now(rest)
     rejects = [ids.freeze() for ids in holder.rejects.values()]
