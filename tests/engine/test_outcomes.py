@@ -130,6 +130,15 @@ def test_branches_that_are_not_answered_are_unknown() -> None:
     ]
 
 
+def test_a_result_of_another_type_is_no_answer() -> None:
+    """It ends the session, and what it was to answer stays unknown: the caller is told that too."""
+    carrier, session = attached_session("client")
+    id = session.dtx.prepare(X)
+    carrier.hear(execution.Result(id, dtx.GetTimeoutResult(9)))
+    assert told(carrier.happened()) == [BranchAnswered(b"s", id, "dtx.prepare", X, None)]
+    assert session.state == "ended"
+
+
 def test_a_branch_whose_command_is_refused_says_so() -> None:
     carrier, session = attached_session("client")
     handle = session.dtx

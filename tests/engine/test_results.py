@@ -7,16 +7,19 @@ import pytest
 from amqp_sansio.engine.results import Owed, Results, exception_of
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.serials import TOP, RangeSet
-from amqp_sansio.spec import queue
+from amqp_sansio.spec import queue, tx
 from amqp_sansio.spec.execution import Exception_
 
 
-def test_a_result_is_taken_once() -> None:
+def test_a_result_is_for_what_waits_for_one() -> None:
+    """A commit waits for its outcome, which is no result."""
     results = Results()
     results.asked[4] = queue.Query("q")
+    results.said(5, tx.Commit())
     assert results.received(4) == queue.Query("q")
-    assert results.received(4) is None
     assert results.received(5) is None
+    del results.asked[4]
+    assert results.received(4) is None
     assert results.stray == 2
 
 

@@ -158,7 +158,7 @@ def completed(session: Session, ids: RangeSet, timely: bool, offset: int) -> Non
     if session._contents is not None:
         content_completed(session, news)
     session._emit(CommandsCompleted(session.name, news))
-    if session._unanswered.commands:
+    if session._results.asked:
         outcomes.completed(session, news)
 
 
@@ -166,7 +166,7 @@ def completed_run(session: Session, low: int, high: int, timely: bool, offset: i
     """`completed` for the ids from `low` to `high`.  Where nothing but that event follows, it is not emitted but returned."""
     outbound = session._outbound
     if (
-        session._windows or session._withdrawals or session._unanswered.commands or session._replenished
+        session._windows or session._withdrawals or session._results.asked or session._replenished
         or session._contents is not None or (news := outbound.completed_run(low, high)) is None
     ):  # fmt: skip
         completed(session, RangeSet.span(low, high), timely, offset)

@@ -289,7 +289,9 @@ def _hear_result(session: Session, command: execution.Result, offset: int) -> No
     if id is None or asked is None:
         if session.profile.strict:
             text = "no command waits for this result"
-            legal = tuple([f"execution.result for {waiting}" for waiting in list(session._results.asked)[:8]])
+            legal = tuple(
+                [f"execution.result for {waiting}" for waiting, each in session._results.asked.items() if each.RESULT][:8]
+            )
             violate(session, command.VERB, f"execution.result for {id}", legal, ErrorCode.INVALID_ARGUMENT, offset, text)
         return
     value = command.value
@@ -298,11 +300,12 @@ def _hear_result(session: Session, command: execution.Result, offset: int) -> No
         legal = (f"execution.result {asked.RESULT} for {id}",)
         violate(session, RESULT_RULE, said, legal, ErrorCode.INVALID_ARGUMENT, offset, text)
         return
+    del session._results.asked[id]
     if isinstance(asked, message.Acquire):
         acquired = value.transfers if isinstance(value, message.Acquired) else None
         session._transfers.acquired(asked.transfers or EMPTY, acquired or EMPTY)
     session._emit_command(ResultReceived(session.name, id, command.value))
-    meant = outcomes.result(session, id, command.value)
+    meant = outcomes.result(session, id, asked, command.value)
     if meant is not None:
         session._emit_command(meant)
 
@@ -317,7 +320,7 @@ def _hear_exception(session: Session, command: execution.Exception_) -> None:
         )
     )  # fmt: skip
     if id is not None:
-        session._unanswered.refused = id, error_code
+        session._results.refused = id, error_code
     session._flush_pending()
     session._step(session.peer, EXCEPTION)
     session._timeout = 0

@@ -130,12 +130,14 @@ class Inbound(Ids):
     def complete(self, ids: RangeSet) -> RangeSet:
         """These commands, a subset of `outstanding` and `skipped`, are executed: what of it is news."""
         if self.skipped:
-            self.skipped.discard(ids)
-        news = super().complete(ids)
-        self._update_completed(news)
+            ids -= self.skipped.take(ids)
+        self.outstanding.discard(ids)  # all are there: `Ids.complete` would look which
+        if self.confirmed.highs:
+            self.confirmed.discard(ids)
+        self._update_completed(ids)
         self.due = True
         self.settle_syncs()
-        return news
+        return ids
 
     def add_sync(self, id: int) -> None:
         """This command is an execution.sync."""

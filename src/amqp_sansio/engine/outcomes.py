@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, BranchTimeout, Event, TransactionEnded, TransactionOutcome
-from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import RangeSet, serial_le, serial_lt
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command, Struct
@@ -15,39 +14,11 @@ from amqp_sansio.tables.demarcation import TX
 if TYPE_CHECKING:
     from amqp_sansio.engine.standing import Standing
 
-_BOUNDARIES: Final = (tx.Select, tx.Commit, tx.Rollback)
 _STATUSES: Final = {int(status): status for status in XaStatus}
 
 
-class Unanswered:
-    """Our commands that wait for their outcome.
-
-    * `commands`: by id, in the order in which they were said.
-    * `boundary`: the id behind the last tx.select, tx.commit or tx.rollback: where the open transaction begins.
-    * `refused`: id and error code of the command at which the other side ended the session; what came behind it is undone.
-    """
-
-    __slots__ = ("boundary", "commands", "refused")
-
-    def __init__(self) -> None:
-        self.commands: Final[ById[Command]] = ById()
-        self.boundary = 0
-        self.refused: tuple[int, int] | None = None
-
-    def said(self, id: int, command: Command) -> None:
-        """Our client said a command of class tx or dtx."""
-        if isinstance(command, _BOUNDARIES):
-            self.boundary = (id + 1) & 0xFFFFFFFF
-        if not isinstance(command, tx.Select | dtx.Select):
-            self.commands[id] = command
-
-
-def result(session: Standing, id: int, value: Struct | None) -> Event | None:
+def result(session: Standing, id: int, command: Command, value: Struct | None) -> Event | None:
     """The result of our command `id` came: what it means for a branch; None when it is about something else."""
-    command = session._unanswered.commands.get(id)
-    if command is None or not command.RESULT:
-        return None
-    del session._unanswered.commands[id]
     status = _STATUSES.get(value.status) if isinstance(value, dtx.XaResult) and value.status is not None else None
     if status is not None:
         session._demarcation.answered(id, status, heard=True)
@@ -72,8 +43,8 @@ def _answer(
 
 def completed(session: Standing, ids: RangeSet) -> None:
     """The other side has completed these of our commands: tells what that means for those that have no result."""
-    commands = session._unanswered.commands
-    for id in commands.among(ids) if commands else ():
+    commands = session._results.asked
+    for id in commands.among(ids):
         command = commands[id]
         if command.RESULT:
             continue
@@ -90,22 +61,21 @@ def completed(session: Standing, ids: RangeSet) -> None:
 
 def ended(session: Standing) -> None:
     """The session is over: tells of everything that was not answered, in the order in which it was said."""
-    unanswered = session._unanswered
-    commands = list(unanswered.commands.items())
-    unanswered.commands.clear()
+    refused = session._results.refused
+    commands = list(session._results.asked.items())
+    session._results.asked.clear()
     for id, command in commands:
         if isinstance(command, tx.Commit):
-            outcome = TransactionOutcome.ROLLED_BACK if _undone(unanswered.refused, id) else TransactionOutcome.UNKNOWN
+            outcome = TransactionOutcome.ROLLED_BACK if _undone(refused, id) else TransactionOutcome.UNKNOWN
             session._emit(TransactionEnded(session.name, id, outcome))
         elif isinstance(command, tx.Rollback):
             session._emit(TransactionEnded(session.name, id, TransactionOutcome.ROLLED_BACK))
         else:
-            refused = unanswered.refused
             code = refused[1] if refused is not None and refused[0] == id else None
             event = _answer(session, id, command, None, None, code)
             if event is not None:
                 session._emit(event)
-    if session._demarcation.state == TX and session._outbound.next_id != unanswered.boundary:
+    if session._demarcation.state == TX and session._outbound.next_id != session._results.boundary:
         session._emit(TransactionEnded(session.name, None, TransactionOutcome.ROLLED_BACK))
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from amqp_sansio.errors import LocalProtocolError
-from amqp_sansio.kernel.picking import pick
+from amqp_sansio.kernel.picking import ById, pick
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.execution import Exception_
 
@@ -20,23 +21,36 @@ class Owed(NamedTuple):
 
 
 class Results:
-    """`asked`: our commands that wait for a result; `owed`: theirs that are under way (transfers excepted).
+    """`asked`: our commands that wait for a result or, of class tx and dtx, for their outcome, in the order in which they were
+    said; `owed`: theirs that are under way (transfers excepted).
 
-    `stray` counts results that nobody asked for.
+    * `stray` counts results that nobody asked for.
+    * `boundary`: the id behind our last tx.select, tx.commit or tx.rollback: where the open transaction begins.
+    * `refused`: id and error code of the command at which the other side ended the session; what came behind it is undone.
     """
 
-    __slots__ = ("asked", "owed", "stray")
+    __slots__ = ("asked", "boundary", "owed", "refused", "stray")
 
     def __init__(self) -> None:
-        self.asked: dict[int, Command] = {}
+        self.asked: Final[ById[Command]] = ById()
         self.owed: dict[int, Owed] = {}
         self.stray = 0
+        self.boundary = 0
+        self.refused: tuple[int, int] | None = None
+
+    def said(self, id: int, command: Command) -> None:
+        """Our client said a command of class tx or dtx."""
+        if isinstance(command, tx.Select | tx.Commit | tx.Rollback):
+            self.boundary = (id + 1) & 0xFFFFFFFF
+        if not isinstance(command, tx.Select | dtx.Select):
+            self.asked[id] = command
 
     def received(self, id: int) -> Command | None:
-        """execution.result came for our command `id`: what asked for it; None when nothing did."""
-        command = self.asked.pop(id, None)
-        if command is None:
+        """execution.result came for our command `id`: what asked for it, which waits still; None when nothing did."""
+        command = self.asked.get(id)
+        if command is None or not command.RESULT:
             self.stray += 1
+            return None
         return command
 
     def check_result(self, id: int, value: Struct | None) -> None:

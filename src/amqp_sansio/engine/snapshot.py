@@ -25,7 +25,7 @@ from amqp_sansio.tables.endpoint import OVER, TRANSPORT
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of the shape of a snapshot."""
 
 
@@ -82,11 +82,8 @@ def take(session: Session) -> dict[str, object]:
         "owed": tuple([(id, tuple(owed)) for id, owed in session._results.owed.items()]),
         "stray": session._results.stray,
         "demarcation": session._demarcation.snapshot(),
-        "unanswered": {
-            "commands": tuple(session._unanswered.commands.items()),
-            "boundary": session._unanswered.boundary,
-            "refused": session._unanswered.refused,
-        },
+        "boundary": session._results.boundary,
+        "refused": session._results.refused,
         "current": {name: ours(subscription) for name, subscription in session._subscriptions.items()},
         "deliveries": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session._transfers.deliveries.items()]),
         "provisional": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session._transfers.provisional.items()]),
@@ -142,8 +139,8 @@ def _check(snapshot: Mapping[str, Any]) -> None:
     for name in ("attachments", "stray"):
         _typed(snapshot[name], int)
     _typed(snapshot["cause"], str)
-    _typed(snapshot["unanswered"]["boundary"], int)
-    _typed(snapshot["unanswered"]["refused"], tuple, type(None))
+    _typed(snapshot["boundary"], int)
+    _typed(snapshot["refused"], tuple, type(None))
     check_seconds(snapshot["wanted"])
     outbound, inbound = snapshot["outbound"], snapshot["inbound"]
     RangeSet.of(outbound["next_id"], inbound["cursor"], 0 if inbound["received"] is None else inbound["received"])
@@ -209,13 +206,11 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
         for queue, destination, accept_mode, acquire_mode, flow in snapshot["subscribers"]
     ]
 
-    session._results.asked.update(snapshot["asked"])
+    session._results.asked.add_all(dict(snapshot["asked"]))
     session._results.owed.update({id: Owed(*owed) for id, owed in snapshot["owed"]})
     session._results.stray = snapshot["stray"]
     session._demarcation = Demarcation.restore(snapshot["demarcation"])
-    half = snapshot["unanswered"]
-    session._unanswered.commands.add_all(dict(half["commands"]))
-    session._unanswered.boundary, session._unanswered.refused = half["boundary"], half["refused"]
+    session._results.boundary, session._results.refused = snapshot["boundary"], snapshot["refused"]
     session._subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
     transfers = session._transfers
     for kept, given in ((transfers.deliveries, snapshot["deliveries"]), (transfers.provisional, snapshot["provisional"])):

@@ -12,7 +12,6 @@ from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.contents import Contents
 from amqp_sansio.engine.inbound import Inbound
 from amqp_sansio.engine.outbound import Outbound
-from amqp_sansio.engine.outcomes import Unanswered
 from amqp_sansio.engine.results import Results
 from amqp_sansio.engine.subscription import Subscriber, Subscription
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, SessionDetachedError
@@ -102,8 +101,6 @@ class Standing:
         self._transfers: Final[Transfers[Subscription]] = Transfers()
         self._demarcation = Demarcation()
         """What the client says of transactions, whichever side we are."""
-        self._unanswered: Final = Unanswered()
-        """Commands of our client about transactions that wait for their outcome."""
         self._subscriptions: Final[dict[str, Subscription]] = {}
         self._subscribers: Final[dict[str, Subscriber]] = {}
         self._withdrawals: Final[dict[int, Subscription]] = {}
