@@ -6,7 +6,7 @@ from typing import Final
 
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, RangeSet, serial_add, serial_lt
-from amqp_sansio.ledger.ids import Ids, trim
+from amqp_sansio.ledger.ids import OwnIds, trim
 from amqp_sansio.tables.session import COMMAND, COMMAND_POINT, SERVER, STREAM
 
 TIMELY_IDS: Final = 256
@@ -23,7 +23,7 @@ DUPLICATE: Final = -1
 """Not an id: the command was received before."""
 
 
-class Inbound(Ids):
+class Inbound(OwnIds):
     """The book of the other side's ids, and what a receiver adds: holes, and what it has to tell.
 
     * `pointed`: a command may come on this attachment, as `stream` says.  `cursor`: the id of the next command in the stream.

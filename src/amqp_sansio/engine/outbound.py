@@ -8,7 +8,7 @@ from amqp_sansio.errors import LimitError
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_lt
-from amqp_sansio.ledger.ids import WIDEST, Ids, trim
+from amqp_sansio.ledger.ids import WIDEST, OwnIds, trim
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, EXPECTED, FLUSH_EXPECTED, SERVER, STREAM
 
@@ -16,7 +16,7 @@ Said = tuple[bytes, bytes | None, bytes | None]
 """What a command is made of, as octets: command segment, header segment, body segment.  Frames are cut anew on replay."""
 
 
-class Outbound(Ids):
+class Outbound(OwnIds):
     """Our ids, and the octets that are kept for replay.
 
     * `position`: the id that the other side will give to the next command on this

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.contents import Contents
+from amqp_sansio.engine.demarcation import COMMANDS
 from amqp_sansio.engine.results import Owed
 from amqp_sansio.engine.standing import check_seconds
 from amqp_sansio.engine.subscription import Subscriber, Subscription
@@ -25,7 +26,7 @@ from amqp_sansio.tables.endpoint import OVER, TRANSPORT
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
 
-VERSION: Final = 4
+VERSION: Final = 3
 """Of the shape of a snapshot."""
 
 
@@ -78,12 +79,15 @@ def take(session: Session) -> dict[str, object]:
             "completed": inbound.known.freeze().ranges,
             "confirmed": inbound.confirmed.freeze().ranges,
         },
-        "asked": tuple(session._results.asked.items()),
+        "asked": tuple([each for each in session._results.asked.items() if each[1].RESULT]),
         "owed": tuple([(id, tuple(owed)) for id, owed in session._results.owed.items()]),
         "stray": session._results.stray,
         "demarcation": session._demarcation.snapshot(),
-        "boundary": session._results.boundary,
-        "refused": session._results.refused,
+        "unanswered": {
+            "commands": tuple([each for each in session._results.asked.items() if isinstance(each[1], COMMANDS)]),
+            "boundary": session._results.boundary,
+            "refused": session._results.refused,
+        },
         "current": {name: ours(subscription) for name, subscription in session._subscriptions.items()},
         "deliveries": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session._transfers.deliveries.items()]),
         "provisional": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session._transfers.provisional.items()]),
@@ -139,8 +143,8 @@ def _check(snapshot: Mapping[str, Any]) -> None:
     for name in ("attachments", "stray"):
         _typed(snapshot[name], int)
     _typed(snapshot["cause"], str)
-    _typed(snapshot["boundary"], int)
-    _typed(snapshot["refused"], tuple, type(None))
+    _typed(snapshot["unanswered"]["boundary"], int)
+    _typed(snapshot["unanswered"]["refused"], tuple, type(None))
     check_seconds(snapshot["wanted"])
     outbound, inbound = snapshot["outbound"], snapshot["inbound"]
     RangeSet.of(outbound["next_id"], inbound["cursor"], 0 if inbound["received"] is None else inbound["received"])
@@ -206,11 +210,12 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
         for queue, destination, accept_mode, acquire_mode, flow in snapshot["subscribers"]
     ]
 
-    session._results.asked.add_all(dict(snapshot["asked"]))
+    half = snapshot["unanswered"]
+    session._results.asked.add_all(dict(half["commands"]) | dict(snapshot["asked"]))
+    session._results.boundary, session._results.refused = half["boundary"], half["refused"]
     session._results.owed.update({id: Owed(*owed) for id, owed in snapshot["owed"]})
     session._results.stray = snapshot["stray"]
     session._demarcation = Demarcation.restore(snapshot["demarcation"])
-    session._results.boundary, session._results.refused = snapshot["boundary"], snapshot["refused"]
     session._subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
     transfers = session._transfers
     for kept, given in ((transfers.deliveries, snapshot["deliveries"]), (transfers.provisional, snapshot["provisional"])):

@@ -20,18 +20,17 @@ def trim(ids: MutableRangeSet, next_id: int) -> None:
 class Ids:
     """What is settled by an id that its receiver names as complete.
 
-    * `next_id`: of the next command.  `begun`: it is known; before that nobody has said any.
+    * `next_id`: of the next command.
     * `outstanding`: said, as far as it was heard, and not complete: what is in doubt when nothing more is heard.
     * `confirmed`: those of them that will complete for certain.
     * `known`: complete, and whoever said them has not said that it knows; for those who have to say it.
     * `awaited`: the name of each result that is awaited, for those who match them.
     """
 
-    __slots__ = ("awaited", "begun", "confirmed", "known", "next_id", "outstanding")
+    __slots__ = ("awaited", "confirmed", "known", "next_id", "outstanding")
 
-    def __init__(self, next_id: int | None = None) -> None:
-        self.next_id = next_id or 0
-        self.begun = next_id is not None
+    def __init__(self, next_id: int = 0) -> None:
+        self.next_id = next_id
         self.outstanding: MutableRangeSet = MutableRangeSet()
         self.confirmed: MutableRangeSet = MutableRangeSet()
         self.known: MutableRangeSet = MutableRangeSet()
@@ -68,7 +67,7 @@ class Ids:
 
     def beyond(self, ids: RangeSet) -> RangeSet:
         """Those of the ids that were not said yet: nobody can know anything about them."""
-        return between(ids, self.next_id, serial_add(self.next_id, HALF - 1)) if self.begun else ids
+        return between(ids, self.next_id, serial_add(self.next_id, HALF - 1))
 
     def complete(self, ids: RangeSet) -> RangeSet:
         """These are complete: what of it is news.  Ids that were never said are left out."""
@@ -112,3 +111,17 @@ class Ids:
         assert oldest is not None
         self.outstanding.discard(RangeSet.span(oldest, self.outstanding.end_of(oldest)))
         return True
+
+
+class OwnIds(Ids):
+    """As one of the two sides keeps them, from their beginning.  `begun`: some were said; until then nobody knows any."""
+
+    __slots__ = ("begun",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = False
+
+    def beyond(self, ids: RangeSet) -> RangeSet:
+        """As `Ids.beyond`; all of them before the first."""
+        return super().beyond(ids) if self.begun else ids

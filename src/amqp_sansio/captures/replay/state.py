@@ -24,7 +24,7 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.octets import pack, unpack
 from amqp_sansio.kernel.serials import MutableRangeSet
 
-VERSION: Final = 8
+VERSION: Final = 7
 """Grows whenever older octets cannot be read any more."""
 
 MOST_OCTETS: Final = 1 << 30
