@@ -6,7 +6,8 @@ theirs is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 from amqp_sansio.tables.handshake import SESSIONS, Handshake
@@ -16,8 +17,12 @@ from amqp_sansio.wire.segmentation import SEGMENTATION
 
 if TYPE_CHECKING:
     from amqp_sansio.config import ClientConfig, ServerConfig
+    from amqp_sansio.engine.checker import Checker
     from amqp_sansio.engine.client_handshake import ClientHandshake
+    from amqp_sansio.engine.ear import Ear
+    from amqp_sansio.engine.observed import Observed, Speaker
     from amqp_sansio.engine.server_handshake import ServerHandshake
+    from amqp_sansio.limits import Limits
     from amqp_sansio.wire.layouts.layout import Layout
 
 HEADERS: Final[dict[str, bytes]] = {
@@ -49,14 +54,14 @@ class Dialect(Generic[C_co]):
     `header` is the protocol header, 8 octets, with which a client of it begins; a server takes the `spellings`, too.
     `codec` says how words become octets, `framing` how these lie in frames, `handshake` how connections begin and end.
     `client` and `server` make connections with the endpoints of this dialect on their channels, of which `first_channel` is
-    the lowest; `virtual_host` is opened where none is named.
+    the lowest; `virtual_host` is opened where none is named.  `checker` is what an observer plugs in.
 
     What settles a message, which properties it has and which codes end a channel is for the endpoints.
     """
 
     __slots__ = (
-        "_codec", "_loaded", "client", "first_channel", "framing", "handshake", "header", "name", "server", "spellings",
-        "virtual_host",
+        "_checker", "_codec", "_loaded", "client", "first_channel", "framing", "handshake", "header", "name", "server",
+        "spellings", "virtual_host",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +73,7 @@ class Dialect(Generic[C_co]):
         handshake: Handshake,
         client: Callable[[ClientConfig, bool], ClientHandshake],
         server: Callable[[ServerConfig], ServerHandshake],
+        checker: Callable[[C_co, bool, Limits, Mapping[Speaker, Ear], deque[Observed]], Checker],
         *,
         spellings: tuple[bytes, ...] = (),
         first_channel: int = 0,
@@ -82,6 +88,7 @@ class Dialect(Generic[C_co]):
         self.server: Final = server
         self.first_channel: Final = first_channel
         self.virtual_host: Final = virtual_host
+        self._checker: Final = checker
         self._codec: Final = codec
         self._loaded: C_co | None = None
 
@@ -92,6 +99,10 @@ class Dialect(Generic[C_co]):
         if loaded is None:
             loaded = self._loaded = self._codec()
         return loaded
+
+    def checker(self, strict: bool, limits: Limits, ears: Mapping[Speaker, Ear], said: deque[Observed]) -> Checker:
+        """Who judges for an observer what is said; see `engine.checker`."""
+        return self._checker(self.codec, strict, limits, ears, said)
 
     def __repr__(self) -> str:
         return f"<Dialect {self.name}>"
@@ -125,10 +136,18 @@ def _server(config: ServerConfig) -> ServerHandshake:
     return ServerConnection(config)
 
 
-AMQP_0_10: Final = Dialect("0-10", HEADERS["0-10"], _errata, SEGMENTATION, SESSIONS, _client, _server)
+def _checker(codec: Layout, strict: bool, limits: Limits, ears: Mapping[Speaker, Ear], said: deque[Observed]) -> Checker:
+    from amqp_sansio.engine.session_checker import SessionChecker
+
+    return SessionChecker(codec, strict, limits, ears, said)
+
+
+AMQP_0_10: Final = Dialect("0-10", HEADERS["0-10"], _errata, SEGMENTATION, SESSIONS, _client, _server, _checker)
 """AMQP 0-10 with the errata, as all known peers speak it."""
 
-AMQP_0_10_FINAL: Final = Dialect("0-10 final", HEADERS["0-10"], _first_edition, SEGMENTATION, SESSIONS, _client, _server)
+AMQP_0_10_FINAL: Final = Dialect(
+    "0-10 final", HEADERS["0-10"], _first_edition, SEGMENTATION, SESSIONS, _client, _server, _checker
+)
 """AMQP 0-10 to the letter of its first edition; it differs in dtx.xid only and has the same protocol header."""
 
 DEFAULT: Final = AMQP_0_10

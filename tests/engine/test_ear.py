@@ -8,6 +8,7 @@ from amqp_sansio.dialects import HEADERS
 from amqp_sansio.engine.ear import FRAMES, OPAQUE, Ear
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.protocol import ProtocolHeader
+from amqp_sansio.wire.segmentation import SEGMENTATION
 from amqp_sansio.wire.segments import Assembly, Malformed, frame_command, frame_control
 
 HEADER = HEADERS["0-10"]
@@ -39,7 +40,7 @@ def hear(octets: bytes, late: bool = False) -> tuple[Ear, list[tuple[str, int, i
     """The same whole and in pieces."""
     answers = []
     for piece in (1000, 1, 7):
-        ear = Ear(DEFAULT_LIMITS, carries, late)
+        ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries, late)
         found = []
         for at in range(0, len(octets), piece):
             ear.receive(octets[at : at + piece])
@@ -79,7 +80,7 @@ def test_from_the_middle_when_the_dialect_is_known() -> None:
 
 
 def test_something_else_is_no_middle() -> None:
-    ear = Ear(DEFAULT_LIMITS, carries, True)
+    ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries, True)
     ear.receive(b"GET / HTTP/1.1\r\n")
     heard = ear.next()
     assert heard is not None
@@ -97,7 +98,7 @@ def test_opaque_octets_are_counted() -> None:
 def test_a_security_layer_is_noticed_where_frames_end() -> None:
     layer = b"\0\0\0\x20" + bytes(range(100, 132))
     for piece in (1000, 1, 7):
-        ear = Ear(DEFAULT_LIMITS, carries)
+        ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries)
         octets = HEADER + HEARTBEAT + layer
         names = []
         for at in range(0, len(octets), piece):
@@ -116,7 +117,7 @@ def test_a_security_layer_is_noticed_where_frames_end() -> None:
 
 
 def test_octets_lost() -> None:
-    ear = Ear(DEFAULT_LIMITS, carries)
+    ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries)
     ear.receive(HEADER + HEARTBEAT)
     assert [name for name, _, _ in drain(ear)] == ["header", "010a"]
     ear.lost(100)
@@ -129,7 +130,7 @@ def test_octets_lost() -> None:
 
 @pytest.mark.parametrize("known", [False, True])
 def test_a_header_lost(known: bool) -> None:
-    ear = Ear(DEFAULT_LIMITS, carries, known)
+    ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries, known)
     ear.lost(8)
     ear.receive(HEARTBEAT + SYNC)
     ear.finish()
@@ -138,7 +139,7 @@ def test_a_header_lost(known: bool) -> None:
 
 
 def test_what_never_was_a_frame() -> None:
-    ear = Ear(DEFAULT_LIMITS, carries, True)
+    ear = Ear(DEFAULT_LIMITS, SEGMENTATION, carries, True)
     ear.receive(b"nothing that anybody knows")
     ear.finish()
     assert drain(ear) == []
@@ -152,6 +153,6 @@ def test_what_never_was_a_frame() -> None:
 )
 def test_it_searches_where_the_dialect_is_known_and_no_header_comes(known: bool, octets: bytes, searching: bool) -> None:
     """Before the first whole thing it is looking for a frame only when there may be one without a header before it."""
-    ear = Ear(DEFAULT_LIMITS, lambda *_: True, known)
+    ear = Ear(DEFAULT_LIMITS, SEGMENTATION, lambda *_: True, known)
     ear.receive(octets)
     assert ear.searching is searching

@@ -13,12 +13,16 @@ from amqp_sansio.engine.layers import UNHEARD
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.connection import Open, OpenOk, StartOk, TuneOk
+from amqp_sansio.wire.segmentation import SEGMENTATION
 
 Ears = dict[Literal["C", "S"], Ear]
 
 
 def made(mechanism: str = "") -> tuple[Ears, HandshakeWitness]:
-    ears: Ears = {"C": Ear(DEFAULT_LIMITS, lambda *_: True), "S": Ear(DEFAULT_LIMITS, lambda *_: True)}
+    ears: Ears = {
+        "C": Ear(DEFAULT_LIMITS, SEGMENTATION, lambda *_: True),
+        "S": Ear(DEFAULT_LIMITS, SEGMENTATION, lambda *_: True),
+    }
     for ear in ears.values():
         ear.read_frames()
     handshake = HandshakeWitness(Findings(False, DEFAULT_LIMITS))

@@ -8,8 +8,9 @@ import pytest
 from tests.captures import build
 from tests.engine.overheard import ATTACH, Said, command, opening
 
+from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.observer import Observer
-from amqp_sansio.engine.observer_snapshot import dump, load
+from amqp_sansio.engine.observer_snapshot import dump, load, name_in
 from amqp_sansio.engine.witness import Witness
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import Violation
@@ -21,6 +22,8 @@ from amqp_sansio.spec.message import Accept, Acquire, Acquired, Flow, Subscribe,
 from amqp_sansio.tables.connection import HANDSHAKE
 from amqp_sansio.tables.session import ATTACHMENT, STREAM
 
+CHECKER = Observer()._checker
+
 
 def everything_in(plain: object) -> Iterator[object]:
     yield plain
@@ -30,14 +33,14 @@ def everything_in(plain: object) -> Iterator[object]:
 
 
 def test_what_comes_out_is_plain() -> None:
-    plain = dump((Witness(True, Limits()), MutableRangeSet()))
+    plain = dump((Witness(True, Limits()), MutableRangeSet()), CHECKER)
     assert {type(each) for each in everything_in(plain)} <= {tuple, str, bytes, int, bool, float, type(None)}
 
 
 @pytest.mark.parametrize("table", [HANDSHAKE, *ATTACHMENT.values(), *STREAM.values()])
 def test_a_machine_finds_its_table_again(table: object) -> None:
     machine = Machine(table)  # type: ignore[arg-type]  # a table: the list above holds nothing else
-    again = load(dump(machine), None)
+    again = load(dump(machine, CHECKER), CHECKER)
     assert isinstance(again, Machine)
     assert again.table is table
     assert again.state == machine.state
@@ -46,7 +49,13 @@ def test_a_machine_finds_its_table_again(table: object) -> None:
 def test_what_is_no_snapshot_is_refused() -> None:
     for plain in (("NoSuchClass",), ("Machine", "no such table")):
         with pytest.raises(DecodeError):
-            load(plain, None)
+            load(plain, CHECKER)
+
+
+def test_a_snapshot_names_its_dialect() -> None:
+    assert name_in(Observer(AMQP_0_10).snapshot()) == "0-10"
+    assert name_in(Observer().snapshot()) is None
+    assert name_in(()) is None
 
 
 OCTETS = [

@@ -4,8 +4,7 @@ import pytest
 
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.observer import Observer
-from amqp_sansio.engine.wording import carries_of, dialect_of, frame_of, judge_encoding, judge_headers, verb_of, violation_of
+from amqp_sansio.engine.wording import frame_of, judge_encoding, judge_headers, verb_of, violation_of
 from amqp_sansio.events.observed import CommandSeen, FrameSeen
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.execution import Sync
@@ -22,32 +21,19 @@ from amqp_sansio.wire.segments import Malformed
     ],
 )  # fmt: skip
 def test_a_verb_by_its_name_or_its_numbers(kind: str, payload: bytes, verb: str) -> None:
-    assert verb_of(AMQP_0_10, kind, payload) == verb
+    assert verb_of(AMQP_0_10.codec, kind, payload) == verb
 
 
 def test_frames_name_what_begins_in_them() -> None:
-    assert frame_of(AMQP_0_10, (0, 14, 0x0F, 0, 0, 3, b"\x02\x01")) == FrameSeen(0x0F, 0, 0, 3, "session.attach")
-    assert frame_of(AMQP_0_10, (0, 14, 0x0B, 1, 1, 3, b"\x04\x01")).verb == "message.transfer"
-    assert frame_of(AMQP_0_10, (0, 14, 0x05, 3, 1, 3, b"ab")).verb is None
-
-
-def test_only_a_transfer_and_its_kind_carry_more() -> None:
-    carries = carries_of(AMQP_0_10)
-    assert carries(4, 1)
-    assert carries(119, 1)
-    assert not carries(4, 2)
+    assert frame_of(AMQP_0_10.codec, (0, 14, 0x0F, 0, 0, 3, b"\x02\x01")) == FrameSeen(0x0F, 0, 0, 3, "session.attach")
+    assert frame_of(AMQP_0_10.codec, (0, 14, 0x0B, 1, 1, 3, b"\x04\x01")).verb == "message.transfer"
+    assert frame_of(AMQP_0_10.codec, (0, 14, 0x05, 3, 1, 3, b"ab")).verb is None
 
 
 def test_what_is_malformed_is_its_speakers_violation() -> None:
     found = violation_of("S", Malformed("frame.size", "too small", 501, 2, 99, False, "size 3", ("at least 12",)))
     assert (found.speaker, found.rule, found.said, found.code) == ("S", "frame.size", "size 3", 501)
     assert (found.legal, found.channel, found.offset, found.text) == (("at least 12",), 2, 99, "too small")
-
-
-def test_a_snapshot_names_its_dialect() -> None:
-    assert dialect_of(Observer(AMQP_0_10).snapshot()) is AMQP_0_10
-    assert dialect_of(Observer().snapshot()) is None
-    assert dialect_of(()) is None
 
 
 def test_octets_that_say_nothing_are_told_once() -> None:

@@ -15,6 +15,7 @@ from typing import Final
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import Carrier
+from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.client_handshake import ClientHandshake
 from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
 from amqp_sansio.engine.server_handshake import ServerHandshake
@@ -194,9 +195,16 @@ class LineServer(ServerHandshake):
         super().__init__(config, self.lines)
 
 
+class LineChecker(Checker):
+    """Judges what is said on lines."""
+
+    __slots__ = ()
+
+
 MADE_UP: Final = Dialect(
     "made-up", b"AMQP\x01\x01\x77\x00", lambda: TEXTS, LINES, Handshake(ROWS, frozenset({7, 200, 320, 402, 501}), greets=False),
-    LineClient, LineServer, spellings=(b"AMQP\x01\x01\x77\x01",), first_channel=1, virtual_host="/",
+    LineClient, LineServer, lambda codec, *rest: LineChecker(*rest),
+    spellings=(b"AMQP\x01\x01\x77\x01",), first_channel=1, virtual_host="/",
 )  # fmt: skip
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
-from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
+from amqp_sansio.limits import Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader
-from amqp_sansio.wire.segments import Assembly, Cut, Malformed, SegmentReader
+from amqp_sansio.wire.assembly import Assembly, Cut, Malformed
+from amqp_sansio.wire.framing import Carries, Framing, Reader
 
 Thing: TypeAlias = ProtocolHeader | Assembly | Malformed
 
@@ -30,8 +30,8 @@ class Heard(NamedTuple):
 class Ear:
     """`receive` stores; `next` hands out one thing.  Offsets count this speaker's octets, lost ones included.
 
-    `carries` is for the reader of frames, see there.  `known`: the dialect was known beforehand, so frames may come without
-    a header before them.
+    `framing` is what reads frames, `carries` is for its reader (see there).  `known`: frames may come without a header before
+    them.
     """
 
     __slots__ = (
@@ -42,6 +42,7 @@ class Ear:
         "doubt",
         "ended",
         "found",
+        "framing",
         "heard",
         "joined",
         "late",
@@ -54,13 +55,14 @@ class Ear:
         "trace",
     )
 
-    def __init__(self, limits: Limits, carries: Callable[[int, int], bool], known: bool = False) -> None:
+    def __init__(self, limits: Limits, framing: Framing, carries: Carries, known: bool = False) -> None:
         self._limits: Final = limits
-        self._carries: Final = carries
+        self.framing = framing
+        self._carries = carries
         self._known: Final = known
         self._head = b""
         self.state = HEADER
-        self.reader: SegmentReader | None = None
+        self.reader: Reader | None = None
         self.received = 0
         self.heard = 0
         """`received` without what was lost."""
@@ -126,7 +128,7 @@ class Ear:
         reader = self.reader
         if reader is None or self.state != FRAMES or self.ended or self.trace:
             return False
-        return not (reader.searching or reader.dead or reader.assembler.queue or reader.ready())
+        return not (reader.searching or reader.dead) and reader.waits
 
     def receive(self, octets: bytes) -> None:
         """Stores octets; behind a point from which nothing can be read they are only counted."""
@@ -159,14 +161,14 @@ class Ear:
             return Heard(thing.start, thing.end, thing)
         if thing.fatal:
             self.be_opaque("behind a frame that cannot be cut", thing.offset)
-        return Heard(thing.offset, min(thing.offset + 12, self.received), thing)
+        return Heard(thing.offset, min(thing.offset + self.framing.overhead, self.received), thing)
 
     def cut(self) -> Cut | None:
-        """See `SegmentReader.cut_run`.  It reads frames that were heard before: no doubt applies to them."""
+        """See `Reader.cut_run`.  It reads frames that were heard before: no doubt applies to them."""
         reader = self.reader
         if reader is None or self.state != FRAMES or not reader.known:
             return None
-        run = reader.cut_run(MAX_FRAME_SIZE, 1)
+        run = reader.cut_run(self.framing.largest, 1)
         return run[0] if run else None
 
     def forget(self) -> None:
@@ -188,9 +190,14 @@ class Ear:
         self.found = True
         return Heard(0, len(header.octets), header)
 
+    def plug(self, framing: Framing, carries: Carries) -> None:
+        """What is spoken is known, or known again."""
+        self.framing = framing
+        self._carries = carries
+
     def read_frames(self, start: int = SIZE) -> None:
         """What follows is frames.  When heard from the middle, the first one is looked for."""
-        reader = SegmentReader(self._limits, MAX_FRAME_SIZE, True, carries=self._carries, offset=start)
+        reader = self.framing.overhearing(self._limits, self._carries, start)
         if self.late:
             self.opaque_start = start
             reader.lost(0)

@@ -6,38 +6,28 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
-from amqp_sansio.dialects import AMQP_0_10, SessionDialect
-from amqp_sansio.engine import layers, wording
-from amqp_sansio.engine.carrier import legal_of, rule_of
+from amqp_sansio.dialects import DEFAULT, DIALECTS, Dialect
+from amqp_sansio.engine import wording
+from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observed import Observed, Speaker
-from amqp_sansio.engine.observer_snapshot import dump, load_state
-from amqp_sansio.engine.quick import QUIET, Answered, QuickTransfers, Transfers
-from amqp_sansio.engine.witness import Witness
+from amqp_sansio.engine.observer_snapshot import dump, load_state, name_in
+from amqp_sansio.engine.quick import Answered, Transfers
 from amqp_sansio.engine.witness_channel import ChannelWitness
-from amqp_sansio.engine.wording import carries_of, dialect_of, frame_of, judge_encoding, judge_headers, verb_of, violation_of
 from amqp_sansio.errors import DecodeError, LocalProtocolError
-from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, Observation, OpaqueSeen
+from amqp_sansio.events import HeaderSeen, Note, Observation, OpaqueSeen
 from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
-from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.spec.connection import Close, CloseOk
-from amqp_sansio.spec.message import Accept, Transfer
-from amqp_sansio.spec.session import CommandPoint, Completed, Detach, Detached
+from amqp_sansio.wire.assembly import COMMAND, Assembly, Malformed
+from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.segments import COMMAND, CONTROL, Assembly, Cut, Malformed
 from amqp_sansio.wire.transfers import Headers, Sift
 
 __all__ = ["Observed", "Observer", "Speaker"]
 
 T = TypeVar("T")
 
-_CONCLUDING: Final = (CommandPoint, Detach, Detached, Close, CloseOk)
-"""Behind these, nothing more can come of a command under way on the channel, or of any."""
-
 _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
-_CONNECTION_CLASS: Final = 1
-_SYNC: Final = 0x01
 
 
 class Observer:
@@ -55,20 +45,21 @@ class Observer:
     """
 
     def __init__(
-        self, dialect: SessionDialect | None = None, strict: bool = False, limits: Limits = DEFAULT_LIMITS, frames: bool = False
+        self, dialect: Dialect[Codec] | None = None, strict: bool = False, limits: Limits = DEFAULT_LIMITS, frames: bool = False
     ) -> None:
-        self.dialect: SessionDialect | None = dialect
+        self.dialect: Dialect[Codec] | None = dialect
         """The dialect given, or recognised by now."""
         self.strict: Final = strict
         self.limits: Final = limits
         self._reading: Final = Reading.of(limits, canonical=strict)
-        carries = carries_of(dialect or AMQP_0_10)
-        self._ears: Final[dict[Speaker, Ear]] = {who: Ear(limits, carries, dialect is not None) for who in _SPEAKERS}
-        for ear in self._ears.values():
-            ear.trace = frames
-        self._witness = Witness(strict, limits)
         self._inbox: deque[tuple[Speaker, bytes | int | None, bool]] = deque()
-        self._events: deque[Observed] = deque()
+        self._events: Final[deque[Observed]] = deque()
+        self._ears: Final[dict[Speaker, Ear]] = {}
+        plugged = dialect or DEFAULT
+        self._checker: Checker = plugged.checker(strict, limits, self._ears, self._events)
+        for who in _SPEAKERS:
+            ear = self._ears[who] = Ear(limits, plugged.framing, self._checker.carries, dialect is not None)
+            ear.trace = frames
         self._at: Speaker | None = None
         self._late: set[str] = set()
         """Speakers that were heard from the middle, or of whom something was lost."""
@@ -76,9 +67,6 @@ class Observer:
         """Those of whom no frame has been found since: their next one is told later than it was said."""
         self._eof = False
         self._client_header: ProtocolHeader | None = None
-        self._transfers: dict[bytes, tuple[Command, bool]] = {}
-        """Those of one subscription are the same octets over and over; values are immutable."""
-        self._quick: Final = QuickTransfers(limits, self._reading)
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None:
         """Stores what `speaker` says.  ValueError for any other speaker than "C" and "S"."""
@@ -133,9 +121,14 @@ class Observer:
                 ear = self._ears[speaker]
                 cut = ear.cut()
                 if cut is not None:
-                    observed = self._transfer(speaker, ear, cut)
+                    observed = self._checker.hear_plain(speaker, cut)
                     if observed is not None:
                         return observed
+                    known, header, size, octets, start, end = cut
+                    body = None if size is None else octets
+                    self._hear(
+                        speaker, Heard(start, end, Assembly(known.channel, 1, COMMAND, known.payload, header, body, start, end))
+                    )
                     continue
                 heard = ear.next()
                 if ear.trace:
@@ -167,18 +160,14 @@ class Observer:
         speaker = self._at
         if speaker is None or self._events:
             return None
-        ear = self._ears[speaker]
-        heard = self._quick.next(speaker, ear, self._witness, (self.dialect or AMQP_0_10).codec, headers, head)
-        if heard is None:
-            if ear.rests:
-                self._at = None
-        elif self._witness.findings.found:
-            self._flush(speaker, *heard.place)
+        heard = self._checker.next_alike(speaker, headers, head)
+        if heard is None and self._ears[speaker].rests:
+            self._at = None
         return heard
 
     def _books(self, channel: int) -> ChannelWitness | None:
         """What is kept of the session on a channel, behind what was handed out last, for those who ask anew each time."""
-        return self._witness.books(channel)
+        return self._checker.books(channel)
 
     def read_headers(self, sift: Sift[T]) -> Headers[T]:
         """What `next_alike` reads headers with."""
@@ -218,25 +207,19 @@ class Observer:
             text = f"the last {ear.rest} octets belong to a frame that did not come whole"
             self._say(speaker, end - ear.rest, end, Note("stream.cut", text))
         if self._eof and self.dialect is not None:
-            self._witness.findings.speaker = speaker
-            self._witness.ended(speaker)
-            self._flush(speaker, end, end)
+            self._checker.findings.speaker = speaker
+            self._checker.ended(speaker)
+            self._checker.flush(speaker, end, end)
 
     def _say(self, speaker: Speaker, start: int, end: int, event: Observation) -> None:
         self._events.append(Observed(speaker, start, end, event))
-
-    def _flush(self, speaker: Speaker, start: int, end: int) -> None:
-        """What the witness found, behind what it heard."""
-        found = self._witness.findings.found
-        while found:
-            self._events.append(Observed(speaker, start, end, found.popleft()))
 
     def _frames(self, speaker: Speaker, ear: Ear) -> None:
         """Tells the frames that were cut."""
         trace = None if ear.reader is None else ear.reader.trace
         if trace:
             for cut in trace:
-                self._say(speaker, cut[0], cut[0] + cut[1], frame_of(self.dialect or AMQP_0_10, cut))
+                self._say(speaker, cut[0], cut[0] + cut[1], self._checker.frame(cut))
             trace.clear()
 
     # What was heard.
@@ -246,43 +229,35 @@ class Observer:
         ear = self._ears[speaker]
         if ear.late and speaker not in self._late:
             self._lose(speaker)
-        witness = self._witness
-        witness.shaky = speaker in self._resuming or self._ears["C"].searching or self._ears["S"].searching
-        if witness.shaky:
-            self._quick.forget()
-            witness.unsettle()
-        findings = self._witness.findings
+        checker = self._checker
+        checker.shake(speaker in self._resuming or self._ears["C"].searching or self._ears["S"].searching)
+        findings = checker.findings
         findings.speaker = speaker
         findings.offset = start
         if isinstance(thing, ProtocolHeader):
             self._header(speaker, ear, thing)
         elif isinstance(thing, Malformed):
-            self._say(speaker, start, end, violation_of(speaker, thing))
-        elif thing.kind == CONTROL:
-            self._control(speaker, ear, thing)
+            self._say(speaker, start, end, wording.violation_of(speaker, thing))
         else:
-            self._command(speaker, thing)
-        self._flush(speaker, start, end)
+            checker.hear(speaker, thing)
+        self._checker.flush(speaker, start, end)
         if speaker in self._resuming and not ear.searching:
             self._resuming.discard(speaker)
-            self._quick.forget()
-            witness.unsettle()  # the other side may have answered already
+            self._checker.unsettle()  # the other side may have answered already
 
     def _lose(self, speaker: Speaker) -> None:
         self._late.add(speaker)
         self._resuming.add(speaker)
-        self._quick.forget()
-        self._witness.lost(speaker)
-        layers.unheard(self._ears, self._witness.handshake)
+        self._checker.lost(speaker)
 
     def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
         end = len(header.octets)
-        client, dialect = self._client_header, self.dialect or AMQP_0_10
+        client, dialect = self._client_header, self.dialect or DEFAULT
         if (unread := wording.why_unread(header, None if speaker == "C" else client, dialect)) is not None:
             ear.be_opaque(unread, 0)
             return
         self._say(speaker, 0, end, HeaderSeen(header.octets, header.version))
-        findings = self._witness.findings
+        findings = self._checker.findings
         findings.channel = None
         who = "client" if speaker == "C" else "server"
         rule = "connection.protocol-header"
@@ -290,9 +265,9 @@ class Observer:
             self.dialect = dialect
             ear.read_frames()
             if speaker == "C" or client is None or client.octets == header.octets or client.version is None:
-                self._witness.header(speaker, True)
+                self._checker.header(speaker, True)
             else:
-                self._witness.header(speaker, False)
+                self._checker.header(speaker, False)
                 findings.note(rule, mismatch(header.octets, client))
         elif end < SIZE:
             findings.note(rule, f"the {who} ends within its protocol header, after {end} octets")
@@ -309,111 +284,9 @@ class Observer:
             else:  # qpidd serves some of them all the same
                 ear.doubt = f"behind the header of {header.name}"
                 ear.read_frames()
-            self._witness.header(speaker, speaker == "C")
+            self._checker.header(speaker, speaker == "C")
         if speaker == "C":
             self._client_header = header
-
-    def _control(self, speaker: Speaker, ear: Ear, assembly: Assembly) -> None:
-        dialect = self.dialect or AMQP_0_10
-        payload = assembly.payload
-        verb = verb_of(dialect, "control", payload)
-        control: Control | None = None
-        error: DecodeError | None = None
-        if assembly.complete:
-            try:
-                control = dialect.codec.decode_control(payload, 0, len(payload), self._reading)
-            except DecodeError as caught:
-                error = caught
-        if isinstance(control, _CONCLUDING) and ear.reader is not None:
-            channel = None if isinstance(control, Close | CloseOk) else assembly.channel
-            for ended in ear.reader.conclude(channel):
-                if ended.kind == CONTROL:
-                    self._control(speaker, ear, ended)
-                else:
-                    self._command(speaker, ended)
-                self._flush(speaker, ended.start, ended.end)
-        seen = ControlSeen(assembly.channel, verb, control, payload, assembly.complete)
-        self._say(speaker, assembly.start, assembly.end, seen)
-        findings = self._witness.findings
-        findings.channel = assembly.channel
-        if error is not None:
-            findings.breach(rule_of("control", error), verb, str(error), legal_of(error), error.code)
-        if type(control) not in QUIET:
-            self._quick.forget()
-        if control is None:
-            return
-        judge_encoding(self._witness.findings, dialect.codec, verb, payload, control, False)
-        if payload[0] == _CONNECTION_CLASS:
-            self._witness.connection_control(speaker, assembly.channel, control)
-            layers.heard(speaker, self._ears, control, self._witness.handshake)
-        else:
-            self._witness.session_control(speaker, assembly.channel, control)
-            if type(control) is Completed:
-                self._quick.learn(speaker, assembly.channel, self._witness)
-            elif isinstance(control, CommandPoint) and control.command_offset and ear.reader is not None:
-                ear.reader.expect_rest(assembly.channel)
-
-    def _command(self, speaker: Speaker, assembly: Assembly) -> None:
-        dialect = self.dialect or AMQP_0_10
-        payload = assembly.payload
-        verb = verb_of(dialect, "command", payload)
-        command: Command | None = None
-        sync = len(payload) > 3 and payload[2] > 0 and bool(payload[3] & _SYNC)
-        error: DecodeError | None = None
-        cached = self._transfers.get(payload)
-        if cached is not None:
-            command, sync = cached
-        else:
-            try:
-                command, sync = dialect.codec.decode_command(payload, 0, len(payload), self._reading)
-            except DecodeError as caught:
-                error = caught
-        header, body = assembly.header, assembly.body
-        octets = len(header or b"") + len(body or b"")
-        if assembly.complete:
-            session, id = self._witness.command(speaker, assembly.channel, verb, command, octets, len(body or b""))
-        else:
-            session, id = self._witness.broken_off(speaker, assembly.channel)
-        ended = assembly.complete and not assembly.unended
-        seen = CommandSeen(assembly.channel, session, id, verb, command, sync, payload, header, body, ended)
-        self._say(speaker, assembly.start, assembly.end, seen)
-        if not assembly.complete:
-            return
-        findings = self._witness.findings
-        findings.channel = assembly.channel
-        if error is not None:
-            findings.breach(rule_of("command", error), verb, str(error), legal_of(error), error.code)
-        elif command is not None and cached is None:
-            judge_encoding(findings, dialect.codec, verb, payload, command, sync)
-            if isinstance(command, Transfer):
-                if len(self._transfers) >= self.limits.cached_commands:
-                    self._transfers.clear()
-                self._transfers[payload] = (command, sync)
-        if isinstance(command, Transfer | Accept) and self._quick.learn(speaker, assembly.channel, self._witness):
-            reader = self._ears[speaker].reader
-            if reader is not None and isinstance(command, Transfer):
-                reader.learn(assembly.channel, payload, command, sync)
-        if header:
-            judge_headers(findings, dialect.codec, seen, header, self.limits, self._reading)
-        if assembly.unended:
-            text = "neither header nor body was marked as the last segment; the next command simply starts"
-            findings.divergence("assembly.unended", verb, text, ("E header", "b E body"))
-
-    def _transfer(self, speaker: Speaker, ear: Ear, cut: Cut) -> Observed | None:
-        """A transfer like others before it, whole: what `_hear` and `_command` do, at once.  None: events are waiting."""
-        known, header, size, octets, start, end = cut
-        body = None if size is None else octets
-        witness = self._quick.of(speaker, known.channel, self._witness)
-        if witness is None:
-            whole = Assembly(known.channel, 1, COMMAND, known.payload, header, body, start, end)
-            self._hear(speaker, Heard(start, end, whole))
-            return None
-        findings, layout = self._witness.findings, (self.dialect or AMQP_0_10).codec
-        seen = self._quick.one(speaker, findings, witness, layout, known, header, body, start)
-        observed = Observed(speaker, start, end, seen)
-        if findings.found:
-            self._flush(speaker, start, end)
-        return observed
 
     # Plain values.
 
@@ -427,21 +300,27 @@ class Observer:
         for ear in self._ears.values():
             ear.forget()
         name, late = None if self.dialect is None else self.dialect.name, (self._late, self._resuming)
-        return dump((name, self.strict, late, self._eof, self._client_header, self._ears, self._witness, self.limits))
+        state = self._checker.state()
+        return dump((name, self.strict, late, self._eof, self._client_header, self._ears, state, self.limits), self._checker)
 
     @classmethod
-    def restore(cls, snapshot: tuple[object, ...], dialect: SessionDialect | None = None) -> Observer:
+    def restore(cls, snapshot: tuple[object, ...], dialect: Dialect[Codec] | None = None) -> Observer:
         """An observer that goes on where `snapshot` was taken; `dialect` is needed when it was one that is not in `dialects`.
 
         DecodeError when it is not a snapshot of an observer.
         """
-        carries = carries_of(dialect or dialect_of(snapshot) or AMQP_0_10)
-        name, strict, late, eof, client_header, ears, witness, limits = load_state(snapshot, carries)
-        made = cls(None, strict, limits)
-        made.dialect = dialect or dialect_of(snapshot)
-        if name is not None and made.dialect is None:
+        name = name_in(snapshot)
+        dialect = dialect or next((each for each in DIALECTS if each.name == name), None)
+        if name is not None and dialect is None:
             raise DecodeError("snapshot", 0, f"it was taken with the dialect {name}: give it")
-        made._ears.update(ears)
-        made._witness, made._eof, made._client_header = witness, eof, client_header
+        made = cls(dialect)
+        _, strict, late, eof, client_header, ears, state, limits = load_state(snapshot, made._checker)
+        made = cls(dialect, strict, limits)
+        checker = made._checker
+        checker.resume(state)
+        for who, ear in ears.items():
+            ear.plug((dialect or DEFAULT).framing, checker.carries)
+            made._ears[who] = ear
+        made._eof, made._client_header = eof, client_header
         made._late, made._resuming = late
         return made

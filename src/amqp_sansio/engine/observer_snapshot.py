@@ -2,117 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, Literal
 
-from amqp_sansio.engine.consumers import Consumers
-from amqp_sansio.engine.contents import ContentClass, Contents
-from amqp_sansio.engine.deliveries import Deliveries
+from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.plain import Dumper, Loader, Plain
-from amqp_sansio.engine.staging import Staging
-from amqp_sansio.engine.witness import Witness
-from amqp_sansio.engine.witness_channel import ChannelWitness
-from amqp_sansio.engine.witness_content import ContentWitness
-from amqp_sansio.engine.witness_credit import CreditWitness
-from amqp_sansio.engine.witness_demarcation import DemarcationWitness
-from amqp_sansio.engine.witness_handshake import HandshakeWitness
-from amqp_sansio.engine.witness_stream import StreamWitness
 from amqp_sansio.errors import DecodeError
-from amqp_sansio.kernel.machine import Machine, Table
+from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import MutableRangeSet
-from amqp_sansio.ledger.credit import Credit, CreditBook, Grants
-from amqp_sansio.ledger.demarcation import Demarcation
-from amqp_sansio.ledger.ids import Ids
-from amqp_sansio.ledger.settling import Settling
-from amqp_sansio.ledger.subscriptions import Subscription, Subscriptions
 from amqp_sansio.limits import Limits
 from amqp_sansio.protocol import ProtocolHeader
-from amqp_sansio.tables import file, stream
-from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HANDSHAKE, ConnectionDialogue
-from amqp_sansio.tables.demarcation import DEMARCATION
-from amqp_sansio.tables.session import ATTACHMENT, STREAM, AttachmentDialogue
-from amqp_sansio.wire.assembler import Assembler
-from amqp_sansio.wire.partial import Partial
-from amqp_sansio.wire.segments import SegmentReader
 
-_CLASSES: Final[dict[str, type]] = {
-    kind.__name__: kind
-    for kind in (
-        Assembler,
-        AttachmentDialogue,
-        ChannelWitness,
-        ConnectionDialogue,
-        Consumers,
-        ContentClass,
-        ContentWitness,
-        Contents,
-        Credit,
-        CreditBook,
-        CreditWitness,
-        Deliveries,
-        Demarcation,
-        DemarcationWitness,
-        Findings,
-        Grants,
-        HandshakeWitness,
-        Ear,
-        Ids,
-        Limits,
-        Machine,
-        MutableRangeSet,
-        Partial,
-        ProtocolHeader,
-        SegmentReader,
-        Settling,
-        Staging,
-        Subscription,
-        Subscriptions,
-        StreamWitness,
-        Witness,
-    )
-}
-
-_TABLES: Final[dict[str, Table]] = {
-    table.name: table
-    for table in (
-        HANDSHAKE,
-        CLOSE_BY_CLIENT,
-        CLOSE_BY_SERVER,
-        DEMARCATION,
-        *ATTACHMENT.values(),
-        *STREAM.values(),
-        *[table for rows in (file, stream) for table in (rows.QOS, rows.CONSUMER, rows.PUBLISHING)],
-        *file.STAGING.values(),
-    )
-}
+_CLASSES: Final = (Ear, Findings, Limits, Machine, MutableRangeSet, ProtocolHeader)
+"""What is in a snapshot whatever is plugged in."""
 
 
-def dump(root: object) -> Plain:
-    """The state as plain values."""
-    return Dumper(_CLASSES).dump(root)
+def _classes(checker: Checker) -> dict[str, type]:
+    return {kind.__name__: kind for kind in (*_CLASSES, *checker.PARTS)}
 
 
-def load(plain: Plain, callable_: Callable[..., object] | None) -> object:
+def dump(root: object, checker: Checker) -> Plain:
+    """The state of an observer with this checker as plain values."""
+    return Dumper(_classes(checker), {"framing": checker.ears["C"].framing}).dump(root)
+
+
+def load(plain: Plain, checker: Checker) -> object:
     """The state again."""
-    return Loader(_CLASSES, _TABLES, callable_).load(plain)
+    tables = {table.name: table for table in checker.TABLES}
+    return Loader(_classes(checker), tables, checker.carries, {"framing": checker.ears["C"].framing}).load(plain)
 
 
 State = tuple[
-    object, bool, tuple[set[str], set[str]], bool, "ProtocolHeader | None", "dict[Literal['C', 'S'], Ear]", Witness, Limits
+    object, bool, tuple[set[str], set[str]], bool, "ProtocolHeader | None", "dict[Literal['C', 'S'], Ear]", object, Limits
 ]
-"""Name of the dialect, strict, who was heard late, the end, the client's header, the ears, the witness, the limits."""
+"""Name of the dialect, strict, who was heard late, the end, the client's header, the ears, the checker's state, the limits."""
 
 
-def load_state(plain: Plain, carries: Callable[[int, int], bool]) -> State:
+def name_in(snapshot: tuple[object, ...]) -> object:
+    """The name of the dialect in a snapshot of an observer."""
+    state = snapshot[0] if snapshot else None
+    return state[1] if isinstance(state, tuple) and len(state) > 1 else None
+
+
+def load_state(plain: Plain, checker: Checker) -> State:
     """The parts of an observer.  DecodeError when it is not a snapshot of one."""
-    state = load(plain, carries)
+    state = load(plain, checker)
     if isinstance(state, tuple) and len(state) == 8:
         name, strict, late, eof, client_header, ears, witness, limits = state
         if (
             isinstance(limits, Limits)
-            and isinstance(witness, Witness)
             and isinstance(ears, dict)
             and isinstance(late, tuple)
             and [type(each) for each in late] == [set, set]

@@ -153,7 +153,7 @@ class QuickTransfers:
     ) -> Transfers[T] | Answered | None:
         """Hears what comes next, if it changes no state: transfers, or what answers them.  None: it is for `Ear.next`."""
         reader = ear.reader
-        if reader is None or ear.state != FRAMES or not reader.ready():
+        if not isinstance(reader, SegmentReader) or ear.state != FRAMES or not reader.ready():
             return None
         if may_reply(reader):
             return self.answer(speaker, reader, witness, replies_of(layout))

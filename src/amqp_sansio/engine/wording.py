@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
-from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, SessionDialect
+from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.errors import DecodeError, EncodeError
@@ -14,29 +13,20 @@ from amqp_sansio.events.observed import SECRET_VERBS, FrameSeen
 from amqp_sansio.limits import Limits
 from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.wire.assembly import COMMAND, Malformed
+from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT
+from amqp_sansio.wire.framing import FrameCut
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.segments import COMMAND, Malformed
 
 _BEGINS: Final = FIRST_SEGMENT | FIRST_FRAME
 
 
-def carries_of(dialect: SessionDialect) -> Callable[[int, int], bool]:
-    """Whether a command may have header and body; of an unknown one nobody can say that it may not."""
-    layout = dialect.codec
-
-    def carries(class_code: int, code: int) -> bool:
-        verb = layout.verb_of("command", class_code, code)
-        return verb in layout.segments or verb.rpartition(".")[2].isdigit()
-
-    return carries
-
-
-def verb_of(dialect: SessionDialect, kind: str, payload: bytes) -> str:
+def verb_of(layout: Layout, kind: str, payload: bytes) -> str:
     """What is said, by its name or its numbers; "?" for a number that did not come."""
     if len(payload) >= 2:
-        return dialect.codec.verb_of(kind, payload[0], payload[1])
+        return layout.verb_of(kind, payload[0], payload[1])
     return f"{payload[0]}.?" if payload else "?.?"
 
 
@@ -54,16 +44,16 @@ def violation_of(speaker: str, malformed: Malformed) -> Violation:
     )
 
 
-def frame_of(dialect: SessionDialect, cut: tuple[int, int, int, int, int, int, bytes]) -> FrameSeen:
-    """A frame as it stands in `SegmentReader.trace`."""
+def frame_of(layout: Layout, cut: FrameCut) -> FrameSeen:
+    """A frame as it stands in `Reader.trace`."""
     _, _, flags, kind, track, channel, payload = cut
     verb = None
     if kind <= COMMAND and flags & _BEGINS == _BEGINS:
-        verb = verb_of(dialect, ("control", "command")[kind], payload)
+        verb = verb_of(layout, ("control", "command")[kind], payload)
     return FrameSeen(flags, kind, track, channel, verb)
 
 
-def why_unread(header: ProtocolHeader, client: ProtocolHeader | None, dialect: SessionDialect) -> str | None:
+def why_unread(header: ProtocolHeader, client: ProtocolHeader | None, dialect: Dialect[Codec]) -> str | None:
     """Why what a side begins with is not judged; None where it is.  `client`: the header that a server answers, if it came."""
     if header.tls:
         return "TLS is not read here"
@@ -72,13 +62,6 @@ def why_unread(header: ProtocolHeader, client: ProtocolHeader | None, dialect: S
     if header.strange and (client is None or not client.amqp):
         return "not AMQP"  # nobody breaks a protocol that neither side speaks
     return None
-
-
-def dialect_of(snapshot: tuple[object, ...]) -> SessionDialect | None:
-    """The dialect that a snapshot of an observer names."""
-    state = snapshot[0] if snapshot else None
-    name = state[1] if isinstance(state, tuple) and len(state) > 1 else None
-    return next((dialect for dialect in (AMQP_0_10, AMQP_0_10_FINAL) if dialect.name == name), None)
 
 
 def judge_encoding(findings: Findings, layout: Layout, verb: str, payload: bytes, thing: Control | Command, sync: bool) -> None:

@@ -14,6 +14,9 @@ from amqp_sansio.wire.assembly import Assembly, Cut, KnownCommand, Malformed
 Carries: TypeAlias = Callable[[int, int], bool]
 """Whether a method or command, by its class and its own number, may be followed by a content."""
 
+FrameCut: TypeAlias = tuple[int, int, int, int, int, int, bytes]
+"""A frame as it was cut: start, size, flags, segment type, track, channel, begin of the payload; 0 for what it has not."""
+
 
 class Reader:
     """Reads one speaker's frames: `receive` stores; `next` cuts frames until there is something to hand out.
@@ -40,6 +43,8 @@ class Reader:
         self.skipped = 0
         """Octets passed over: before a frame was found, or of a frame that did not come whole."""
         self.ahead: list[Cut] = []  # of a run, the next one last
+        self.trace: list[FrameCut] | None = None
+        """On request, each frame cut."""
 
     @property
     def offset(self) -> int:
@@ -159,6 +164,10 @@ class Framing:
     ) -> Reader:
         """A reader for one of the two sides.  `strict` takes to the letter how units are put together; `opening` holds the
         peer to a few controls of the connection until `Reader.opened` is called."""
+        raise NotImplementedError
+
+    def overhearing(self, limits: Limits, carries: Carries, offset: int) -> Reader:
+        """A reader, tolerant, for a third person."""
         raise NotImplementedError
 
     def is_own(self, unit: Assembly) -> bool:

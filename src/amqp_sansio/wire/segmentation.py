@@ -24,6 +24,9 @@ class Segmentation(Framing):
     ) -> Reader:
         return SegmentReader(limits, max_frame_size, strict=strict, carries=carries, offset=offset, opening=opening)
 
+    def overhearing(self, limits: Limits, carries: Carries, offset: int) -> Reader:
+        return SegmentReader(limits, MAX_FRAME_SIZE, True, carries=carries, offset=offset)
+
     def is_own(self, unit: Assembly) -> bool:
         return unit.kind == CONTROL and unit.payload[:1] == _CONNECTION_CLASS
 

@@ -86,8 +86,6 @@ class SegmentReader(Reader):
         self.position = 0
         self.assembler = (OpeningAssembler if opening else Assembler)(limits, tolerant, strict, carries)
         self._carries: Final = carries
-        self.trace: list[tuple[int, int, int, int, int, int, bytes]] | None = None
-        """On request, each frame cut: start, size, flags, segment type, track, channel, first octets of the payload."""
         self._base = offset
         self._pending: list[bytes] = []
         self._pending_octets = 0
