@@ -13,6 +13,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Final
 
+from amqp_sansio.broker.fronts.sessions.reception import Reception
 from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Message
@@ -79,12 +80,13 @@ def header(key: str, **properties: object) -> bytes:
 
 def traffic(host: VirtualHost, exchange: str, key: str, count: int) -> Callable[[], int]:
     """Publishes and dispatches so many messages."""
+    reception = Reception(host.intake)
     transfer, sent = Transfer(exchange, 1, 0), header(key)
     destination = host.destination(exchange)
 
     def run() -> int:
         for _ in range(count):
-            message = host.intake.read(transfer, sent, BODY, 0.0)
+            message = reception.read(transfer, sent, BODY, 0.0)
             host.enqueue(message, host.route(destination, message).queues)
             host.dispatch(4)
         return count
@@ -124,12 +126,13 @@ def with_queues(many: int, count: int) -> Callable[[], int]:
 def with_messages(many: int, count: int) -> Callable[[], int]:
     """Messages that wait in the queue."""
     host = host_of(2)
+    reception = Reception(host.intake)
     preload(host, "q1", many)
     queue, transfer, sent = host.queues["q1"], Transfer("", 1, 0), header("q1")
 
     def run() -> int:
         for _ in range(count):
-            message = host.intake.read(transfer, sent, BODY, 0.0)
+            message = reception.read(transfer, sent, BODY, 0.0)
             host.enqueue(message, host.route(host.default, message).queues)
             entry = queue.take()
             assert entry is not None
@@ -184,9 +187,10 @@ def with_deadlines(many: int, count: int) -> Callable[[], int]:
 
 def preload(host: VirtualHost, name: str, many: int, **properties: object) -> None:
     """Puts messages on a queue."""
+    reception = Reception(host.intake)
     transfer, sent, queue = Transfer("", 1, 0), header(name, **properties), host.queues[name]
     for _ in range(many):
-        host.enqueue(host.intake.read(transfer, sent, BODY, 0.0), (queue,))
+        host.enqueue(reception.read(transfer, sent, BODY, 0.0), (queue,))
 
 
 CASES: Final[dict[str, tuple[int, int, Callable[[int, int], Callable[[], int]]]]] = {
@@ -226,6 +230,7 @@ def flat(count: int, turns: int) -> list[str]:
 def kept(count: int, varied: bool) -> float:
     """Octets per message of 100 octets that waits in a queue."""
     host = host_of(2)
+    reception = Reception(host.intake)
     preload(host, "q1", 100)
     queue, transfer = host.queues["q1"], Transfer("", 1, 0)
     gc.collect()
@@ -233,7 +238,7 @@ def kept(count: int, varied: bool) -> float:
     before = tracemalloc.get_traced_memory()[0]
     for at in range(count):
         sent = header("q1", correlation_id=b"%08d" % at) if varied else header("q1")
-        host.enqueue(host.intake.read(transfer, sent, bytes([at & 255]) * 100, 0.0), (queue,))
+        host.enqueue(reception.read(transfer, sent, bytes([at & 255]) * 100, 0.0), (queue,))
     gc.collect()
     after = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()

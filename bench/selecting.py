@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
+from amqp_sansio.broker.fronts.sessions.reception import Reception
 from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.selectors.parser import Selector
@@ -45,12 +46,13 @@ class Picker(Taker):
 def picked(messages: int) -> Callable[[], int]:
     """The subscriptions come to so many messages, each with a header of its own, and take all."""
     host = VirtualHost(limits=LIMITS)
+    reception = Reception(host.intake)
     host.declare_queue("q")
     transfer, queue = Transfer("", 1, 0), host.queues["q"]
     for number in range(messages):
         headers = {"shop": number % SUBSCRIPTIONS, "order": number}
         sent = encode_headers([DeliveryProperties(routing_key="q"), MessageProperties(application_headers=headers)])
-        host.enqueue(host.intake.read(transfer, sent, BODY, 0.0), (queue,))
+        host.enqueue(reception.read(transfer, sent, BODY, 0.0), (queue,))
     pickers = [Picker(host, f"shop = {number} AND order >= 0") for number in range(SUBSCRIPTIONS)]
 
     def run() -> int:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 import pytest
-from tests.broker.model.things import Sink, bodies, publish, refusal
+from tests.broker.model.things import Sink, bodies, publish, read, refusal
 
 from amqp_sansio.broker.conditions import CONDITIONS, LIMIT, Condition, Refused
 from amqp_sansio.broker.model.arguments import read_subscription_arguments
@@ -42,16 +42,16 @@ ROWS: Final[dict[str, Row]] = {
     "message.transfer: user-id of somebody else": Row(
         403,
         403,
-        lambda host: host.intake.read(
-            Transfer("", 0, 0), encode_headers([MessageProperties(user_id=b"you")]), b"", identity="me"
+        lambda host: read(
+            host.intake, Transfer("", 0, 0), encode_headers([MessageProperties(user_id=b"you")]), b"", identity="me"
         ),
     ),
     "message.transfer: too large, or no room": Row(506, 506, lambda host: [publish(host, "", "shared") for _ in range(4)]),
     "message.transfer: header cannot be read": Row(
-        503, 503, lambda host: host.intake.read(Transfer("", 0, 0), b"\0\0\0\x05\x04\x01\x00\x02\x50", b"")
+        503, 503, lambda host: read(host.intake, Transfer("", 0, 0), b"\0\0\0\x05\x04\x01\x00\x02\x50", b"")
     ),
     "message.transfer: a fragment": Row(
-        540, 540, lambda host: host.intake.read(Transfer("", 0, 0), encode_headers([FragmentProperties(first=True)]), b"")
+        540, 540, lambda host: read(host.intake, Transfer("", 0, 0), encode_headers([FragmentProperties(first=True)]), b"")
     ),
     "message.resume: no such destination": Row(404, 404),
     "message.subscribe: no such queue": Row(404, 404, lambda host: host.subscribe("nowhere", Sink())),

@@ -94,7 +94,7 @@ def test_octets_that_are_wrong_in_spite_of_their_checksum_are_told(data: st.Data
     [
         (ONE + b"\0", "octets, not"),
         (b"SNAP" + ONE[4:], "begins with b'ENTR', not b'SNAP'"),
-        (resealed(ONE[:4] + b"\x00\x02" + ONE[6:]), "reads version 1, not 2"),
+        (resealed(ONE[:4] + b"\x00\x03" + ONE[6:]), "reads versions 1 and 2, not 3"),
         (b"", "18 octets, 0 are there"),
         (ONE[:-1] + bytes([ONE[-1] ^ 1]), "checksum"),
         ("text", "octets, not str"),
@@ -114,8 +114,23 @@ def test_what_is_wrong_is_said(octets: bytes, words: str) -> None:
 def test_the_envelope_of_this_version_stays_as_it_is() -> None:
     """Entries that adapters have stored must stay readable; a change of form takes a new version."""
     octets = encode_entry(Entry(1, [Enqueued("h", "q", 5)]))
-    assert encoding.VERSION == 1
+    assert encoding.VERSION == 2
     assert octets.hex() == (
-        "454e545200010000000000000051a9b875540000004d00000002066e756d6265723100000000000000010a6f706572617469"
+        "454e54520002000000000000005157c02a940000004d00000002066e756d6265723100000000000000010a6f706572617469"
         "6f6e73a90000002900000001a9000000200000000531000000000000000795000168950001713100000000000000050800"
     )
+
+
+def test_entries_of_the_former_version_are_read() -> None:
+    """There a message said nothing of its form, for there was one family."""
+    octets = encode_entry(Entry(1, [MessageStored("h", 5, b"head", b"body", None, "sessions")]))
+    fields = List([6, "h", 5, b"head", b"body", None])
+    former = pack(ENTRY, {"number": 1, "operations": List([fields])})
+    former = resealed(former[:4] + b"\x00\x01" + former[6:])
+    assert former != octets
+    assert decode_entry(former) == decode_entry(octets)
+
+
+def test_the_form_of_a_message_is_kept() -> None:
+    entry = Entry(1, [MessageStored("h", 5, b"head", b"body", None, "another")])
+    assert decode_entry(encode_entry(entry)) == entry

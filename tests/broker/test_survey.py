@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from tests.broker.histories import History, Step, steps
 from tests.broker.transactions.stage import ME, XID, Stage
 
+from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.ledger import HostLedger, Ledger
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.intake import Intake
-from amqp_sansio.broker.operations import Enqueued, Entry, QueueDeclared
+from amqp_sansio.broker.operations import Enqueued, Entry, MessageStored, QueueDeclared
 from amqp_sansio.broker.survey import Rebuilding, survey
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.errors import RestoreError
@@ -26,7 +27,7 @@ def rebuilt(
     journal = Journal(enabled=True)
     host = VirtualHost(ledger.name, journal, limits, Intake(epoch or None))
     coordinator = Coordinator(host, journal, limits)
-    Rebuilding(host, coordinator, redelivered, epoch).build(ledger)
+    Rebuilding(host, coordinator, redelivered, epoch, {FORM.name: FORM}).build(ledger)
     assert (journal.enabled, journal.take()) == (True, ())
     return host, coordinator
 
@@ -113,7 +114,7 @@ def test_a_prepared_branch_comes_back_with_what_it_holds() -> None:
         host = VirtualHost("h", journal)
         host.declare_queue("t")
         coordinator = Coordinator(host, journal, DEFAULT_BROKER_LIMITS)
-        Rebuilding(host, coordinator, True, 0.0).build(ledger)
+        Rebuilding(host, coordinator, True, 0.0, {FORM.name: FORM}).build(ledger)
         assert (host.queues["q"].available, host.queues["q"].acquired) == (0, 1)
         getattr(coordinator, decision)(XID)
         (entry,) = journal.take()
@@ -156,3 +157,12 @@ def test_a_limit_that_is_lower_than_before_is_told() -> None:
     stage = Stage()
     with pytest.raises(RestoreError, match=r"virtual host 'h': .*limit queues is 1"):
         rebuilt(survey(stage.host, stage.coordinator), limits=attrs.evolve(DEFAULT_BROKER_LIMITS, queues=1))
+
+
+def test_a_message_of_a_family_that_is_not_known_is_refused_with_both_names() -> None:
+    ledger = HostLedger("h")
+    ledger.apply(QueueDeclared("h", "q"))
+    ledger.apply(MessageStored("h", 1, b"", b"body", None, "strange"))
+    ledger.apply(Enqueued("h", "q", 1))
+    with pytest.raises(RestoreError, match=r"message 1.*its form is 'strange', and this broker knows sessions"):
+        rebuilt(ledger)

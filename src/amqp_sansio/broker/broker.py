@@ -9,13 +9,16 @@ from typing import Final
 import attrs
 
 from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
+from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.fronts.sessions.holder import Holder, Key
 from amqp_sansio.broker.fronts.sessions.keeping import keepable
 from amqp_sansio.broker.fronts.sessions.kept import Kept
 from amqp_sansio.broker.fronts.sessions.peer import Peer
+from amqp_sansio.broker.fronts.sessions.reception import Reception
 from amqp_sansio.broker.fronts.sessions.site import Site
 from amqp_sansio.broker.fronts.sessions.throttle import Throttle
 from amqp_sansio.broker.journal import Journal
+from amqp_sansio.broker.model.form import Form
 from amqp_sansio.broker.model.hints import Hints
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.intake import Intake
@@ -58,7 +61,9 @@ class Broker:
         self._journals: Final = Journal(config.journal)
         """What is written down of durable changes, and what waits for it."""
         self._intake: Final = Intake(config.epoch)
-        """Who makes messages of what is published, and numbers them."""
+        """Who numbers the messages."""
+        self._reception: Final = Reception(self._intake)
+        self._forms: Final[Mapping[str, Form]] = {FORM.name: FORM}
         self._sites: Final[dict[str, Site]] = {}
         self._sessions: Final[dict[Key, Holder]] = {}
         """All sessions, attached or kept."""

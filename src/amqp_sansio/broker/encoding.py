@@ -12,15 +12,17 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from amqp_sansio.broker.operations import OPERATIONS, Entry, Operation
+from amqp_sansio.broker.operations import FIRST_FORM, OPERATIONS, Entry, MessageStored, Operation
 from amqp_sansio.errors import AmqpError, RestoreError
 from amqp_sansio.spec.values import List, Map, Value
 from amqp_sansio.wire.encoding import encode_map
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import decode_map
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the shape of entries and snapshots.  One that adds or moves anything is another one."""
+FORMER_VERSION: Final = 1
+"""It is read as well: a message in it says nothing of its form, which is `FIRST_FORM`."""
 ENTRY: Final = b"ENTR"
 SNAPSHOT: Final = b"SNAP"
 
@@ -48,8 +50,7 @@ def unpack(kind: bytes, what: str, octets: bytes) -> Map:
     found, version, length = _HEAD.unpack_from(octets)
     if found != kind:
         raise RestoreError(what, f"it begins with {kind!r}, not {found!r}")
-    if version != VERSION:
-        raise RestoreError(what, f"this library reads version {VERSION}, not {version}")
+    refuse_version(what, version)
     if len(octets) != start + length:
         raise RestoreError(what, f"{start + length} octets, not {len(octets)}")
     if _SUM.unpack_from(octets, _HEAD.size)[0] != zlib.crc32(octets[start:], zlib.crc32(octets[: _HEAD.size])):
@@ -61,6 +62,12 @@ def unpack(kind: bytes, what: str, octets: bytes) -> Map:
     if end != len(octets):
         raise RestoreError(what, f"its map ends {len(octets) - end} octets early")
     return value
+
+
+def refuse_version(what: str, version: object) -> None:
+    """RestoreError for a version that this library does not read."""
+    if version not in (VERSION, FORMER_VERSION):
+        raise RestoreError(what, f"this library reads versions {FORMER_VERSION} and {VERSION}, not {version!r}")
 
 
 # --- operations -----------------------------------------------------------------------------------------------------------
@@ -108,7 +115,7 @@ def _map(value: Value) -> object:
 
 
 _READERS: Final[dict[str, _Reader]] = {
-    **dict.fromkeys(("host", "queue", "exchange", "type", "alternate", "key", "identity"), _text),
+    **dict.fromkeys(("host", "queue", "exchange", "type", "alternate", "key", "identity", "form"), _text),
     **dict.fromkeys(("exclusive", "auto_delete", "redelivered"), _flag),
     **dict.fromkeys(("number", "timeout", "status"), _number),
     **dict.fromkeys(("header", "session"), _octets),
@@ -142,6 +149,8 @@ def operation_of(value: Value) -> Operation:
     if type(code) is not int or not 0 <= code < len(OPERATIONS):
         raise ValueError(f"no operation has code {code!r}")
     kind = OPERATIONS[code]
+    if kind is MessageStored and len(values) == len(kind.FIELDS) - 1:  # as it was before it said its form
+        values.append(FIRST_FORM)
     if len(values) != len(kind.FIELDS):
         raise ValueError(f"{kind.__name__} has {len(kind.FIELDS)} fields, not {len(values)}")
     return kind(*[_READERS[name](field) for name, field in zip(kind.FIELDS, values, strict=True)])  # type: ignore[arg-type]

@@ -16,6 +16,9 @@ from amqp_sansio.kernel.value import frozen
 from amqp_sansio.ledger.demarcation import XidKey
 from amqp_sansio.spec.values import Map, Value
 
+FIRST_FORM: Final = "sessions"
+"""The form of all messages in entries and snapshots of version 1, which did not say it."""
+
 
 class Operation(Fields):
     """One durable change in one virtual host."""
@@ -132,20 +135,24 @@ class Unbound(Operation):
 class MessageStored(Operation):
     """A message, whole.  It stands on no queue yet."""
 
-    __slots__ = ("body", "expires", "header", "number")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "number", "header", "body", "expires")
+    __slots__ = ("body", "expires", "form", "header", "number")
+    FIELDS: ClassVar[tuple[str, ...]] = ("host", "number", "header", "body", "expires", "form")
     SECRETS: ClassVar[frozenset[str]] = frozenset({"header", "body"})
 
-    def __init__(self, host: str, number: int, header: bytes, body: bytes | None, expires: float | None = None) -> None:
+    def __init__(
+        self, host: str, number: int, header: bytes, body: bytes | None, expires: float | None = None, form: str = FIRST_FORM
+    ) -> None:
         super().__init__(host)
         self.number: Final = number
         """Its name in the journal, 1 and up, never used again."""
         self.header: Final = header
-        """The header segment as it is delivered, with all that the message says of itself."""
+        """The header as it is delivered, with all that the message says of itself."""
         self.body: Final = body
-        """None: no body segment; b"": one of 0 octets."""
+        """None: no body; b"": one of 0 octets, where a family tells the two apart."""
         self.expires: Final = expires
         """When it expires; None: never."""
+        self.form: Final = form
+        """The name of the family in whose form the header is."""
 
 
 class Enqueued(Operation):

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from amqp_sansio.broker.fronts.sessions.holder import Holder
     from amqp_sansio.broker.model.queue import Queue
 
-VERSION: Final = 1
-"""Of the shape of a snapshot."""
 _WHAT: Final = "snapshot"
 _KINDS: Final = {kind.__name__: kind for kind in OPERATIONS}
 _MOST: Final = (1 << 63) - 1
@@ -39,7 +37,7 @@ def take(broker: Broker) -> dict[str, object]:
     """The broker as a plain value."""
     kept = [holder for holder in broker._sessions.values() if keeping.keepable(holder)]
     return {
-        "version": VERSION,
+        "version": encoding.VERSION,
         "journal": broker._journals.last,
         "message": broker._intake.last,
         "clean": not broker.peers,
@@ -133,8 +131,7 @@ def _read(snapshot: Mapping[str, Any] | None) -> tuple[Ledger, bool, tuple[Mappi
     if snapshot is None:
         return Ledger(), True, ()
     version = snapshot["version"]
-    if version != VERSION:
-        raise RestoreError(_WHAT, f"this library reads version {VERSION}, not {version!r}")
+    encoding.refuse_version(_WHAT, version)
     for name in ("journal", "message"):
         if not whole(snapshot[name], _MOST):
             raise RestoreError(_WHAT, f"{name} is a number, not {snapshot[name]!r}")
@@ -162,7 +159,7 @@ def _build(broker: Broker, ledger: Ledger, sessions: Iterable[Mapping[str, Any]]
         site = broker._open(name)
         if site is None:
             raise RestoreError(f"virtual host {name!r}", "the config has no such virtual host, or too many are there")
-        rebuilding = Rebuilding(site.host, site.coordinator, redelivered, broker.config.epoch or 0.0)
+        rebuilding = Rebuilding(site.host, site.coordinator, redelivered, broker.config.epoch or 0.0, broker._forms)
         rebuilding.build(host)
         journal = broker._journals
         enabled, journal.enabled = journal.enabled, False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.conditions import Refused
@@ -23,6 +24,7 @@ from amqp_sansio.spec.codes import XaStatus
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.model.form import Form
     from amqp_sansio.broker.model.host import VirtualHost
     from amqp_sansio.broker.model.message import Message
     from amqp_sansio.broker.model.queue import Queue
@@ -96,10 +98,13 @@ def declared(host: str, queue: Queue) -> QueueDeclared:
 class Rebuilding:
     """Makes a virtual host, in which nothing is yet, of what is durable; nothing of it goes into the journal.
 
-    `redelivered`: every message counts as delivered before, for nobody can know.  `epoch` is that of the broker now.
+    `redelivered`: every message counts as delivered before, for nobody can know.  `epoch` is that of the broker now;
+    `forms` are those of the families that it knows, by name.
     """
 
-    def __init__(self, host: VirtualHost, coordinator: Coordinator, redelivered: bool, epoch: float) -> None:
+    def __init__(
+        self, host: VirtualHost, coordinator: Coordinator, redelivered: bool, epoch: float, forms: Mapping[str, Form]
+    ) -> None:
         self.host: Final = host
         self.coordinator: Final = coordinator
         self.messages: Final[dict[int, Message]] = {}
@@ -109,6 +114,7 @@ class Rebuilding:
         """Those that a session of before may know by that name."""
         self._redelivered: Final = redelivered
         self._epoch: Final = epoch
+        self._forms: Final = forms
 
     def build(self, ledger: HostLedger) -> None:
         """RestoreError when the host does not take what is in the ledger: its limits or its rules are others than they were."""
@@ -155,7 +161,12 @@ class Rebuilding:
     def restore(self, stored: MessageStored) -> None:
         """A message is known; it stands on no queue yet."""
         expires = None if stored.expires is None else stored.expires - self._epoch
-        message = self.host.intake.restored(stored.number, stored.header, stored.body, expires)
+        form = self._forms.get(stored.form)
+        if form is None:
+            text = f"its form is {stored.form!r}, and this broker knows {', '.join(self._forms)}"
+            raise RestoreError(f"message {stored.number}", text)
+        envelope = form.envelope(stored.header, stored.body == b"")
+        message = self.host.intake.restored(stored.number, envelope, stored.body or b"", expires)
         if expires is None and message.envelope.ttl is not None:
             self.host.begin_ttl(message)
         self.messages[stored.number] = message

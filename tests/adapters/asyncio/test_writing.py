@@ -60,7 +60,7 @@ class World:
         host = self.broker.host()
         for _ in range(count):
             header = encode_headers([DeliveryProperties(routing_key="queue 1", delivery_mode=2)])
-            message = host.intake.read(Transfer("", 1, 0), header, b"x" * 100)
+            message = self.broker._reception.read(Transfer("", 1, 0), header, b"x" * 100)
             host.enqueue(message, [host.queues["queue 1"]])
 
     def declare(self, count: int = 1) -> None:

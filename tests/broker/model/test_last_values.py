@@ -8,6 +8,7 @@ import pytest
 from tests.broker.model.things import Sink, bodies, durable_host, journalled, message, publish, refusal
 from tests.broker.test_survey import rebuilt
 
+from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.last_values import LastValues
@@ -57,7 +58,7 @@ def test_keys_are_compared_as_text_and_what_has_none_takes_no_place() -> None:
     entry = Entry(queue, keyed("7"), 0, 1)
     values.came(entry)
     assert [values.before(keyed(key)) is entry for key in ("7", b"7", 7, "8", None)] == [True, True, True, False, False]
-    broken = Message(1, Envelope(encode_headers([MessageProperties(application_headers={"key": "7"})])[:-1]), b"")
+    broken = Message(1, Envelope(FORM, encode_headers([MessageProperties(application_headers={"key": "7"})])[:-1]), b"")
     nobody = Entry(queue, broken, 1, 1)
     values.came(nobody)
     assert (values.before(broken), values.passed(nobody)) == (None, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.broker.model.things import message
 
+from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.model.message import Envelope, Message
 from amqp_sansio.errors import HeaderError
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
@@ -39,15 +40,15 @@ def test_application_headers_are_read_when_asked_for() -> None:
 
 def test_application_headers_that_cannot_be_read() -> None:
     header = encode_headers([MessageProperties(application_headers={"a": "b"})])[:-1] + b""
-    broken = Message(1, Envelope(header), b"")
+    broken = Message(1, Envelope(FORM, header), b"")
     with pytest.raises(HeaderError):
         broken.application_headers  # noqa: B018  # reading it is the point
 
 
 def test_it_shows_no_content() -> None:
     assert "secret" not in repr(message("k", b"secret"))
-    assert "octets" in repr(Envelope(b"secret"))
-    assert "secret" not in repr(Envelope(b"secret"))
+    assert "octets" in repr(Envelope(FORM, b"secret"))
+    assert "secret" not in repr(Envelope(FORM, b"secret"))
 
 
 def test_what_its_header_says() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.broker.model.things import bodies, durable_host, journalled, message, publish
 from tests.broker.test_survey import rebuilt
 
+from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.message import Envelope, Message
 from amqp_sansio.broker.model.numbering import Numbering
@@ -49,10 +50,10 @@ def test_nothing_else_in_the_header_changes() -> None:
 
 def test_structs_that_nobody_knows_stay_and_a_message_without_properties_gets_some() -> None:
     unknown = b"\0\0\0\x04\x77\x01ab"
-    plain = Message(1, Envelope(message("q").header + unknown), b"")
+    plain = Message(1, Envelope(FORM, message("q").header + unknown), b"")
     header = Numbering("n").numbered(plain).header
     assert header == plain.header + encode_headers([MessageProperties(application_headers={"n": 1})])
-    broken = Message(2, Envelope(encode_headers([MessageProperties(application_headers={"a": "b"})])[:-1]), b"")
+    broken = Message(2, Envelope(FORM, encode_headers([MessageProperties(application_headers={"a": "b"})])[:-1]), b"")
     assert Numbering("n").numbered(broken) is broken.envelope
 
 

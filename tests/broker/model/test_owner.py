@@ -54,4 +54,4 @@ def test_who_published_a_message(publisher: int, owner: Owner | None, expected: 
 
 def test_a_copy_knows_its_publisher_and_one_that_was_restored_does_not() -> None:
     assert INTAKE.copy(sent(7)).publisher == 7
-    assert INTAKE.restored(9, message().header, b"").publisher == 0
+    assert INTAKE.restored(9, message().envelope, b"").publisher == 0

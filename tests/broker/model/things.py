@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.fronts.sessions.reception import Reception
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.entry import Entry
 from amqp_sansio.broker.model.host import VirtualHost
@@ -23,7 +24,12 @@ def message(
 ) -> Message:
     """A message with these delivery- and message-properties."""
     header = write_properties(routing_key=key, **properties)
-    return intake.read(Transfer(exchange, 0, 0), header, body, now)
+    return read(intake, Transfer(exchange, 0, 0), header, body, now)
+
+
+def read(intake: Intake, transfer: Transfer, header: bytes, body: bytes, now: float = 0.0, **more: Any) -> Message:
+    """The message of a transfer."""
+    return Reception(intake).read(transfer, header, body, now, **more)
 
 
 class Sink:

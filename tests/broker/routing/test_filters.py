@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.broker.model.things import message, publish, refusal
+from tests.broker.model.things import message, publish, read, refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
@@ -88,7 +88,7 @@ def test_a_binding_that_is_not_local_lets_pass_nothing_that_the_connection_of_th
 
     def queues(publisher: int, n: int) -> list[str]:
         header = write_properties(routing_key="k", application_headers=Map({"n": n}))
-        sent = host.intake.read(Transfer("x", 0, 0), header, b"", publisher=publisher)
+        sent = read(host.intake, Transfer("x", 0, 0), header, b"", publisher=publisher)
         return [queue.name for queue in host.route(host.destination("x"), sent).queues]
 
     assert [queues(publisher, 2) for publisher in (5, 6, 0)] == [[], ["q"], ["q"]]
@@ -140,7 +140,7 @@ def test_what_was_bound_before_a_restart_is_bound_behind_it_whatever_its_argumen
     host.bind("q", "amq.direct", "k", {"odd": 1}, restored=True)
     ledger = survey(host, Coordinator(host, host.journal, host.limits))
     then = VirtualHost()
-    Rebuilding(then, Coordinator(then, then.journal, then.limits), False, 0.0).build(ledger)
+    Rebuilding(then, Coordinator(then, then.journal, then.limits), False, 0.0, {}).build(ledger)
     assert then.queues["q"].bindings.keys() == {(then.exchanges["amq.direct"], "k")}
 
 

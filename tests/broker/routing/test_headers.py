@@ -13,6 +13,7 @@ from tests.wire.strategies import values
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.model.message import Envelope, Message
 from amqp_sansio.broker.model.queue import Queue
 from amqp_sansio.broker.routing.headers import X_MATCH, Headers
@@ -129,7 +130,7 @@ def test_headers_that_cannot_be_read_are_refused() -> None:
     exchange = Headers("x")
     exchange.bind(Queue("q"), "", binding("any", {"a": 1}))
     header = encode_headers([MessageProperties(application_headers={"a": "b"})])[:-1]
-    assert refusal(exchange.route, Message(1, Envelope(header), b"")).condition is conditions.TRANSFER_HEADER
+    assert refusal(exchange.route, Message(1, Envelope(FORM, header), b"")).condition is conditions.TRANSFER_HEADER
 
 
 @pytest.mark.skipif(COMPILED, reason="the steps of compiled code cannot be counted")

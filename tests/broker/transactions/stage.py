@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tests.broker.model.things import read
+
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.entry import AVAILABLE, Entry
 from amqp_sansio.broker.model.host import VirtualHost
@@ -40,7 +42,7 @@ class Stage:
 
     def message(self, body: bytes = b"body", persistent: bool = True, ttl: int | None = None) -> Message:
         header = encode_headers([DeliveryProperties(delivery_mode=2 if persistent else 1, ttl=ttl)])
-        return self.host.intake.read(Transfer(""), header, body)
+        return read(self.host.intake, Transfer(""), header, body)
 
     def put(self, body: bytes = b"body", queue: str = "q", persistent: bool = True) -> Entry:
         """A message that is on a queue and acquired by somebody."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from amqp_sansio.broker.model.form import Form
     from amqp_sansio.broker.model.message import Message
     from amqp_sansio.broker.model.queue import Queue
 
@@ -41,8 +42,16 @@ class Entry:
 
     @property
     def header(self) -> bytes:
-        """The header segment as it is to be delivered now."""
-        return self.message.redelivered_header if self.redelivered else self.message.header
+        """The header as it is to be delivered now, in the form of its publisher's family."""
+        envelope = self.message.envelope
+        return envelope.redelivered_header if self.redelivered else envelope.header
+
+    def header_in(self, form: Form) -> bytes:
+        """The same in the form of one family: in its publisher's own the octets as they are."""
+        envelope = self.message.envelope
+        if envelope.form is form and not self.redelivered:
+            return envelope.header
+        return envelope.header_in(form, self.redelivered)
 
     def __repr__(self) -> str:
         again = ", redelivered" if self.redelivered else ""

@@ -2,67 +2,40 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
+from amqp_sansio.broker.model.properties import DEFAULT_PRIORITY, Properties
+from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.value import Value as Fields
-from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
-from amqp_sansio.spec.values import Map
-from amqp_sansio.wire.headers import HEADER_WRITERS, decode_headers
-from amqp_sansio.wire.types import decode_struct32
 
-NO_HEADERS: Final = Map()
-
-
-def rebuilt(
-    properties: DeliveryProperties,
-    redelivered: bool | None = None,
-    exchange: str | None = None,
-    expiration: int | None = None,
-) -> DeliveryProperties:
-    """The same delivery-properties with what is given changed."""
-    p = properties
-    return DeliveryProperties(
-        p.discard_unroutable,
-        p.immediate,
-        p.redelivered if redelivered is None else redelivered,
-        p.priority,
-        p.delivery_mode,
-        p.ttl,
-        p.timestamp,
-        p.expiration if expiration is None else expiration,
-        p.exchange if exchange is None else exchange,
-        p.routing_key,
-        p.resume_id,
-        p.resume_ttl,
-    )
-
-
-def _marked(header: bytes) -> bytes:
-    """A header segment that begins with delivery-properties, with the redelivered mark."""
-    first, end = decode_struct32(header, 0, len(header))
-    assert type(first) is DeliveryProperties
-    return HEADER_WRITERS[DeliveryProperties](rebuilt(first, redelivered=True)) + header[end:]
+if TYPE_CHECKING:
+    from amqp_sansio.broker.model.form import Form
+    from amqp_sansio.spec.values import Map
 
 
 class Envelope(Fields):
-    """What the header of a message says, read once: messages with the same header to the same exchange share it."""
+    """What the header of a message says, read once: messages with the same header to the same exchange share it.
+
+    It has what the model asks of every message; all else stays in the octets of the publisher, which `form` can read.
+    """
 
     __slots__ = (
-        "_redelivered_header", "discard_unroutable", "empty_body", "exchange", "header", "immediate", "persistent", "priority",
-        "redelivered", "routing_key", "size", "ttl", "user_id",
+        "_others", "_redelivered_header", "discard_unroutable", "empty_body", "exchange", "form", "header", "immediate",
+        "persistent", "priority", "redelivered", "routing_key", "size", "ttl", "user_id",
     )  # fmt: skip
     FIELDS: ClassVar[tuple[str, ...]] = (
-        "header", "exchange", "routing_key", "priority", "persistent", "redelivered", "user_id", "ttl", "discard_unroutable",
-        "immediate", "empty_body",
+        "form", "header", "exchange", "routing_key", "priority", "persistent", "redelivered", "user_id", "ttl",
+        "discard_unroutable", "immediate", "empty_body",
     )  # fmt: skip
     SECRETS: ClassVar[frozenset[str]] = frozenset({"header"})
 
     def __init__(
         self,
+        form: Form,
         header: bytes,
         exchange: str = "",
         routing_key: str = "",
-        priority: int = 4,
+        priority: int = DEFAULT_PRIORITY,
         persistent: bool = False,
         redelivered: bool = False,
         user_id: bytes = b"",
@@ -71,8 +44,10 @@ class Envelope(Fields):
         immediate: bool = False,
         empty_body: bool = False,
     ) -> None:
+        self.form: Final = form
+        """How the header is written: that of its publisher's family."""
         self.header: Final = header
-        """The header segment as it is delivered: delivery-properties first, with the exchange, then the other structs raw."""
+        """What it says of itself, in the octets in which it is delivered to its publisher's family."""
         self.exchange: Final = exchange
         """The exchange to which the message was published."""
         self.routing_key: Final = routing_key
@@ -82,19 +57,44 @@ class Envelope(Fields):
         self.redelivered: Final = redelivered
         """Whether it came marked so; then it is delivered so."""
         self.user_id: Final = user_id
-        """What message-properties say; b"" when they do not."""
+        """Who says to have published it; b"" when nobody does."""
         self.ttl: Final = ttl
         """Milliseconds, None for ever."""
         self.discard_unroutable: Final = discard_unroutable
         self.immediate: Final = immediate
         self.empty_body: Final = empty_body
-        """Whether it came with a body segment of 0 octets, and is delivered with one."""
+        """Whether it came with a body of 0 octets where it could have had none, and is delivered with one."""
         self.size: Final = len(header)
         self._redelivered_header = header if redelivered else b""
+        self._others: dict[tuple[Form, bool], bytes] | None = None
+
+    @property
+    def redelivered_header(self) -> bytes:
+        """The header with the redelivered mark; made when it is first needed."""
+        if not self._redelivered_header:
+            self._redelivered_header = self.form.marked(self.header)
+        return self._redelivered_header
+
+    def header_in(self, form: Form, redelivered: bool) -> bytes:
+        """The header in the form of another family, with the redelivered mark or as it came; made when it is first needed."""
+        if form is self.form:
+            return self.redelivered_header if redelivered else self.header
+        if self._others is None:
+            self._others = {}
+        made = self._others.get((form, redelivered))
+        if made is None:
+            try:
+                said = self.form.properties(self.redelivered_header if redelivered else self.header)
+            except DecodeError:  # one restored from a disk: what the model read of it is all that is known
+                said = Properties(
+                    self.exchange, self.routing_key, self.persistent, self.priority, redelivered or self.redelivered, self.ttl
+                )
+            made = self._others[form, redelivered] = form.written(said)
+        return made
 
 
 class Message:
-    """A message.  What its header says is that of its `Envelope`; the header is decoded again only when somebody asks.
+    """A message.  What its header says is that of its `Envelope`; the header is read again only when somebody asks.
 
     `number` is its name in the journal: a serial of the broker, 1 and up.  `expires` is on the broker's clock.
     """
@@ -126,16 +126,13 @@ class Message:
 
     @property
     def header(self) -> bytes:
-        """The header segment as it is delivered the first time."""
+        """The header as it is delivered the first time, in the form of its publisher's family."""
         return self.envelope.header
 
     @property
     def redelivered_header(self) -> bytes:
-        """The header segment with the redelivered mark; made when it is first needed."""
-        envelope = self.envelope
-        if not envelope._redelivered_header:
-            envelope._redelivered_header = _marked(envelope.header)
-        return envelope._redelivered_header
+        """The header with the redelivered mark, likewise."""
+        return self.envelope.redelivered_header
 
     @property
     def exchange(self) -> str:
@@ -169,12 +166,9 @@ class Message:
 
     @property
     def application_headers(self) -> Map:
-        """What a headers exchange looks at; an empty map when there are none.  Raises HeaderError."""
-        header = self.envelope.header
-        for struct in decode_headers(header, 0, len(header)):
-            if type(struct) is MessageProperties:
-                return struct.application_headers if struct.application_headers is not None else NO_HEADERS
-        return NO_HEADERS
+        """What a headers exchange looks at; an empty map when there are none.  Raises DecodeError."""
+        envelope = self.envelope
+        return envelope.form.headers(envelope.header)
 
     def __repr__(self) -> str:
         where = f"to {self.exchange!r} with key {self.routing_key!r}"

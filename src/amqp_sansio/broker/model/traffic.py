@@ -348,6 +348,7 @@ class Traffic(Room):
             message.redelivered_header if redelivered else message.header,
             message.body if message.body or message.envelope.empty_body else None,
             None if expires is None else expires + (self.intake.epoch or 0.0),
+            message.envelope.form.name,
         )
 
     def _unhold_after(self, number: int, entries: list[Entry]) -> None:

@@ -10,7 +10,7 @@ from amqp_sansio.broker.conditions import Refused
 from amqp_sansio.broker.routing.exchange import NO_ARGUMENTS, Binding, Exchange, Target, less, too_long
 from amqp_sansio.broker.routing.filters import FILTERS
 from amqp_sansio.broker.routing.likeness import likeness
-from amqp_sansio.errors import HeaderError
+from amqp_sansio.errors import DecodeError
 from amqp_sansio.spec.values import Map, Value
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Headers(Exchange):
             return tuple(found)
         try:
             met = dict.fromkeys(tests_met_by(message.application_headers))
-        except HeaderError as why:
+        except DecodeError as why:
             raise Refused(conditions.TRANSFER_HEADER, str(why)) from None
         left = most
         for test in met:

@@ -1,4 +1,4 @@
-"""What identifiers of a selector mean for a message of AMQP 0-10.
+"""What identifiers of a selector mean for a message.
 
 Header fields of JMS (section 3.8.1.1, and those that deployed brokers add), else application-headers by name:
 
@@ -29,12 +29,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.broker.model.properties import DEFAULT_PRIORITY
 from amqp_sansio.broker.selectors.expressions import Value
 from amqp_sansio.errors import DecodeError
-from amqp_sansio.spec.codes import DeliveryMode
-from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
 from amqp_sansio.spec.natives import Boolean
-from amqp_sansio.wire.headers import decode_headers
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.model.message import Envelope, Message
@@ -83,47 +81,42 @@ class Selectable:
             if len(self._remembered) >= REMEMBERED or self._octets > REMEMBERED_OCTETS:
                 self._remembered.clear()
                 self._octets = len(envelope.header)
-            found = self._remembered[id(envelope)] = envelope, _read(envelope.header)
+            found = self._remembered[id(envelope)] = envelope, _read(envelope)
         properties = found[1]
         properties["JMSRedelivered"] = redelivered
         return properties
 
 
-def _read(header: bytes) -> dict[str, Value]:
+def _read(envelope: Envelope) -> dict[str, Value]:
     found: dict[str, Value] = {}
-    delivery, message = DeliveryProperties(), MessageProperties()
     try:
-        for struct in decode_headers(header, 0, len(header)):
-            if type(struct) is DeliveryProperties:
-                delivery = struct
-            elif type(struct) is MessageProperties:
-                message = struct
+        said = envelope.form.properties(envelope.header)
     except DecodeError:  # a header that cannot be read was refused when it came; one restored from a disk has no properties
         return found
-    for name, value in (message.application_headers or {}).items():
+    for name, value in said.headers.items():
         plain = _plain(value)
         if plain is not None:
             found[name] = plain
     kind = found.get(TYPE_HEADER)
     if isinstance(kind, str):
         found["JMSType"] = kind
-    if message.message_id is not None:
-        found["JMSMessageID"] = f"ID:{message.message_id}"
-        found["amqp.message_id"] = str(message.message_id)
+    if said.message_id:
+        found["JMSMessageID"] = f"ID:{said.message_id}"
+        found["amqp.message_id"] = said.message_id
     subject = found.get(SUBJECT_HEADER)
     if subject is not None:
         found["amqp.subject"] = subject
-    found["amqp.to"] = delivery.exchange or delivery.routing_key or ""
-    if message.reply_to is not None:
-        to = [each for each in (message.reply_to.exchange, message.reply_to.routing_key) if each]
+    found["amqp.to"] = said.exchange or said.routing_key
+    if said.reply_to is not None:
+        to = [each for each in said.reply_to if each]
         if to:
             found["amqp.reply_to"] = "/".join(to)
-    if message.correlation_id is not None:
-        found["JMSCorrelationID"] = message.correlation_id.decode("utf-8", "replace")
-    found["JMSDeliveryMode"] = "PERSISTENT" if delivery.delivery_mode == DeliveryMode.PERSISTENT else "NON_PERSISTENT"
-    found["JMSPriority"] = 4 if delivery.priority is None else int(delivery.priority)
-    found["JMSTimestamp"] = int(delivery.timestamp or 0)
-    found["JMSExpiration"] = int(delivery.expiration or 0)
+    if said.correlation_id is not None:
+        found["JMSCorrelationID"] = said.correlation_id.decode("utf-8", "replace")
+    found["JMSDeliveryMode"] = "PERSISTENT" if said.persistent else "NON_PERSISTENT"
+    found["JMSPriority"] = DEFAULT_PRIORITY if said.priority is None else said.priority
+    found["JMSTimestamp"] = said.timestamp or 0
+    found["JMSExpiration"] = said.expiration or 0
     return found
 
 

@@ -79,7 +79,7 @@ def test_a_flush_does_not_wait_for_what_is_published_meanwhile() -> None:
     assert len(bodies(client)) == 3
     consumer = only(world)
     consumer.flush(99)  # of an empty queue
-    message = world.broker.host("").intake.read(Transfer("", 1), b"", b"x")
+    message = world.broker._reception.read(Transfer("", 1), b"", b"x")
     entry = consumer.queue.put(message)
     assert consumer.queue.acquire(entry)
     assert not consumer.offer(entry)
@@ -162,7 +162,7 @@ def test_able_tells_whether_a_message_could_be_had_at_once(world: World) -> None
     subscription = session.subscribe("q", "d")
     world.run()
     consumer = only(world)
-    message = world.broker.host("").intake.read(Transfer("", 1), b"", b"12345")
+    message = world.broker._reception.read(Transfer("", 1), b"", b"12345")
     assert not consumer.able(message)
     subscription.grant(1, message.size - 1)
     world.run()

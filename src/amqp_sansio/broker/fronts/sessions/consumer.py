@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
 from amqp_sansio.broker.model.arguments import NOTHING_ASKED
 from amqp_sansio.broker.model.owner import published_by
@@ -120,7 +121,7 @@ class Consumer:
                 (),
                 entry.message.body,
                 False,
-                entry.header,
+                entry.header_in(FORM),
                 True,
                 entry.message.envelope.empty_body,
             )
@@ -145,7 +146,7 @@ class Consumer:
 
     def size(self, entry: Entry) -> int:
         """The octets that its credit counts for the message."""
-        return len(entry.message.body) + (len(entry.header) if self.holder.session.counts_headers else 0)
+        return len(entry.message.body) + (len(entry.header_in(FORM)) if self.holder.session.counts_headers else 0)
 
     def selects(self, entry: Entry) -> bool:
         """Whether it wants the message: its selector is true, it arrived in time, and from elsewhere if that matters."""
@@ -169,7 +170,7 @@ class Consumer:
         peer = holder.peer
         if peer is None or holder.ended or not session._speaks or peer.full:
             return False
-        octets = len(message.body) + (len(message.header) if session.counts_headers else 0)
+        octets = len(message.body) + (len(message.envelope.header_in(FORM, False)) if session.counts_headers else 0)
         return self.subscriber._book.allows(octets) and len(holder.unsettled) < self._most
 
     def gone(self, queue: Queue, by: Owner | None) -> None:

@@ -24,7 +24,7 @@ def publish(holder: Holder, event: TransferReceived) -> None:
     now = broker.now
     try:
         exchange = host.destination(transfer.destination)
-        message = host.intake.read(
+        message = broker._reception.read(
             transfer,
             event.header,
             event.body,
