@@ -52,6 +52,12 @@ def delivered(count: int, accept_mode: int = 0, acquire_mode: int = 0) -> Words:
     return [queue.Declare("q"), *subscribe("d", accept_mode, acquire_mode), *[publish("q")] * count]
 
 
+def browsed(browsers: int) -> Words:
+    """A queue with a few messages, which so many have seen."""
+    subscriptions = [word for number in range(browsers) for word in subscribe(f"b{number}", 1, 1)]
+    return [queue.Declare("q"), *[publish("q")] * 4, *subscriptions]
+
+
 def holes(count: int) -> Words:
     return [word for n in range(count) for word in (c.CommandPoint(2 * n + 1, 0), queue.Query("q"))]
 
@@ -116,6 +122,27 @@ ATTACKS: Final[dict[str, Attack]] = {
             *subscribe("taker"),
         ],
         [message.Release(RangeSet.of(n * n + number)) for number in range(n)],
+    ),
+    "credit beside browsers that have seen everything": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [*browsed(2 * n), message.Subscribe("q", "taker", 0, 0)],
+        [message.Flow("taker", 0, 0)] * n,
+    ),
+    "completions beside browsers that have seen everything": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        browsed(2 * n),
+        [c.Completed(RangeSet.of(number)) for number in range(n)],
+    ),
+    "subscriptions beside browsers that have seen everything": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        browsed(2 * n),
+        [message.Subscribe("q", "another", 0, 0), message.Cancel("another")] * n,
+    ),
+    "messages that nobody takes": lambda n: (DEFAULT_BROKER_LIMITS, [queue.Declare("q")], [publish("q")] * n),
+    "messages that somebody takes": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [queue.Declare("q"), *subscribe("d")],
+        [publish("q")] * n,
     ),
     "flushes that wait while credit is granted": lambda n: (
         FEW,

@@ -389,7 +389,7 @@ class Queue:
         if self.ring is None:
             self.ring = Ring(self)
         self.ring.join(consumer)
-        self._stir()
+        self._stirred[self] = None
 
     def unsubscribe(self, consumer: Consumer) -> None:
         """A consumer leaves; what it has acquired stays so."""
@@ -398,9 +398,8 @@ class Queue:
 
     def wake(self, consumer: Consumer) -> None:
         """A consumer that took nothing more can take something again."""
-        if self.ring is not None:
-            self.ring.wake(consumer)
-            self._stir()
+        if self.ring is not None and self.ring.wake(consumer):
+            self._stirred[self] = None  # nothing is new for the others, who have seen what there is
 
     def able(self, message: Message) -> bool:
         """Whether a subscriber could take this message at once (delivery-properties.immediate)."""

@@ -179,23 +179,25 @@ class Ring:
             del self._by_priority[rank.priority]
             self._ranks.remove(rank)
 
-    def wake(self, consumer: Consumer) -> None:
-        """It may be able to take something again."""
-        if consumer in self.consumers:
-            rank = self._by_priority[consumer.priority]
-            if consumer not in self._cursors:
-                self._too_small.pop(consumer, None)
-                rank.small.forget(consumer)
-                rank.taking[consumer] = None
-                return
-            self._too_large.pop(consumer, None)
-            if consumer.acquires:
-                rank.starving.pop(consumer, None)
-                rank.selecting[consumer] = None
-            else:
-                self._starving.pop(consumer, None)
-                self._passed.forget(consumer)
-                self._browsing[consumer] = None
+    def wake(self, consumer: Consumer) -> bool:
+        """It may be able to take something again; False when it is no subscriber."""
+        if consumer not in self.consumers:
+            return False
+        rank = self._by_priority[consumer.priority]
+        if consumer not in self._cursors:
+            self._too_small.pop(consumer, None)
+            rank.small.forget(consumer)
+            rank.taking[consumer] = None
+            return True
+        self._too_large.pop(consumer, None)
+        if consumer.acquires:
+            rank.starving.pop(consumer, None)
+            rank.selecting[consumer] = None
+        else:
+            self._starving.pop(consumer, None)
+            self._passed.forget(consumer)
+            self._browsing[consumer] = None
+        return True
 
     @property
     def browsers(self) -> int:
