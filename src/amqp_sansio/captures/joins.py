@@ -12,7 +12,9 @@ from amqp_sansio.captures.schema import Column, Table, Type, exactly
 END_TO_END: Final = Table(
     "end_to_end",
     "delivery of a message that was published under the same message-id",
-    "From the first octet published to the last octet delivered; a message delivered twice has two rows.",
+    "From the first octet published to the last octet delivered; a message delivered twice has two rows. Of several"
+    " publications under one id the latest counts that began before the delivery ended, by the recorded times; without"
+    " one there is no row.",
     (
         Column("message_id", Type.STRING, "UUID that its publisher gave it.", nullable=False),
         Column("published_on", Type.LONG, "Connection of the publisher.", nullable=False),
@@ -24,7 +26,6 @@ END_TO_END: Final = Table(
         Column("latency_ns", Type.LONG, "`delivered_ns` - `published_ns`.", "ns", nullable=False),
     ),
 )
-"""Of several publications under one id the latest counts that began before the delivery ended; without one there is no row."""
 
 END_TO_END_SQL: Final = """
 SELECT message_id, published_on, delivered_on, queue, redelivered, published_at, published_ns, delivered_at, delivered_ns,

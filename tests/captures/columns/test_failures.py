@@ -18,7 +18,7 @@ from amqp_sansio.captures.errors import CaptureError, OutOfDisk, OutOfMemory, Pi
      "the work failed: Error writing bytes. Detail: [errno 28] No space left on device"),
     (OSError(errno.EIO, "x"), PipelineError, "the work failed: Input/output error"),
     (MemoryError(), OutOfMemory, "the work failed: out of memory"),
-    (pa.ArrowMemoryError("malloc of size 9 failed"), OutOfMemory, "the work failed: malloc of size 9 failed"),
+    (pa.ArrowMemoryError("malloc of size 9 failed"), OutOfMemory, "the work failed: out of memory (malloc of size 9 failed)"),
     (PlaceError("/out: cannot be written: No space left on device"), OutOfDisk,
      "/out: cannot be written: No space left on device"),
     (PlaceError("/out: another run is writing there"), PipelineError, "/out: another run is writing there"),

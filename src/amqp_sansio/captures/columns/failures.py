@@ -45,4 +45,6 @@ def _reason(error: OSError | MemoryError) -> str:
         if error.filename:
             return f"{plain}: {error.filename}"
         return whole if plain in whole else plain  # Arrow's own errors have a whole sentence there
-    return text or ("out of memory" if isinstance(error, MemoryError) else "no reason is told")
+    if isinstance(error, MemoryError):
+        return f"out of memory ({text})" if text else "out of memory"
+    return text or "no reason is told"
