@@ -17,6 +17,7 @@ from tests.tables.branch_cells import EXPECTED, Expected
 from amqp_sansio import ClientConfig, Session
 from amqp_sansio.broker.conditions import CONDITIONS
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.fronts.sessions.columns import COLUMNS
 from amqp_sansio.broker.transactions.branch import standing
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.events import CommandsCompleted, ExceptionReceived, ResultReceived
@@ -317,7 +318,7 @@ def test_why_a_command_is_refused(name: str, codes: ErrorCodes) -> None:
     world.run()
     how = REFUSALS[name]
     code, _ = how(client, session) if callable(how) else code_of(client, session, how)
-    assert code == CONDITIONS[name].code(codes)
+    assert code == COLUMNS[CONDITIONS[name]].code(codes)
     client.events.clear()
     done(client, client.session(b"again"), queue.Query("shared"))  # the connection lives
 

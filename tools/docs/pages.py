@@ -15,6 +15,7 @@ import amqp_sansio.events
 import amqp_sansio.tables
 from amqp_sansio import errors, limits
 from amqp_sansio.broker import conditions
+from amqp_sansio.broker.fronts.sessions.columns import COLUMNS
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.spec import rules
 from amqp_sansio.spec.base import Command, Control, Struct
@@ -206,13 +207,14 @@ def refusals_page() -> str:
         return "let pass" if value is None else f"{int(value)} {value.name.lower().replace('_', '-')}"
 
     rows = [
-        (_cell(condition.name), code(condition.spec), code(condition.qpid), f"`{condition.rule}`" if condition.rule else "")
-        for condition in conditions.CONDITIONS.values()
+        (_cell(condition.name), code(column.spec), code(column.qpid), f"`{column.rule}`" if column.rule else "")
+        for condition, column in [(each, COLUMNS[each]) for each in conditions.CONDITIONS.values()]
     ]
     return (
         '# Why a broker refuses\n\nThe codes of execution.exception: those of the letter (`error_codes="spec"`) and those of '
         'deployed brokers\n(`"qpid"`, the default). Where the specification gives no code both are alike. «Let pass» means '
-        "that the profile\ndoes not refuse at all. The rows stand in `amqp_sansio.broker.conditions`; each has a test.\n\n"
+        "that the profile\ndoes not refuse at all. The rows stand in `amqp_sansio.broker.conditions`,\nthe codes in "
+        "`amqp_sansio.broker.fronts.sessions.columns`; each has a test.\n\n"
     ) + _table(("command: reason", "spec", "qpid", "rule"), rows)
 
 

@@ -71,7 +71,7 @@ class Broker:
         self._settling: Final[dict[Holder, None]] = {}
         """Who has publishes to accept or to reject."""
         self._bereaved: Final[list[tuple[Holder, str]]] = []
-        """Who must hear that a queue is gone, and what."""
+        """Who must hear that a queue is gone, and which."""
         self._clean = False
         """Whether a snapshot was taken without any connection, and nobody has connected since."""
         self._remembered: Final[dict[Key, None]] = {}
@@ -215,8 +215,8 @@ class Broker:
     def _bereave(self) -> None:
         bereaved = self._bereaved[:]
         self._bereaved.clear()
-        for holder, text in bereaved:
-            holder.bereave(text)
+        for holder, queue in bereaved:
+            holder.bereave(queue)
 
     # --- what peers and sessions tell -------------------------------------------------------------------------------------
 

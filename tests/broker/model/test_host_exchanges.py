@@ -8,6 +8,7 @@ import pytest
 from tests.broker.model.things import durable_host, journalled, publish, refusal
 
 from amqp_sansio.broker import conditions
+from amqp_sansio.broker.fronts.sessions.columns import code_of
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.operations import (
@@ -58,7 +59,7 @@ def test_nobody_changes_the_default_exchange() -> None:
         lambda: host.bind("q", "", "k"),
         lambda: host.unbind("q", None, "q"),
     ):
-        assert refusal(call).code("spec") == 542
+        assert code_of(refusal(call), "spec") == 542
     publish(host, "", "q")
     assert host.messages == 1
 

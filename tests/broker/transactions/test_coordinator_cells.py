@@ -9,6 +9,7 @@ from tests.broker.transactions.stage import ME, XID, YOU, Stage
 from tests.tables.branch_cells import EXPECTED, Expected
 
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.fronts.sessions.columns import COLUMNS, code_of
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.transactions.branch import standing
 from amqp_sansio.config import ErrorCodes
@@ -122,7 +123,7 @@ def test_a_cell(expected: Expected, codes: ErrorCodes) -> None:
         before = repr(stage.coordinator.branches)
         with pytest.raises(Refused) as told:
             say(stage, expected.verb)
-        assert told.value.code(codes) == (expected.spec if codes == "spec" else expected.qpid)
+        assert code_of(told.value, codes) == (expected.spec if codes == "spec" else expected.qpid)
         assert "legal now: " in told.value.text
         assert repr(stage.coordinator.branches) == before
     else:
@@ -157,7 +158,7 @@ def test_every_fault_of_the_table_is_a_row_of_the_errors_of_the_model() -> None:
 
     for cell in b.CELLS.values():
         if isinstance(cell.answer, b.Fault):
-            condition = condition_of(cell.answer, cell.verb)
-            assert (condition.rule, condition.spec, condition.qpid) == (
+            column = COLUMNS[condition_of(cell.answer, cell.verb)]
+            assert (column.rule, column.spec, column.qpid) == (
                 cell.answer.rule, cell.answer.spec, cell.answer.qpid,
             )  # fmt: skip

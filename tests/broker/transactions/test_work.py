@@ -7,6 +7,7 @@ import pytest
 from tests.broker.transactions.stage import Stage
 
 from amqp_sansio.broker.conditions import LIMIT, Refused
+from amqp_sansio.broker.fronts.sessions.columns import code_of
 from amqp_sansio.broker.model.entry import ACQUIRED, GONE
 from amqp_sansio.broker.operations import Dequeued, Enqueued, MessageStored, QueueDeleted
 from amqp_sansio.broker.transactions.work import Work
@@ -105,7 +106,7 @@ def test_limit_transaction_messages(over: int) -> None:
     if over == 1:
         with pytest.raises(Refused, match="limit transaction_messages is 3; the transaction would hold 4") as told:
             work.accept([taken])
-        assert (told.value.condition, told.value.code("qpid"), told.value.code("spec")) == (LIMIT, 506, 506)
+        assert (told.value.condition, code_of(told.value, "qpid"), code_of(told.value, "spec")) == (LIMIT, 506, 506)
         with pytest.raises(Refused, match="transaction_messages"):
             work.publish(stage.message(), [stage.queue()])
         assert (len(work.published), list(work.accepted)) == (3, [])

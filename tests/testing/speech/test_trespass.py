@@ -29,5 +29,5 @@ def test_our_broker_refuses_it(each: Trespass) -> None:
         watch.receive_data("S", peer.data_to_send())
     seen = [one.event.command for one in watch.events() if one.speaker == "S" and isinstance(one.event, CommandSeen)]
     codes = [one.error_code for one in seen if isinstance(one, Exception_)]
-    assert codes == [each.condition.qpid] or (codes == [] and each.condition.qpid is None)
+    assert codes == [each.column.qpid] or (codes == [] and each.column.qpid is None)
     assert set(codes) <= each.codes

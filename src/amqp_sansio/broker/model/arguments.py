@@ -115,11 +115,11 @@ def read_queue_arguments(arguments: Map, limits: BrokerLimits) -> QueueArguments
         elif name == LIFETIME:
             owner = _LIFETIMES[_word(name, value, tuple(_LIFETIMES))]
     if owner not in ("", exclusivity):
-        text = f"{LIFETIME} {arguments[LIFETIME]!r} goes with {EXCLUSIVITY} {owner!r}, not {exclusivity!r}"
-        raise Refused(conditions.QUEUE_DECLARE_VALUE, text)
+        why = f"{LIFETIME} {arguments[LIFETIME]!r} goes with {EXCLUSIVITY} {owner!r}, not {exclusivity!r}"
+        raise _wrong(LIFETIME, why)
     shares = _shares(arguments, levels)
     if last_value and any(name in arguments for name in PRIORITIES):
-        raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{LAST_VALUE} does not go with {PRIORITIES[0]}")
+        raise _wrong(LAST_VALUE, f"{LAST_VALUE} does not go with {PRIORITIES[0]}")
     of_session, of_connection = exclusivity == "SESSION", exclusivity == "CONNECTION"
     return QueueArguments(
         levels, most_messages, most_octets, no_local, of_session, of_connection, bool(owner), policy, linger,
@@ -146,7 +146,7 @@ def read_subscription_arguments(arguments: Map, limits: BrokerLimits) -> Subscri
     """Refused for an argument that is neither known nor a hint, and for a value that an argument cannot have."""
     for name in arguments:
         if name not in OF_SUBSCRIPTIONS and name not in HINTS["message.subscribe"]:
-            raise Refused(conditions.SUBSCRIBE_ARGUMENT, f"{name!r}; known are {', '.join(OF_SUBSCRIPTIONS)}")
+            raise Refused(conditions.SUBSCRIBE_ARGUMENT, argument=name, known=", ".join(OF_SUBSCRIPTIONS))
     selector = read_selector(arguments, limits, conditions.SUBSCRIBE_SELECTOR)
     priority = 0
     if PRIORITY in arguments:
@@ -184,7 +184,7 @@ def refuse_unknown(arguments: Map, condition: Condition) -> None:
     """Refused for an argument that no queue has and that is no hint."""
     for name in arguments:
         if name not in KNOWN and name not in HINTS["queue.declare"] and not name.startswith(_OF_LEVELS):
-            raise Refused(condition, f"{name!r}; known are {', '.join(KNOWN)}")
+            raise Refused(condition, argument=name, known=", ".join(KNOWN))
 
 
 def read_selector(arguments: Map, limits: BrokerLimits, condition: Condition) -> Selector | None:
@@ -202,19 +202,23 @@ def read_selector(arguments: Map, limits: BrokerLimits, condition: Condition) ->
         except UnicodeDecodeError:
             text = None
         if not isinstance(text, str):
-            raise Refused(condition, f"{name} must be text, not {value!r}")
+            raise _wrong(name, f"{name} must be text, not {value!r}", condition)
         if not text.strip():
             continue
         try:
             return Selector(text, limits)
         except SelectorError as error:
-            raise Refused(condition, f"{name}: {error}") from None
+            raise _wrong(name, f"{name}: {error}", condition) from None
     return None
 
 
 def octets_of(arguments: Map) -> int:
     """How much arguments take; nothing when there are none."""
     return len(encode_map(arguments)) if arguments else 0
+
+
+def _wrong(argument: str, why: str, condition: Condition = conditions.QUEUE_DECLARE_VALUE) -> Refused:
+    return Refused(condition, argument=argument, why=why)
 
 
 def _text(value: Value) -> Value:
@@ -229,7 +233,7 @@ def _number(
     if isinstance(said, str) and said.isascii() and said.removeprefix("-").isdigit() and len(said) <= _DIGITS:
         said = int(said)
     if not isinstance(said, int) or isinstance(said, bool) or not low <= said <= high:
-        raise Refused(condition, f"{name} is a number of {low} to {high}, not {value!r}")
+        raise _wrong(name, f"{name} is a number of {low} to {high}, not {value!r}", condition)
     return int(said)
 
 
@@ -237,7 +241,7 @@ def _name(name: str, value: Value) -> str:
     said = _text(value)
     if not isinstance(said, str) or len(said.encode("utf-8", "surrogateescape")) > _MOST_NAME:
         text = f"{name} is the name of an application header, of at most {_MOST_NAME} octets, not {value!r}"
-        raise Refused(conditions.QUEUE_DECLARE_VALUE, text)
+        raise _wrong(name, text)
     return said
 
 
@@ -247,7 +251,7 @@ def _shares(arguments: Map, levels: int) -> tuple[int, ...]:
     if not named:
         return ()
     if not any(name in arguments for name in PRIORITIES):
-        raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{named[0]} goes with {PRIORITIES[0]} or {PRIORITIES[1]}")
+        raise _wrong(named[0], f"{named[0]} goes with {PRIORITIES[0]} or {PRIORITIES[1]}")
     default, own = 0, dict[int, int]()
     for name in named:
         share = _number(name, arguments[name], 0, 2**32 - 1)
@@ -261,7 +265,7 @@ def _shares(arguments: Map, levels: int) -> tuple[int, ...]:
 def _word(name: str, value: Value, words: tuple[str, ...]) -> str:
     said = _text(value)
     if not isinstance(said, str) or said not in words:
-        raise Refused(conditions.QUEUE_DECLARE_VALUE, f"{name} is one of {', '.join(words)}, not {value!r}")
+        raise _wrong(name, f"{name} is one of {', '.join(words)}, not {value!r}")
     return said
 
 
@@ -274,5 +278,5 @@ def _boolean(name: str, value: Value, condition: Condition = conditions.QUEUE_DE
     if isinstance(said, str):
         said = _BOOLEANS.get(said.lower())
     if not isinstance(said, bool):
-        raise Refused(condition, f"{name} is true or false, not {value!r}")
+        raise _wrong(name, f"{name} is true or false, not {value!r}", condition)
     return said

@@ -78,13 +78,13 @@ class VirtualHost(Lifetimes):
     ) -> int:
         """exchange.declare: makes sure that it exists and is as described."""
         if not exchange:
-            raise Refused(conditions.EXCHANGE_DECLARE_NO_NAME, "the default exchange is not declared; legal: a name")
+            raise Refused(conditions.EXCHANGE_DECLARE_NO_NAME)
         found = self.exchange(exchange)
         if found is not None and arguments and conditions.EXCHANGE_REDECLARE_ARGUMENT.counts(self.error_codes):
-            raise Refused(conditions.EXCHANGE_REDECLARE_ARGUMENT, f"{next(iter(arguments))!r}; legal: no arguments")
+            raise Refused(conditions.EXCHANGE_REDECLARE_ARGUMENT, exchange=exchange, argument=next(iter(arguments)))
         if passive:
             if found is None:
-                raise Refused(conditions.EXCHANGE_DECLARE_PASSIVE, f"there is no exchange {exchange!r}")
+                raise Refused(conditions.EXCHANGE_DECLARE_PASSIVE, exchange=exchange)
             if type_ and type_ != found.TYPE:
                 self._other_type(found, type_)
             return 0
@@ -93,10 +93,10 @@ class VirtualHost(Lifetimes):
             ("qpid.", conditions.EXCHANGE_DECLARE_QPID),
         ):
             if exchange.startswith(prefix) and reserved.counts(self.error_codes):
-                raise Refused(reserved, f"names that begin with {prefix!r} are the broker's; legal: to declare it passive")
+                raise Refused(reserved, exchange=exchange, prefix=prefix)
         kind = TYPES.get(type_ or "")
         if kind is None:
-            raise Refused(conditions.EXCHANGE_DECLARE_NO_TYPE, f"there is no type {type_ or ''!r}; legal: {', '.join(TYPES)}")
+            raise Refused(conditions.EXCHANGE_DECLARE_NO_TYPE, exchange=exchange, type=type_ or "", legal=", ".join(TYPES))
         if found is not None:
             if kind.TYPE != found.TYPE:
                 self._other_type(found, kind.TYPE)
@@ -105,7 +105,7 @@ class VirtualHost(Lifetimes):
             return 0
         alternate = self._alternate(alternate_exchange, conditions.EXCHANGE_DECLARE_NO_ALTERNATE)
         for name in arguments or ():
-            raise Refused(conditions.EXCHANGE_DECLARE_ARGUMENT, f"{name!r}; legal: no arguments")
+            raise Refused(conditions.EXCHANGE_DECLARE_ARGUMENT, exchange=exchange, argument=name)
         self._room("exchanges", self.limits.exchanges, len(self.exchanges) + 1)
         made = kind(exchange, durable, auto_delete, alternate)
         self.exchanges[exchange] = made
@@ -119,19 +119,16 @@ class VirtualHost(Lifetimes):
     def delete_exchange(self, exchange: str | None, if_unused: bool = False) -> int:
         """exchange.delete: takes it away, with its bindings."""
         if not exchange:
-            raise Refused(conditions.EXCHANGE_DELETE_NO_NAME, "the default exchange stays; legal: a name")
+            raise Refused(conditions.EXCHANGE_DELETE_NO_NAME)
         found = self.exchange(exchange)
         if found is None:
-            raise Refused(conditions.EXCHANGE_DELETE_NO_EXCHANGE, f"there is no exchange {exchange!r}")
+            raise Refused(conditions.EXCHANGE_DELETE_NO_EXCHANGE, exchange=exchange)
         if found.name.startswith("amq."):
-            raise Refused(conditions.EXCHANGE_DELETE_RESERVED, f"{exchange!r} was there before all clients, and stays")
+            raise Refused(conditions.EXCHANGE_DELETE_RESERVED, exchange=exchange)
         if found.alternates:
-            raise Refused(
-                conditions.EXCHANGE_DELETE_ALTERNATE,
-                f"{exchange!r} is the alternate of {found.alternates} queues and exchanges",
-            )
+            raise Refused(conditions.EXCHANGE_DELETE_ALTERNATE, exchange=exchange, count=found.alternates)
         if if_unused and len(found):
-            raise Refused(conditions.EXCHANGE_DELETE_IN_USE, f"{exchange!r} has {len(found)} bindings")
+            raise Refused(conditions.EXCHANGE_DELETE_IN_USE, exchange=exchange, count=len(found))
         operations: list[Operation] = []
         self._remove_exchange(found, operations)
         return self.journal.write(*operations)
@@ -158,23 +155,20 @@ class VirtualHost(Lifetimes):
         the connection of its user published.  `restored`: it was made before a restart, with whatever arguments were let pass.
         """
         if not exchange:
-            raise Refused(
-                conditions.BIND_NO_EXCHANGE_NAME, "every queue is bound to the default exchange by its name; legal: a name"
-            )
+            raise Refused(conditions.BIND_NO_EXCHANGE_NAME)
         bound = self._found(
             queue, owner, conditions.BIND_NO_QUEUE, conditions.BIND_NO_QUEUE_NAME, conditions.BIND_OWNED
         )  # fmt: skip
         to = self.exchange(exchange)
         if to is None:
-            raise Refused(conditions.BIND_NO_EXCHANGE, f"there is no exchange {exchange!r}")
+            raise Refused(conditions.BIND_NO_EXCHANGE, exchange=exchange)
         key = binding_key or ""
         if to.has(bound, key, None):
             return 0
         given = Map(arguments or {})
         unknown = [name for name in given if name not in FILTERS]
         if unknown and not to.KNOWN and not restored and conditions.BIND_ARGUMENT.counts(self.error_codes):
-            text = f"{unknown[0]!r}; an exchange of type {to.TYPE} knows {', '.join(FILTERS)}"
-            raise Refused(conditions.BIND_ARGUMENT, text)
+            raise Refused(conditions.BIND_ARGUMENT, argument=unknown[0], type=to.TYPE, known=", ".join(FILTERS))
         to.check(key, given)
         asked = read_binding_arguments(given, self.limits) if given else UNFILTERED
         octets = octets_of(given)
@@ -196,15 +190,15 @@ class VirtualHost(Lifetimes):
     ) -> int:
         """exchange.unbind: takes a binding away."""
         if not exchange:
-            raise Refused(conditions.UNBIND_NO_EXCHANGE_NAME, "no queue leaves the default exchange; legal: a name")
+            raise Refused(conditions.UNBIND_NO_EXCHANGE_NAME)
         missing = conditions.UNBIND_NO_QUEUE
         bound = self._found(queue, owner, missing, missing, conditions.UNBIND_OWNED)
         of = self.exchange(exchange)
         if of is None:
-            raise Refused(conditions.UNBIND_NO_EXCHANGE, f"there is no exchange {exchange!r}")
+            raise Refused(conditions.UNBIND_NO_EXCHANGE, exchange=exchange)
         binding = bound.bindings.get((of, binding_key or ""))
         if binding is None:
-            raise Refused(conditions.UNBIND_NO_KEY, f"{queue!r} is not bound to {exchange!r} with key {binding_key or ''!r}")
+            raise Refused(conditions.UNBIND_NO_KEY, queue=queue, exchange=exchange, key=binding_key or "")
         operations: list[Operation] = []
         self._unbind(binding, operations)
         return self.journal.write(*operations)
@@ -251,35 +245,39 @@ class VirtualHost(Lifetimes):
         `passive` changes nothing: with `exclusive` as well, it asks whether the queue is the owner's alone already.
         """
         if not queue:
-            raise Refused(conditions.QUEUE_DECLARE_NO_NAME, "legal: a name of 1 to 255 octets")
+            raise Refused(conditions.QUEUE_DECLARE_NO_NAME)
         found = self.queues.get(queue)
         if passive and found is None:
-            raise Refused(conditions.QUEUE_DECLARE_PASSIVE, f"there is no queue {queue!r}")
+            raise Refused(conditions.QUEUE_DECLARE_PASSIVE, queue=queue)
         if found is not None:
             if not _free(found, owner):
                 held = (
                     conditions.QUEUE_DECLARE_EXCLUSIVE if exclusive or not passive else conditions.QUEUE_DECLARE_PASSIVE_OWNED
                 )
                 if held.counts(self.error_codes):
-                    raise Refused(held, f"another session has queue {queue!r} for itself")
+                    raise Refused(held, queue=queue, why=f"another session has queue {queue!r} for itself")
             if conditions.QUEUE_REDECLARE_ARGUMENT.counts(self.error_codes):
                 refuse_unknown(Map(arguments or {}), conditions.QUEUE_REDECLARE_ARGUMENT)
             if passive:
                 if exclusive and (found.owner is None or not _free(found, owner)):
-                    raise Refused(conditions.QUEUE_DECLARE_EXCLUSIVE, f"queue {queue!r} is not this session's alone")
+                    raise Refused(
+                        conditions.QUEUE_DECLARE_EXCLUSIVE, queue=queue, why=f"queue {queue!r} is not this session's alone"
+                    )
                 return 0
             if alternate_exchange and conditions.QUEUE_DECLARE_OTHER_ALTERNATE.counts(self.error_codes):
                 self._same_alternate(found, alternate_exchange, conditions.QUEUE_DECLARE_OTHER_ALTERNATE)
             if exclusive and found.owner is None:
                 if found.ring is not None and [each for each in found.ring.consumers if each.owner is not owner]:
-                    raise Refused(conditions.QUEUE_DECLARE_EXCLUSIVE, f"other sessions subscribe to queue {queue!r}")
+                    raise Refused(
+                        conditions.QUEUE_DECLARE_EXCLUSIVE, queue=queue, why=f"other sessions subscribe to queue {queue!r}"
+                    )
                 self._own(found, owner)
             return 0
         reserved = conditions.QUEUE_DECLARE_RESERVED
         if queue.startswith("amq.") and reserved.counts(self.error_codes):
-            raise Refused(reserved, 'names that begin with "amq." are the broker\'s; legal: to declare it passive')
+            raise Refused(reserved, queue=queue)
         if not (queue[0].isalnum() or queue[0] == "_") and conditions.QUEUE_DECLARE_NAME.counts(self.error_codes):
-            raise Refused(conditions.QUEUE_DECLARE_NAME, f"{queue!r}; legal: a name that begins with a digit, a letter or '_'")
+            raise Refused(conditions.QUEUE_DECLARE_NAME, queue=queue)
         alternate = self._alternate(alternate_exchange, conditions.QUEUE_DECLARE_NO_ALTERNATE)
         given = Map(arguments or {})
         asked = read_queue_arguments(given, self.limits)
@@ -329,9 +327,9 @@ class VirtualHost(Lifetimes):
             queue, owner, conditions.QUEUE_DELETE_NO_QUEUE, conditions.QUEUE_DELETE_NO_NAME, conditions.QUEUE_DELETE_OWNED
         )
         if if_unused and found.subscribers:
-            raise Refused(conditions.QUEUE_DELETE_IN_USE, f"queue {queue!r} has {found.subscribers} subscribers")
+            raise Refused(conditions.QUEUE_DELETE_IN_USE, queue=queue, count=found.subscribers)
         if if_empty and found.messages:
-            raise Refused(conditions.QUEUE_DELETE_NOT_EMPTY, f"queue {queue!r} has {found.messages} messages")
+            raise Refused(conditions.QUEUE_DELETE_NOT_EMPTY, queue=queue, count=found.messages)
         return self._drop(found, owner)
 
     def purge(self, queue: str | None, owner: Owner | None = None) -> int:
@@ -379,12 +377,12 @@ class VirtualHost(Lifetimes):
 
     def _found(self, queue: str | None, owner: Owner | None, missing: Condition, empty: Condition, owned: Condition) -> Queue:
         if not queue:
-            raise Refused(empty, "the name of the queue is empty")
+            raise Refused(empty, why="the name of the queue is empty")
         found = self.queues.get(queue)
         if found is None:
-            raise Refused(missing, f"there is no queue {queue!r}")
+            raise Refused(missing, queue=queue, why=f"there is no queue {queue!r}")
         if not _free(found, owner):
-            raise Refused(owned, f"another session has queue {queue!r} for itself")
+            raise Refused(owned, queue=queue)
         return found
 
     def _alternate(self, name: str | None, missing: Condition) -> Exchange | None:
@@ -392,20 +390,20 @@ class VirtualHost(Lifetimes):
             return None
         found = self.exchange(name)
         if found is None:
-            raise Refused(missing, f"there is no exchange {name!r} to be the alternate; legal: {self._named_exchanges()}")
+            raise Refused(missing, exchange=name, legal=self._named_exchanges())
         return found
 
     def _same_alternate(self, of: Exchange | Queue, name: str, other: Condition) -> None:
         has = of.alternate.name if of.alternate is not None else ""
         if self.exchange(name) is not of.alternate:
-            raise Refused(other, f"the alternate of {of.name!r} is {has!r}, not {name!r}; legal: {has!r} or none")
+            raise Refused(other, name=of.name, has=has, exchange=name)
 
     def _other_type(self, found: Exchange, type_: str) -> None:
-        raise Refused(conditions.EXCHANGE_DECLARE_OTHER_TYPE, f"exchange {found.name!r} is {found.TYPE}, not {type_}")
+        raise Refused(conditions.EXCHANGE_DECLARE_OTHER_TYPE, exchange=found.name, has=found.TYPE, type=type_)
 
     def _room(self, limit: str, value: int, asked: int) -> None:
         if asked > value:
-            raise Refused(conditions.LIMIT, f"limit {limit} is {value}; there would be {asked}")
+            raise Refused(conditions.LIMIT, limit=limit, value=value, why=f"there would be {asked}")
 
 
 def _free(queue: Queue, owner: Owner | None) -> bool:

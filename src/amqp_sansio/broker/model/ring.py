@@ -148,8 +148,9 @@ class Ring:
         if others and (consumer.exclusive or next(iter(others)).exclusive):
             raise Refused(
                 conditions.SUBSCRIBE_EXCLUSIVE,
-                f"queue {self._queue.name!r} has {len(others)} subscribers"
-                + ("; an exclusive subscription wants none" if consumer.exclusive else ", an exclusive one"),
+                queue=self._queue.name,
+                count=len(others),
+                why="; an exclusive subscription wants none" if consumer.exclusive else ", an exclusive one",
             )
         self.consumers[consumer] = None
         rank = self._by_priority.get(consumer.priority)

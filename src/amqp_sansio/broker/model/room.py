@@ -74,4 +74,4 @@ class Room:
 def _room(limit: str, value: int, asked: int, queue: Queue | None = None) -> None:
     if asked > value:
         where = f" for queue {queue.name!r}" if queue is not None else ""
-        raise Refused(conditions.TRANSFER_LIMIT, f"limit {limit} is {value}{where}; {asked} would be there")
+        raise Refused(conditions.TRANSFER_LIMIT, limit=limit, value=value, where=where, why=f"{asked} would be there")

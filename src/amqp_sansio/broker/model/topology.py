@@ -96,7 +96,7 @@ class Topology(Traffic):
         """The exchange to which a transfer goes.  Refused 404."""
         exchange = self.exchange(name)
         if exchange is None:
-            raise Refused(conditions.TRANSFER_NO_EXCHANGE, f"there is no exchange {name!r}; legal: {self._named_exchanges()}")
+            raise Refused(conditions.TRANSFER_NO_EXCHANGE, exchange=name, legal=self._named_exchanges())
         return exchange
 
     def route(self, exchange: Exchange, message: Message, explicit: bool = True) -> Routed:

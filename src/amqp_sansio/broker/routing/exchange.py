@@ -204,8 +204,8 @@ def _alike(binding: Binding) -> tuple[Alike, ...]:
 def too_long(message: Message, most: int) -> Refused:
     """Routing the message takes more than `most` steps."""
     key = message.envelope.routing_key
-    text = f"limit routing_steps is {most}; a message with key {key!r:.80} would take more"
-    return Refused(conditions.TRANSFER_LIMIT, text)
+    why = f"a message with key {key!r:.80} would take more"
+    return Refused(conditions.TRANSFER_LIMIT, limit="routing_steps", value=most, where="", why=why)
 
 
 def less(counts: dict[T, int], key: T) -> None:

@@ -94,7 +94,7 @@ class Headers(Exchange):
     def check(self, key: str, arguments: Map) -> None:
         if x_match(arguments) is None:
             given = f", not {arguments[X_MATCH]!r}" if X_MATCH in arguments else ""
-            raise Refused(conditions.BIND_NO_X_MATCH, f'the argument x-match is "all" or "any"{given}')
+            raise Refused(conditions.BIND_NO_X_MATCH, given=given)
 
     def added(self, binding: Binding) -> None:
         which, among = self._which(binding)
@@ -123,7 +123,7 @@ class Headers(Exchange):
         try:
             met = dict.fromkeys(tests_met_by(message.application_headers))
         except DecodeError as why:
-            raise Refused(conditions.TRANSFER_HEADER, str(why)) from None
+            raise Refused(conditions.TRANSFER_HEADER, why=str(why)) from None
         left = most
         for test in met:
             for group in self._any.get(test, ()):

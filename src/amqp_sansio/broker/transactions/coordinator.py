@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.broker import conditions
-from amqp_sansio.broker.conditions import CONDITIONS, Condition, Refused
+from amqp_sansio.broker.conditions import CONDITIONS, NO_XID, Condition, Refused
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.owner import Owner
 from amqp_sansio.broker.operations import BranchDecided, BranchEnded, Operation
@@ -16,7 +16,7 @@ from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.countdowns import Countdowns
 from amqp_sansio.ledger.demarcation import XidKey, key_of
 from amqp_sansio.limits import BrokerLimits
-from amqp_sansio.spec.codes import ErrorCode, XaStatus
+from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.tables import branch as table
 from amqp_sansio.tables.branch import Cell, Effect, Fault, Phase, Relation
@@ -31,9 +31,6 @@ HEURISTICS: Final = (XaStatus.XA_HEURCOM, XaStatus.XA_HEURRB, XaStatus.XA_HEURMI
 
 XID_OCTETS: Final = 14
 """Octets of an xid in a list, besides its two ids."""
-
-NO_XID: Final = Condition("dtx: no xid", "", None, "", ErrorCode.ILLEGAL_ARGUMENT, ErrorCode.ILLEGAL_ARGUMENT)
-"""A field that every command on a branch must have."""
 
 
 class Coordinator:
@@ -255,7 +252,7 @@ class Coordinator:
         return cell
 
     def _refused(self, fault: Fault, verb: str, key: XidKey, why: str) -> Refused:
-        return Refused(condition_of(fault, verb), f"dtx.{verb} of branch {show(key)}: {fault.name}; {why}")
+        return Refused(condition_of(fault, verb), verb=verb, branch=show(key), fault=fault.name, why=why)
 
     def _done(self, branch: Branch | None, owner: Owner | None, cell: Cell) -> Outcome:
         """What a cell that refuses nothing says."""
@@ -345,7 +342,7 @@ class Coordinator:
             del self._evictable[branch]
             del self.branches[branch.xid]
             return
-        raise Refused(conditions.LIMIT, f"limit branches is {self._limits.branches}; one more was started")
+        raise Refused(conditions.LIMIT, limit="branches", value=self._limits.branches, why="one more was started")
 
 
 def condition_of(fault: Fault, verb: str) -> Condition:
@@ -355,5 +352,5 @@ def condition_of(fault: Fault, verb: str) -> Condition:
 
 def _key(xid: Xid | None) -> XidKey:
     if xid is None:
-        raise Refused(NO_XID, "no branch is named")
+        raise Refused(NO_XID)
     return key_of(xid)

@@ -146,4 +146,4 @@ class Work:
 
 
 def _over(limit: str, value: int, asked: int, who: str = "the transaction") -> Refused:
-    return Refused(conditions.LIMIT, f"limit {limit} is {value}; {who} would hold {asked}")
+    return Refused(conditions.LIMIT, limit=limit, value=value, why=f"{who} would hold {asked}")

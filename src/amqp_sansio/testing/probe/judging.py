@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from amqp_sansio.broker.conditions import CONDITIONS
+from amqp_sansio.broker.fronts.sessions.columns import COLUMNS
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.execution import Exception_
@@ -96,7 +96,7 @@ def codes(blame: Blame) -> frozenset[int]:
     if not blame.rule.startswith("dtx."):
         return blame.codes
     verb = ".".join(blame.rule.split(".")[:2])
-    rows = [each for each in CONDITIONS.values() if each.command is not None and verb == each.command.VERB]
+    rows = [each for each in COLUMNS.values() if each.command is not None and verb == each.command.VERB]
     return blame.codes | {int(code) for each in rows for code in (each.spec, each.qpid) if code is not None}
 
 

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from amqp_sansio.broker import conditions as why
 from amqp_sansio.broker.conditions import Condition
+from amqp_sansio.broker.fronts.sessions.columns import COLUMNS, Column
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.dtx import Xid
@@ -24,19 +25,24 @@ class Trespass(NamedTuple):
     command: Command
 
     @property
+    def column(self) -> Column:
+        """What sessions say of the condition."""
+        return COLUMNS[self.condition]
+
+    @property
     def rule(self) -> str:
         """The path of the rule, or the name of the condition where the specification has none."""
-        return self.condition.rule or self.condition.name
+        return self.column.rule or self.condition.name
 
     @property
     def codes(self) -> frozenset[int]:
         """The error codes that may answer it."""
-        return frozenset([int(code) for code in (self.condition.spec, self.condition.qpid) if code is not None])
+        return frozenset([int(code) for code in (self.column.spec, self.column.qpid) if code is not None])
 
     @property
     def must(self) -> bool:
         """Whether every broker refuses it: it is in the specification, and deployed brokers do so."""
-        return bool(self.condition.rule) and None not in (self.condition.spec, self.condition.qpid)
+        return bool(self.column.rule) and None not in (self.column.spec, self.column.qpid)
 
 
 def trespasses(setting: Setting) -> list[Trespass]:

@@ -10,6 +10,7 @@ from tests.broker.model.things import refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.fronts.sessions import reception as module
+from amqp_sansio.broker.fronts.sessions.columns import code_of
 from amqp_sansio.broker.fronts.sessions.reception import Reception
 from amqp_sansio.broker.model.intake import Intake
 from amqp_sansio.broker.model.message import Message
@@ -111,7 +112,7 @@ def test_a_user_id_is_that_of_the_connection_or_is_refused() -> None:
     for identity in ("you", "", "realm@me"):
         refused = refusal(read, intake, signed, identity=identity)
         assert refused.condition is conditions.TRANSFER_USER_ID
-        assert refused.code("qpid") == refused.code("spec") == ErrorCode.UNAUTHORIZED_ACCESS
+        assert code_of(refused, "qpid") == code_of(refused, "spec") == ErrorCode.UNAUTHORIZED_ACCESS
 
 
 def test_fragments_are_refused_and_whole_messages_are_none() -> None:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
+from amqp_sansio.broker.fronts.sessions.columns import code_of, field_index_of
 from amqp_sansio.broker.fronts.sessions.pledges import Pledges
 from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
 from amqp_sansio.broker.model.owner import SESSION, Owner
@@ -222,8 +223,8 @@ class Holder:
 
     def refuse(self, id: int | None, refused: Refused) -> None:
         """The command cannot be done: that ends the session."""
-        code = refused.code(self.session.profile.error_codes)
-        self.fail(id, code, refused.text, refused.field_index if id is not None else None)
+        code = code_of(refused, self.session.profile.error_codes)
+        self.fail(id, code, refused.text, field_index_of(refused) if id is not None else None)
 
     def fail(self, id: int | None, code: int, text: str, field_index: int | None = None) -> None:
         """Says an exception, which ends the session."""
@@ -319,11 +320,11 @@ class Holder:
         """The queue of a subscription is deleted: the session hears of it as soon as it can be spoken to."""
         if self.consumers.get(consumer.destination) is consumer:
             del self.consumers[consumer.destination]
-        self.broker._bereaved.append((self, f"queue {consumer.queue.name!r} is deleted"))
+        self.broker._bereaved.append((self, consumer.queue.name))
 
-    def bereave(self, text: str) -> None:
+    def bereave(self, queue: str) -> None:
         """Says that a queue was deleted under a subscription."""
-        self.refuse(None, Refused(SUBSCRIBE_QUEUE_DELETED, text))
+        self.refuse(None, Refused(SUBSCRIBE_QUEUE_DELETED, queue=queue))
 
     # --- the end ----------------------------------------------------------------------------------------------------------
 

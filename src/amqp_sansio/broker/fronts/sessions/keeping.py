@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED
+from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
+from amqp_sansio.broker.fronts.sessions.columns import code_of
 from amqp_sansio.broker.fronts.sessions.consumer import Consumer
 from amqp_sansio.broker.fronts.sessions.holder import Holder
 from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
@@ -115,8 +116,8 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
                 holder, name, subscriber, exclusive, _asked(host.limits, *more[:3]), _since(broker, *more[3:])
             )  # fmt: skip
         else:
-            code = SUBSCRIBE_QUEUE_DELETED.code(session.profile.error_codes)
-            failing = failing or (None, code, f"queue {name!r} is deleted", None)
+            deleted = Refused(SUBSCRIBE_QUEUE_DELETED, queue=name)
+            failing = failing or (None, code_of(deleted, session.profile.error_codes), deleted.text, None)
     holder.unsettled.add_all(_unsettled(plain["unsettled"], rebuilding))
     holder.shown.update(RangeSet.of(*[id for id, record in holder.unsettled.items() if not record.acquired]))
     holder.pledged.add_all(_unsettled(plain["pledged"], rebuilding))

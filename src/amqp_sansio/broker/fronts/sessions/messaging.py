@@ -25,10 +25,10 @@ def subscribe(holder: Holder, id: int, command: message.Subscribe) -> None:
     """message.subscribe: no credit yet, so nothing comes.  The destination may be left out: its name is the empty one."""
     destination = command.destination or ""
     if destination in holder.consumers:
-        raise Refused(conditions.SUBSCRIBE_TWICE, f"destination {destination!r} is subscribed already")
+        raise Refused(conditions.SUBSCRIBE_TWICE, destination=destination)
     most = holder.broker.limits.subscribers
     if holder.site.subscribers >= most:
-        raise Refused(conditions.LIMIT, f"limit subscribers is {most}; there would be {most + 1}")
+        raise Refused(conditions.LIMIT, limit="subscribers", value=most, why=f"there would be {most + 1}")
     queue, modes = command.queue or "", (command.accept_mode or 0, command.acquire_mode or 0)
     asked = read_subscription_arguments(command.arguments, holder.broker.limits) if command.arguments else NOTHING_ASKED
     known = holder.session._subscribers.get(destination)
@@ -46,14 +46,14 @@ def cancel(holder: Holder, id: int, command: message.Cancel) -> None:
     destination = command.destination or ""
     consumer = holder.consumers.pop(destination, None)
     if consumer is None:
-        raise Refused(conditions.CANCEL_NO_DESTINATION, f"no subscription has destination {destination!r}")
+        raise Refused(conditions.CANCEL_NO_DESTINATION, destination=destination)
     holder.complete_after(consumer.cancel(), id)
 
 
 def _consumer(holder: Holder, command: Flowing, condition: Condition) -> Consumer:
     consumer = holder.consumers.get(command.destination or "")
     if consumer is None:
-        raise Refused(condition, f"no subscription has destination {command.destination or ''!r}")
+        raise Refused(condition, destination=command.destination or "")
     return consumer
 
 
@@ -67,7 +67,7 @@ def set_flow_mode(holder: Holder, id: int, command: message.SetFlowMode) -> None
     """message.set-flow-mode: the engine has done it, and what credit was left is left still."""
     consumer = _consumer(holder, command, conditions.SET_FLOW_MODE_NO_DESTINATION)
     if conditions.SET_FLOW_MODE_CREDIT.counts(holder.session.profile.error_codes) and not consumer.subscriber._book.ends_empty:
-        raise Refused(conditions.SET_FLOW_MODE_CREDIT, f"destination {command.destination or ''!r} has credit left")
+        raise Refused(conditions.SET_FLOW_MODE_CREDIT, destination=command.destination or "")
     consumer.wake()
     holder.complete(id)
 
@@ -174,5 +174,5 @@ def acquire(holder: Holder, id: int, command: message.Acquire) -> None:
 def resume(holder: Holder, id: int, command: message.Resume) -> None:
     """message.resume: nothing is kept of a message that did not come whole, so that it begins anew."""
     if (command.destination or "") not in holder.consumers:
-        raise Refused(conditions.RESUME_NO_DESTINATION, f"no subscription has destination {command.destination or ''!r}")
+        raise Refused(conditions.RESUME_NO_DESTINATION, destination=command.destination or "")
     holder.result(id, MessageResumeResult(0))

@@ -63,9 +63,7 @@ class Reception:
         if envelope.user_id and identity is not None:
             users = identity.encode("utf-8", "surrogateescape"), identity.partition("@")[0].encode("utf-8", "surrogateescape")
             if envelope.user_id not in users:
-                raise Refused(
-                    conditions.TRANSFER_USER_ID, f"user-id {envelope.user_id!r}; this connection may say {identity!r} or none"
-                )
+                raise Refused(conditions.TRANSFER_USER_ID, user=envelope.user_id, identity=identity)
         return self._intake.made(envelope, body, now, publisher)
 
     def _envelope(
@@ -82,7 +80,7 @@ class Reception:
                 expiration = int(moment * 1000 if (delivery.expiration or 0) >= MILLISECONDS else moment)
             made = encode_headers([rebuilt(delivery, exchange=exchange, expiration=expiration)]) + rest
         except (DecodeError, EncodeError) as why:
-            raise Refused(conditions.TRANSFER_HEADER, str(why)) from None
+            raise Refused(conditions.TRANSFER_HEADER, why=str(why)) from None
         envelope = envelope_of(made, exchange, delivery, user_id_of(structs), empty_body)
         if expiration is None and len(header) <= CACHED_OCTETS and not empty_body:
             if len(self._cache) >= CACHED:
@@ -101,7 +99,7 @@ def _parted(header: bytes, structs: Sequence[Struct]) -> tuple[DeliveryPropertie
         if type(struct) is DeliveryProperties and delivery is None:
             delivery = struct
         elif type(struct) is FragmentProperties and not (struct.first and struct.last):
-            raise Refused(conditions.TRANSFER_FRAGMENT, "part of a message; whole messages are taken")
+            raise Refused(conditions.TRANSFER_FRAGMENT)
         else:
             rest.append(header[p:q])
         p = q
