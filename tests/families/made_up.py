@@ -9,6 +9,7 @@ answer the protocol header.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
@@ -54,53 +55,58 @@ BAD: Final = b"b"
 class LineReader(Reader):
     """Reads the frames of one speaker."""
 
+    HEAD = HEAD
+
     def __init__(self, limits: Limits, max_frame_size: int, offset: int) -> None:
         super().__init__(limits, max_frame_size, False, offset)
-        self._buffer = b""
-        self._at = offset
+        self._queue: Final[deque[Assembly | Malformed]] = deque()
 
     @property
-    def offset(self) -> int:
-        return self._at
+    def queue(self) -> deque[Assembly | Malformed]:
+        return self._queue
 
-    @property
-    def buffered(self) -> int:
-        return len(self._buffer)
+    def _plausible_at(self, octets: bytes, at: int) -> bool:
+        return octets[at : at + 2] == b"\0\0" and octets[at + 6] < 2
 
-    @property
-    def waits(self) -> bool:
-        return self.dead or len(self._buffer) < HEAD or len(self._buffer) < int.from_bytes(self._buffer[:4], "big")
+    def _find(self, octets: bytes, start: int) -> tuple[int, int]:
+        for at in range(start, len(octets) - HEAD):
+            size = int.from_bytes(octets[at : at + 4], "big")
+            if size > HEAD and self._plausible_at(octets, at):
+                if at + size > len(octets):
+                    return at, size
+                if octets[at + size - 1] == END:
+                    return at, 0
+        return max(start, len(octets) - HEAD), HEAD + 1
 
-    @property
-    def passed(self) -> Mapping[int, int]:
-        return {}
+    def _unfinished_units(self) -> list[int]:
+        return []
 
     def opened(self) -> None:
         pass
 
-    def receive(self, octets: bytes) -> None:
-        self.received += len(octets)
-        self._buffer += octets
+    def forget(self, channel: int) -> None:
+        pass
+
+    def break_off(self) -> bool:
+        return False
 
     def next(self) -> Assembly | Malformed | None:
-        if self.waits:
+        if self.queue:
+            return self.queue.popleft()
+        if self.dead or not self.ready() or (self.searching and not self._search()):
             return None
-        size, channel = int.from_bytes(self._buffer[:4], "big"), int.from_bytes(self._buffer[4:6], "big")
-        start, frame = self._at, self._buffer[:size]
-        self._buffer = self._buffer[size:]
-        self._at += size
-        if size < HEAD + 1 or size > self.max_frame_size or frame[-1] != END:
-            self.dead = True
-            return Malformed("line.frame", "not a frame", CONNECTION_SCOPE, channel, start, True)
-        kind = COMMAND if frame[6] else CONTROL
-        return Assembly(channel, 0, kind, frame[HEAD:-1], None, None, start, self._at)
-
-    def take(self) -> bytes:
-        octets, self._buffer = self._buffer, b""
-        return octets
-
-    def end(self) -> None:
-        pass
+        at = self.position
+        size, channel = int.from_bytes(self.buffer[at : at + 4], "big"), int.from_bytes(self.buffer[at + 4 : at + 6], "big")
+        if HEAD < size <= self.max_frame_size and len(self.buffer) - at < size:
+            self._needed = size
+            return self.next() if self.ready() else None
+        start, frame = self.offset, self.buffer[at : at + size]
+        if size <= HEAD or size > self.max_frame_size or frame[-1] != END:
+            self._die(Malformed("line.frame", "not a frame", CONNECTION_SCOPE, channel, start, True))
+            return self.queue.popleft()
+        self.position += size
+        self._needed = HEAD
+        return Assembly(channel, 0, COMMAND if frame[6] else CONTROL, frame[HEAD:-1], None, None, start, start + size)
 
 
 class Lines(Framing):
@@ -113,6 +119,9 @@ class Lines(Framing):
         self, limits: Limits, max_frame_size: int, *, strict: bool, carries: Carries, offset: int, opening: bool
     ) -> Reader:
         return LineReader(limits, max_frame_size, offset)
+
+    def overhearing(self, limits: Limits, carries: Carries, offset: int) -> Reader:
+        return LineReader(limits, self.largest, offset)
 
     def is_own(self, unit: Assembly) -> bool:
         return unit.kind == CONTROL

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 from amqp_sansio.limits import MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Command
@@ -59,15 +59,15 @@ AHEAD: Final = 64
 class SegmentReader(Reader):
     """Reads one speaker's frames, and puts assemblies together.
 
-    `buffer` and `position` are for a fast path beside this one: the octets at hand and the index in them of the first frame not
-    yet read, always at a frame boundary.  Whoever reads whole frames there itself moves `position` behind them; it may do so
-    only while `idle(channel)` holds for the frames' channel, and checks `max_frame_size` and the limits itself.  `offset` is
-    where `position` lies in the speaker's stream.
+    A fast path beside this one may read whole frames at `position` itself, and moves it behind them: only while `idle(channel)`
+    holds for the frames' channel; it checks `max_frame_size` and the limits itself.
 
     `carries(class_code, code)` tells whether a command may be followed by header and body; None: every one may.  `strict`
     takes an unended assembly (see `Assembly`) as the breach that it is.  `tolerant`: every control or command counts, once, at
     its first frame.  `opening` holds the peer to a few controls on channel 0 until `opened` is called.
     """
+
+    HEAD: ClassVar[int] = FRAME_HEADER_SIZE
 
     def __init__(
         self,
@@ -82,16 +82,8 @@ class SegmentReader(Reader):
     ) -> None:
         super().__init__(limits, max_frame_size, tolerant, offset)
         self.strict: Final = strict
-        self.buffer = b""
-        self.position = 0
         self.assembler = (OpeningAssembler if opening else Assembler)(limits, tolerant, strict, carries)
         self._carries: Final = carries
-        self._base = offset
-        self._pending: list[bytes] = []
-        self._pending_octets = 0
-        self._needed = FRAME_HEADER_SIZE
-        self._searching = False
-        self._ended = False
 
     @property
     def held(self) -> int:
@@ -99,23 +91,11 @@ class SegmentReader(Reader):
         return self.assembler.held
 
     @property
-    def offset(self) -> int:
-        return self.ahead[-1][4] if self.ahead else self._base + self.position
+    def queue(self) -> deque[Assembly | Malformed]:
+        return self.assembler.queue
 
-    @property
-    def buffered(self) -> int:
-        return len(self.buffer) + self._base - self.offset + self._pending_octets
-
-    @property
-    def searching(self) -> bool:
-        return self._searching
-
-    @property
-    def unfinished(self) -> int | None:
-        ends = [partial.end for partial in self.assembler.open.values() if partial.state != SKIPPING]
-        if self.buffered and not self.dead:
-            ends.append(self.received)
-        return min(ends, default=None)
+    def _unfinished_units(self) -> list[int]:
+        return [partial.end for partial in self.assembler.open.values() if partial.state != SKIPPING]
 
     @property
     def passed(self) -> Mapping[int, int]:
@@ -133,37 +113,14 @@ class SegmentReader(Reader):
         """Whether no command is under way on the channel."""
         return (channel << 4 | 1) not in self.assembler.open and not self.assembler.queue
 
-    def plausible(self) -> bool | None:
-        if len(self.buffer) - self.position < self._needed and not self._refill():
-            return None
-        return plausible_header(self.buffer, self.position, MAX_FRAME_SIZE)
+    def _plausible_at(self, octets: bytes, at: int) -> bool:
+        return plausible_header(octets, at, MAX_FRAME_SIZE)
 
-    def receive(self, octets: bytes) -> None:
-        size = len(octets)
-        self.received += size
-        if self.dead or not octets:
-            return
-        if not self._pending and len(self.buffer) == self.position:  # nearly always: there is nothing that it must be joined to
-            self._base += self.position
-            self.buffer = octets
-            self.position = 0
-        else:
-            self._pending.append(octets)
-            self._pending_octets += size
+    def _find(self, octets: bytes, start: int) -> tuple[int, int]:
+        return find_frame(octets, start, self.max_frame_size, self._ended)
 
-    def _refill(self) -> bool:
-        """Joins what is stored to the buffer if that gives what is needed."""
-        have = len(self.buffer) - self.position
-        if have + self._pending_octets < self._needed or not self._pending_octets:
-            return False
-        if have:
-            self._pending.insert(0, self.buffer[self.position :])
-        self._base += self.position
-        self.buffer = self._pending[0] if len(self._pending) == 1 else b"".join(self._pending)
-        self.position = 0
-        self._pending = []
-        self._pending_octets = 0
-        return True
+    def _begin_search(self) -> None:
+        self.assembler.heard = set()
 
     def next(self) -> Assembly | Malformed | None:
         if self.ahead:
@@ -216,22 +173,6 @@ class SegmentReader(Reader):
         if len(self.known) >= self.limits.cached_commands:
             self.known.clear()
         self.known[frame_begun(channel, payload)] = KnownCommand(channel, command, sync, payload, account)
-
-    @property
-    def waits(self) -> bool:
-        return not (self.assembler.queue or self.ready())
-
-    def ready(self) -> bool:
-        """Whether as many octets are at hand as were found to be needed.  A buffer that is read to its end is let go."""
-        at = self.position
-        have = len(self.buffer) - at
-        if have >= self._needed or (self._pending_octets and self._refill()):
-            return True
-        if at and not have:
-            self._base += at
-            self.buffer = b""
-            self.position = 0
-        return False
 
     def skip(self, position: int, frames: int, needed: int) -> None:
         """Somebody else has read so many frames of the buffer: goes on at `position`, once so many octets are there."""
@@ -328,20 +269,6 @@ class SegmentReader(Reader):
         ahead, self.ahead = self.ahead, []
         self.put_back(reversed(ahead))
 
-    def _die(self, breach: Malformed) -> None:
-        self.assembler.break_off_all()
-        self.assembler.queue.append(breach)
-        self.dead = True
-        self._base += self.position
-        self._empty()
-
-    def _empty(self) -> None:
-        """Drops what was received and not read."""
-        self.buffer = b""
-        self.position = 0
-        self._pending = []
-        self._pending_octets = 0
-
     # What the layers above know.
 
     def forget(self, channel: int) -> None:
@@ -356,63 +283,7 @@ class SegmentReader(Reader):
         """What comes next on track 1 of the channel is the rest of a command (command-point with an offset): skip it."""
         self.assembler.expect_rest(channel, self.offset)
 
-    def take(self) -> bytes:
-        octets = b"".join([self.buffer[self.position :], *self._pending])
-        self._base = self.offset
-        self.received -= len(octets)
-        self._empty()
-        self._needed = FRAME_HEADER_SIZE
-        return octets
-
-    def lost(self, octets: int) -> None:
-        if self.dead:
-            self.received += octets
-            return
-        self._drain()
-        self.skipped += self.buffered
-        self.received += octets
-        self.assembler.break_off_all()
-        self._base = self.received
-        self._empty()
-        self._needed = FRAME_HEADER_SIZE
-        self.assembler.heard = set()
-        self._searching = True
-
     def break_off(self) -> bool:
         under_way = bool(self.assembler.open)
         self.assembler.break_off_all()
         return under_way
-
-    def end(self) -> None:
-        self._ended = True
-        if not self._searching:
-            self._needed = FRAME_HEADER_SIZE
-
-    def finish(self) -> None:
-        self._ended = True
-        if not self.dead:
-            self._drain()
-        self.assembler.break_off_all()
-
-    def _drain(self) -> None:
-        """Reads all whole frames into the queue: what follows them is gone."""
-        if not self._searching:
-            self._needed = FRAME_HEADER_SIZE  # the quick way may wait for more than one frame
-        found: deque[Assembly | Malformed] = deque()
-        while (thing := self.next()) is not None:
-            found.append(thing)
-        self.assembler.queue.extend(found)
-
-    def _search(self) -> bool:
-        """Moves to the next plausible frame; False as long as more octets are needed."""
-        if len(self.buffer) - self.position < self._needed and not self._refill():
-            if not self._ended:
-                return False
-            self._needed = 0
-            self._refill()
-        before = self.position
-        self.position, needed = find_frame(self.buffer, before, self.max_frame_size, self._ended)
-        self.skipped += self.position - before
-        self._needed = needed or FRAME_HEADER_SIZE
-        self._searching = needed > 0
-        return not self._searching
