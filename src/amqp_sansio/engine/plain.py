@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.machine import Table
@@ -50,18 +50,15 @@ class Dumper:
             return value
         if type(value) is tuple:
             return ("tuple", *[self._value(item) for item in value])
-        if isinstance(value, list):
-            return ("list", *[self._value(item) for item in value])
-        if isinstance(value, deque):
-            return ("deque", *[self._value(item) for item in value])
+        if isinstance(value, list | deque):
+            return ("list" if isinstance(value, list) else "deque", *[self._value(item) for item in value])
         if isinstance(value, set | frozenset):
             return ("set", *sorted([self._value(item) for item in value], key=repr))
         if isinstance(value, bytearray):
             return ("bytearray", bytes(value))
-        if isinstance(value, ById):
-            return ("by id", *[(key, self._value(item)) for key, item in value.items()])
         if isinstance(value, dict):
-            return ("dict", *[(self._value(key), self._value(item)) for key, item in value.items()])
+            items = [(self._value(key), self._value(item)) for key, item in value.items()]
+            return ("by id" if isinstance(value, ById) else "dict", *items)
         if isinstance(value, Table):
             return ("table", value.name)
         if id(value) in self._given:
@@ -129,13 +126,11 @@ class Loader:
             return self._callable
         if kind == "given":
             return self._given[items[0]]
-        if kind == "dict":
-            return {self._value(key): self._value(item) for key, item in items}
-        if kind == "by id":
-            by_id: ById[object] = ById()
+        if kind in ("dict", "by id"):
+            by_key: dict[Any, object] = {} if kind == "dict" else ById()
             for key, item in items:
-                by_id[key] = self._value(item)
-            return by_id
+                by_key[self._value(key)] = self._value(item)
+            return by_key
         made = [self._value(item) for item in items]
         if kind == "tuple":
             return tuple(made)

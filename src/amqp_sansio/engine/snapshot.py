@@ -19,6 +19,7 @@ from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
 from amqp_sansio.ledger.credit import Credit, CreditBook
 from amqp_sansio.ledger.demarcation import Demarcation
+from amqp_sansio.ledger.ids import OwnIds
 from amqp_sansio.ledger.transfers import Delivery
 from amqp_sansio.limits import Limits
 from amqp_sansio.tables.endpoint import OVER, TRANSPORT
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
 
 VERSION: Final = 3
 """Of the shape of a snapshot."""
+
+_FIELDS: Final = ("timeout", "timeout_known", "max_timeout", "wanted", "attachments", "established")
+"""Attributes of a session that are plain values."""
+_SENT: Final = {"outstanding": "outstanding", "confirmed": "confirmed", "known": "known"}
+_HEARD: Final = {
+    "holes": "holes", "gapped": "gapped", "incomplete": "outstanding", "skipped": "skipped", "completed": "known",
+    "confirmed": "confirmed",
+}  # fmt: skip
+"""Sets of ids of the half that is sent and of the one that is received, by their names in a snapshot."""
 
 
 def take(session: Session) -> dict[str, object]:
@@ -49,35 +59,23 @@ def take(session: Session) -> dict[str, object]:
         "version": VERSION,
         "name": session.name,
         "role": session.role,
-        "timeout": session._timeout,
-        "timeout_known": session._timeout_known,
-        "max_timeout": session._max_timeout,
-        "wanted": session._wanted,
+        **{name: getattr(session, f"_{name}") for name in _FIELDS},
         "ended": session.state == "ended",
         "cause": session._cause,
-        "attachments": session._attachments,
-        "established": session._established,
         "outbound": {
             "next_id": outbound.next_id,
             "sent": outbound.begun,
-            "outstanding": outbound.outstanding.freeze().ranges,
-            "confirmed": outbound.confirmed.freeze().ranges,
-            "known": outbound.known.freeze().ranges,
+            **_sets(outbound, _SENT),
             "retain": outbound.retain,
             "kept": tuple(outbound.kept.items()),
         },
         "inbound": {
             "cursor": inbound.cursor,
             "received": inbound.next_id if inbound.begun else None,
-            "holes": inbound.holes.freeze().ranges,
-            "gapped": inbound.gapped.freeze().ranges,
-            "incomplete": inbound.outstanding.freeze().ranges,
-            "skipped": inbound.skipped.freeze().ranges,
+            **_sets(inbound, _HEARD),
             "syncs": tuple([
                 id for low, high in zip(inbound.syncs.lows, inbound.syncs.highs, strict=True) for id in range(low, high + 1)
             ]),
-            "completed": inbound.known.freeze().ranges,
-            "confirmed": inbound.confirmed.freeze().ranges,
         },
         "asked": tuple([each for each in session._results.asked.items() if each[1].RESULT]),
         "owed": tuple([(id, tuple(owed)) for id, owed in session._results.owed.items()]),
@@ -126,6 +124,15 @@ def restore(snapshot: Mapping[str, object], profile: Profile, limits: Limits) ->
         raise DecodeError("snapshot", 0, f"not a snapshot of a session: {type(why).__name__} {why}") from None
 
 
+def _sets(half: OwnIds, names: Mapping[str, str]) -> dict[str, object]:
+    return {name: getattr(half, attribute).freeze().ranges for name, attribute in names.items()}
+
+
+def _set_up(half: OwnIds, names: Mapping[str, str], given: Mapping[str, Any]) -> None:
+    for name, attribute in names.items():
+        setattr(half, attribute, MutableRangeSet(RangeSet(given[name])))
+
+
 def _typed(value: object, *kinds: type) -> None:
     if type(value) not in kinds:
         raise TypeError(f"{type(value).__name__} where {' or '.join([kind.__name__ for kind in kinds])} belongs")
@@ -165,20 +172,16 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
         profile=profile,
         limits=limits,
     )
-    session._max_timeout, session._wanted = snapshot["max_timeout"], snapshot["wanted"]
-    session._timeout_known = snapshot["timeout_known"]
+    for name in _FIELDS:
+        setattr(session, f"_{name}", snapshot[name])
     if snapshot["ended"]:
         session._step(TRANSPORT, OVER)
     session._cause = snapshot["cause"] if snapshot["ended"] else "restored, and not attached yet"
-    session._attachments = snapshot["attachments"]
-    session._established = snapshot["established"]
 
     half = snapshot["outbound"]
     outbound = session._outbound
     outbound.next_id, outbound.begun, outbound.retain = half["next_id"], half["sent"], half["retain"]
-    outbound.outstanding = MutableRangeSet(RangeSet(half["outstanding"]))
-    outbound.confirmed = MutableRangeSet(RangeSet(half["confirmed"]))
-    outbound.known = MutableRangeSet(RangeSet(half["known"]))
+    _set_up(outbound, _SENT, half)
     outbound.kept.add_all(dict(half["kept"]))
     outbound.bare.update(outbound.outstanding.freeze() - outbound.confirmed.freeze() - outbound.kept.ids.freeze())
     outbound.bare_from = outbound.next_id
@@ -190,12 +193,7 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     inbound = session._inbound
     inbound.cursor, inbound.next_id, inbound.begun = half["cursor"], half["received"] or 0, half["received"] is not None
     inbound.syncs, inbound.sync_count = MutableRangeSet(RangeSet.of(*half["syncs"])), len(half["syncs"])
-    inbound.holes = MutableRangeSet(RangeSet(half["holes"]))
-    inbound.gapped = MutableRangeSet(RangeSet(half["gapped"]))
-    inbound.outstanding = MutableRangeSet(RangeSet(half["incomplete"]))
-    inbound.skipped = MutableRangeSet(RangeSet(half["skipped"]))
-    inbound.known = MutableRangeSet(RangeSet(half["completed"]))
-    inbound.confirmed = MutableRangeSet(RangeSet(half["confirmed"]))
+    _set_up(inbound, _HEARD, half)
 
     subscriptions: list[Subscription] = []
     for queue, destination, accept_mode, acquire_mode, cancel_id, book in snapshot["subscriptions"]:
