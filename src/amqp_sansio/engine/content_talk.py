@@ -10,7 +10,6 @@ from amqp_sansio.engine.objection import Objection
 from amqp_sansio.errors import LimitError, LocalProtocolError
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Command
-from amqp_sansio.tables.connection import CLIENT, SERVER
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.session import Session
@@ -39,18 +38,17 @@ def say_content(session: Session, command: Command, header: bool, octets: int) -
 def hear_content(session: Session, id: int, command: Command, header: bytes, body: bytes) -> Objection | None:
     """The other side says a command: what is wrong with it, else it is remembered."""
     contents = _contents(session)
-    speaker = _other(session)
-    wrong = contents.check(speaker, command, bool(header), len(body))
+    wrong = contents.check(session.peer, command, bool(header), len(body))
     if wrong is not None and (wrong.sure or session.profile.strict):
         return wrong
-    _step(session, contents, speaker, command, id)
+    _step(session, contents, session.peer, command, id)
     return None
 
 
 def content_completed(session: Session, ids: RangeSet) -> None:
     """The other side has completed these commands of ours."""
     if session._contents is not None:
-        session._contents.completed(_other(session), ids)
+        session._contents.completed(session.peer, ids)
 
 
 def _contents(session: Session) -> Contents:
@@ -64,7 +62,3 @@ def _step(session: Session, contents: Contents, speaker: str, command: Command, 
         for other in session._channel.channels.sessions:
             if other is not session and other._contents is not None:
                 other._contents.close_window()
-
-
-def _other(session: Session) -> str:
-    return SERVER if session.role == CLIENT else CLIENT

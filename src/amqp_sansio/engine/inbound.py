@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import EMPTY, HALF, TOP, MutableRangeSet, RangeSet, serial_add, serial_lt
 from amqp_sansio.ledger.ids import OwnIds, trim
-from amqp_sansio.tables.session import COMMAND, COMMAND_POINT, SERVER, STREAM
+from amqp_sansio.tables.session import COMMAND, COMMAND_POINT, SERVER
 
 TIMELY_IDS: Final = 256
 """By how many ids the set of completed commands that the sender does not know of may grow before we ask for its reply."""
@@ -42,9 +41,7 @@ class Inbound(OwnIds):
         "gapped",
         "holes",
         "pointed",
-        "sender",
         "skipped",
-        "stream",
         "sync_count",
         "syncs",
         "timely_at",
@@ -52,10 +49,7 @@ class Inbound(OwnIds):
     )
 
     def __init__(self, sender: str = SERVER) -> None:
-        super().__init__()
-        self.sender: Final = sender
-        self.stream = Machine(STREAM[sender])
-        """What may be said of these commands on this attachment."""
+        super().__init__(sender)
         self.pointed = False
         self.cursor = 0
         self.holes: MutableRangeSet = MutableRangeSet()
@@ -76,7 +70,7 @@ class Inbound(OwnIds):
 
     def begin_attachment(self) -> None:
         """A new transport: nothing may come before a command-point."""
-        self.stream = Machine(STREAM[self.sender])
+        super().begin_attachment()
         self.pointed = self.stream.can(self.sender, COMMAND)
         self.timely_at = 0
         self.counting = False

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.errors import LimitError
-from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_lt
 from amqp_sansio.ledger.ids import WIDEST, OwnIds, trim
 from amqp_sansio.limits import Limits
-from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, EXPECTED, FLUSH_EXPECTED, SERVER, STREAM
+from amqp_sansio.tables.session import CLIENT, COMMAND_POINT, EXPECTED, FLUSH_EXPECTED, SERVER
 
 Said = tuple[bytes, bytes | None, bytes | None]
 """What a command is made of, as octets: command segment, header segment, body segment.  Frames are cut anew on replay."""
@@ -36,15 +35,10 @@ class Outbound(OwnIds):
         "known_due",
         "position",
         "retain",
-        "sender",
-        "stream",
     )
 
     def __init__(self, retain: bool, sender: str = CLIENT) -> None:
-        self.sender: Final = sender
-        self.stream = Machine(STREAM[sender])
-        """What may be said of these commands on this attachment."""
-        super().__init__()
+        super().__init__(sender)
         self.position: int | None = None
         self.known_due = False
         self.expected_asked = 0
@@ -96,7 +90,7 @@ class Outbound(OwnIds):
 
     def begin_attachment(self) -> None:
         """A new transport: the numbering must be said again."""
-        self.stream = Machine(STREAM[self.sender])
+        super().begin_attachment()
         self.position = None
         self.expected_asked = 0
         self.known_due = False

@@ -15,7 +15,7 @@ from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError
 from amqp_sansio.events import BranchAnswered, BranchesRecovered, Event, TransactionOutcome
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.value import Value
-from amqp_sansio.ledger.demarcation import key_of
+from amqp_sansio.ledger.demarcation import key_in, key_of
 from amqp_sansio.spec import dtx
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode, XaStatus
@@ -404,17 +404,8 @@ def _text(value: object) -> str:
     return value
 
 
-def _xid(value: object) -> dtx.Xid:
-    form, global_id, branch_id = _triple(value)
-    if not isinstance(form, int) or not isinstance(global_id, bytes) or not isinstance(branch_id, bytes):
-        raise TypeError("no xid")
-    return dtx.Xid(form, global_id, branch_id)
-
-
-def _triple(value: object) -> tuple[object, object, object]:
-    if not isinstance(value, tuple) or len(value) != 3:
-        raise TypeError("no xid")
-    return value
+def _xid(key: object) -> dtx.Xid:
+    return dtx.Xid(*key_in(key))
 
 
 __all__ = ["Action", "Ask", "Decide", "Decision", "TwoPhase", "presumed_aborts"]

@@ -264,13 +264,13 @@ class CreditBook:
 
     # --- what the deliverer says ---------------------------------------------------------------------------------------------
 
-    def transfer(self, octets: int) -> None:
-        """The deliverer itself sends one message that costs so many octets."""
+    def transfer(self, octets: int, messages: int = 1) -> None:
+        """The deliverer itself sends one message that costs so many octets, or several that cost so many together."""
         if self.mode == WINDOW_MODE:
-            self.messages.used += 1
+            self.messages.used += messages
             self.octets.used += octets
         else:
-            self.messages.spend(1)
+            self.messages.spend(messages)
             self.octets.spend(octets)
 
     def spend(self, octets: int, charge: int) -> int | None:
@@ -297,12 +297,7 @@ class CreditBook:
         """`spend` for so many transfers of so many octets together, if there is enough for all; else nothing changes."""
         if not self.covers(messages, charge):
             return False
-        if self.mode == WINDOW_MODE:
-            self.messages.used += messages
-            self.octets.used += octets
-        else:
-            self.messages.spend(messages)
-            self.octets.spend(octets)
+        self.transfer(octets, messages)
         if self.most_messages is not None:
             self.most_messages -= messages
         if self.most_octets is not None:
@@ -395,9 +390,8 @@ class CreditBook:
         book.octets.limit, book.octets.used = octets
         marks: list[dict[int, Mark]] = []
         for grants, unit in ((book._message_grants, 1), (book._octet_grants, 2)):
-            marked = {flush[0]: grants.mark(flush[unit]) for flush in flushes if flush[unit] == INFINITE}
-            marked |= {flush[0]: grants.mark(flush[unit]) for flush in flushes if flush[unit] != INFINITE}
-            marks.append(marked)
+            infinite_first = sorted(flushes, key=lambda flush: flush[unit] != INFINITE)
+            marks.append({flush[0]: grants.mark(flush[unit]) for flush in infinite_first})
         book._flushes = {id: (marks[0][id], marks[1][id]) for id, _, _ in flushes}
         book.most_messages, book.most_octets = left
         if barrier is not None:

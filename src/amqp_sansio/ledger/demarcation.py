@@ -179,14 +179,15 @@ class Demarcation:
             raise ValueError(f"demarcation {states!r}")
         made = cls()
         made.machine = Machine(rows.DEMARCATION, states)
-        made.associated = None if associated is None else _key(associated)
+        made.associated = None if associated is None else key_in(associated)
         made.start = _id(start)
-        made.suspended = {_key(key): _id(id) for key, id in suspended}
+        made.suspended = {key_in(key): _id(id) for key, id in suspended}
         made.late = late
         return made
 
 
-def _key(value: object) -> XidKey:
+def key_in(value: object) -> XidKey:
+    """The key that a plain value is.  TypeError or ValueError for what is none."""
     if not isinstance(value, tuple):
         raise TypeError("xid")
     form, global_id, branch_id = value

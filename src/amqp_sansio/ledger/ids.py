@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import HALF, TOP, MutableRangeSet, RangeSet, between, serial_add
+from amqp_sansio.tables.session import STREAM
 
 WIDEST: Final = 1 << 30
 """A set of ids wider than this forgets its oldest ids, long before serial numbers lose their order at 2**31."""
@@ -114,13 +116,23 @@ class Ids:
 
 
 class OwnIds(Ids):
-    """As one of the two sides keeps them, from their beginning.  `begun`: some were said; until then nobody knows any."""
+    """As one of the two sides keeps the commands of `sender`, from their beginning.
 
-    __slots__ = ("begun",)
+    * `begun`: some were said; until then nobody knows any.
+    * `stream`: what may be said of them on this attachment.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("begun", "sender", "stream")
+
+    def __init__(self, sender: str) -> None:
         super().__init__()
         self.begun = False
+        self.sender: Final = sender
+        self.stream = Machine(STREAM[sender])
+
+    def begin_attachment(self) -> None:
+        """A new transport: nothing may come before a command-point."""
+        self.stream = Machine(STREAM[self.sender])
 
     def beyond(self, ids: RangeSet) -> RangeSet:
         """As `Ids.beyond`; all of them before the first."""

@@ -38,7 +38,7 @@ class Line:
 
     def delivered(self, time: int, id: int | None, name: str, octets: int) -> str | None:
         self.books.heard.book.delivered(id, name, octets, octets)
-        return self.credit.delivered(name, id, time)
+        return self.credit.deliveries(name, id, (time,))
 
     def deliveries(self, times: Sequence[int], id: int, name: str, octets: Sequence[int]) -> str | None:
         assert self.books.heard.book.deliveries(id, name, octets, octets)

@@ -13,6 +13,17 @@ BRANCHES: Final = 8192
 """Branches of one connection that are followed; beyond it the one named longest ago goes out as it stands."""
 
 _WORDS: Final = {int(status): status.name.removeprefix("XA_").lower() for status in XaStatus}
+_OUTCOMES: Final = {
+    ("ok", "dtx.prepare"): "prepared",
+    ("ok", "dtx.commit"): "committed",
+    ("ok", "dtx.rollback"): "rolled-back",
+    ("rbtimeout", "dtx.start"): "failed",
+    ("rbtimeout", "dtx.end"): "failed",
+    ("rbrollback", "dtx.commit"): "rolled-back",
+}
+"""What became of a branch, by the status and what it answers."""
+_OTHERWISE: Final = {"rdonly": "read-only", "rbtimeout": "timed-out", "rbrollback": "failed", "heur": "heuristic"}
+"""By the status alone."""
 _FINAL: Final = frozenset(("committed", "rolled-back", "read-only", "timed-out", "forgotten"))
 
 
@@ -120,25 +131,12 @@ class Branches:
         self._settled(branch)
         status = value.status or 0
         word = branch.status = _WORDS.get(status, str(status))
-        deciding = verb in ("dtx.commit", "dtx.rollback")
-        if deciding:
+        if verb in ("dtx.commit", "dtx.rollback"):
             branch.decided = time
-        if word == "ok":
-            if verb == "dtx.prepare":
-                branch.prepared = time
-                branch.outcome = "prepared"
-            elif verb == "dtx.commit":
-                branch.outcome = "committed"
-            elif verb == "dtx.rollback":
-                branch.outcome = "rolled-back"
-        elif word == "rdonly":
-            branch.outcome = "read-only"
-        elif word == "rbtimeout":
-            branch.outcome = "timed-out" if verb != "dtx.end" and verb != "dtx.start" else "failed"
-        elif word == "rbrollback":
-            branch.outcome = "rolled-back" if verb == "dtx.commit" else "failed"
-        elif word.startswith("heur"):
-            branch.outcome = "heuristic"
+        outcome = _OUTCOMES.get((word, verb)) or _OTHERWISE.get(word[:4] if word.startswith("heur") else word)
+        branch.outcome = outcome or branch.outcome
+        if outcome == "prepared":
+            branch.prepared = time
         if branch.outcome in _FINAL:
             self._leave(self._gone(xid))
 

@@ -69,10 +69,6 @@ class CreditLine:
             del self.subscriptions[name]
         self._tell(time, name, found, event, unit, value, self._ended(name, found, time))
 
-    def delivered(self, name: str, id: int | None, time: int) -> str | None:
-        """A transfer to the subscription: the queue that it is on, None unknown."""
-        return self.deliveries(name, id, (time,))
-
     def deliveries(self, name: str, id: int | None, times: Sequence[int]) -> str | None:
         """As many transfers, the first as command `id`: the queue that the subscription is on, None unknown.
 

@@ -66,9 +66,7 @@ class Half:
     def send(self, id: int | None, message: Message) -> None:
         """A transfer."""
         if id is None:
-            message.complete(None, self.rows, (UNKNOWN, None, None))
-            message.outcome = UNKNOWN
-            message.leave(self.rows)
+            self._end(message, UNKNOWN)
             return
         self.incomplete[id] = message
         if message.kind.explicit:

@@ -16,7 +16,7 @@ from amqp_sansio.captures.replay.transactions import Transactions
 from amqp_sansio.engine.quick import Told
 from amqp_sansio.events.observed import CommandSeen
 from amqp_sansio.kernel.picking import ById
-from amqp_sansio.kernel.serials import TOP, RangeSet
+from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.dtx import End, Start, XaResult
 from amqp_sansio.spec.dtx import Select as DtxSelect
@@ -123,7 +123,7 @@ class Session:
             known, header, body, head, start, _, properties, id_octets = item
             first, content, last, packet = place
             if not published and not alike:
-                queue = self.credit.delivered(known.command.destination or "", each, last)
+                queue = self.credit.deliveries(known.command.destination or "", each, (last,))
             if kind is None or not alike:
                 kind = self._kind_of(speaker, known, queue, whole)
                 acquires = kind.acquires and not published
@@ -165,23 +165,20 @@ class Session:
     def command(self, speaker: str, said: CommandSeen, when: When) -> None:
         """Any other command, or a transfer that did not come whole."""
         command = said.command
-        own, other = (self.client, self.server) if speaker == "C" else (self.server, self.client)
-        own.count += 1
         arguments = None if command is None else arguments_of(command)
         octets = len(said.payload) + len(said.header or b"") + len(said.body or b"")
         awaits = "" if command is not None and command.RESULT else None
-        own.say(
-            said.id,
-            [when.first, speaker, self.name, self.channel, said.id, said.verb, said.sync, said.complete and command is not None,
-             arguments, octets, when.last, None, None, None, awaits, None, None, None, when.start, when.file, when.offset],
-        )  # fmt: skip
+        whole = said.complete and command is not None
+        other = self._said(speaker, said.id, said.verb, said.sync, whole, arguments, octets, when, awaits)
         if command is None or not said.complete:
             return
         if isinstance(command, Accept):
             if command.transfers:
                 self._accept(speaker, other, command.transfers, when.last)
-        elif isinstance(command, Reject | Release):
-            self._settle(other, command, when.last)
+        elif isinstance(command, Reject):
+            other.settle(command.transfers or EMPTY, "rejected", when.last, None, None, command.code, command.text)
+        elif isinstance(command, Release):
+            other.settle(command.transfers or EMPTY, "released", when.last, None, None, None, None)
         elif isinstance(command, Result):
             self._result(other, command, when.last)
         elif isinstance(command, Exception_):
@@ -191,15 +188,24 @@ class Session:
 
     def accept(self, speaker: str, id: int | None, sync: bool, ids: RangeSet, octets: int, when: When) -> None:
         """A message.accept of one range, as `command` hears it."""
+        low, high = ids.ranges[0]
+        arguments = f'{{"transfers":[[{low},{high}]]}}'
+        other = self._said(speaker, id, Accept.VERB, sync, True, arguments, octets, when)
+        self._accept(speaker, other, ids, when.last)
+
+    def _said(
+        self, speaker: str, id: int | None, verb: str, sync: bool, whole: bool, arguments: str | None, octets: int, when: When,
+        awaits: str | None = None,
+    ) -> Half:  # fmt: skip
+        """The row of a command begins; the half of the other side.  `awaits`: "" where a result is awaited."""
         own, other = (self.client, self.server) if speaker == "C" else (self.server, self.client)
         own.count += 1
-        low, high = ids.ranges[0]
         own.say(
             id,
-            [when.first, speaker, self.name, self.channel, id, Accept.VERB, sync, True, f'{{"transfers":[[{low},{high}]]}}',
-             octets, when.last, None, None, None, None, None, None, None, when.start, when.file, when.offset],
+            [when.first, speaker, self.name, self.channel, id, verb, sync, whole, arguments, octets, when.last, None, None,
+             None, awaits, None, None, None, when.start, when.file, when.offset],
         )  # fmt: skip
-        self._accept(speaker, other, ids, when.last)
+        return other
 
     def _accept(self, speaker: str, other: Half, ids: RangeSet, time: int) -> None:
         transaction = xid = None
@@ -221,15 +227,6 @@ class Session:
             current.accepted += found
         elif xid is not None:
             self._branches.of(xid, time).accepts += len(found)
-
-    def _settle(self, other: Half, command: Reject | Release, time: int) -> None:
-        ids = command.transfers
-        if not ids:
-            return
-        if isinstance(command, Reject):
-            other.settle(ids, "rejected", time, None, None, command.code, command.text)
-        else:
-            other.settle(ids, "released", time, None, None, None, None)
 
     def _of_client(self, id: int | None, command: Command, time: int) -> None:
         if isinstance(command, Select):

@@ -184,15 +184,18 @@ class SubscriptionVoice(Client):
 class TxVoice(Client):
     """Class tx."""
 
-    def say(self, word: Word) -> list[Step]:
-        said: dict[Word, Command] = {
+    def commands(self) -> dict[Word, Command]:
+        """What each word says."""
+        return {
             "client:tx.select": tx.Select(),
             "client:tx.commit": tx.Commit(),
             "client:tx.rollback": tx.Rollback(),
             tx_grammar.SUBSCRIBE: message.Subscribe(self.setting.named("q"), "d", 1, 0),
             tx_grammar.CANCEL: message.Cancel("d"),
         }
-        return [self.step("client", said[word], word)]
+
+    def say(self, word: Word) -> list[Step]:
+        return [self.step("client", self.commands()[word], word)]
 
 
 class DtxVoice(TxVoice):
@@ -228,20 +231,18 @@ class DtxVoice(TxVoice):
                     self._suspended.append(self._active)
                 self._active = None
 
-    def say(self, word: Word) -> list[Step]:
+    def commands(self) -> dict[Word, Command]:
         active = self.xid(-1 if self._active is None else self._active)
         suspended = self.xid(self._suspended[0]) if self._suspended else self.xid(-1)
-        said: dict[Word, Command] = {
+        return super().commands() | {
             demarcation.SELECT: dtx.Select(),
             demarcation.START: dtx.Start(self.xid(self._begun)),
             demarcation.RESUME: dtx.Start(suspended, resume=True),
             demarcation.END: dtx.End(active),
             demarcation.SUSPEND: dtx.End(active, suspend=True),
             demarcation.END_SUSPENDED: dtx.End(suspended),
+            tx_grammar.SUBSCRIBE: message.Subscribe(self.setting.named("q"), f"d{self._subscribed}", 1, 0),
         }
-        if word == tx_grammar.SUBSCRIBE:
-            return [self.step("client", message.Subscribe(self.setting.named("q"), f"d{self._subscribed}", 1, 0), word)]
-        return [self.step("client", said[word], word)] if word in said else super().say(word)
 
 
 class BranchVoice(Client):
