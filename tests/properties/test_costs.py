@@ -108,6 +108,27 @@ ATTACKS: Final[dict[str, Attack]] = {
         for high in (0, 0x7FFFFFF0)
     },
     "message.acquire of what is acquired": lambda n: (DEFAULT_BROKER_LIMITS, delivered(n), [message.Acquire(ALL)] * n),
+    "message.reject of what was only shown": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [*delivered(8 * n, acquire_mode=1)],
+        [message.Reject(ALL)] * n,
+    ),
+    "message.reject of what was only shown, between what is settled": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [*delivered(8 * n, acquire_mode=1), *[message.Release(RangeSet.of(2 * number)) for number in range(4 * n)]],
+        [message.Reject(ALL)] * n,
+    ),
+    "message.acquire of what somebody else has, between what is settled": lambda n: (
+        DEFAULT_BROKER_LIMITS,
+        [
+            queue.Declare("q"),
+            *subscribe("browser", 0, 1),
+            *[publish("q")] * (8 * n),
+            *subscribe("taker"),
+            *[message.Release(RangeSet.of(2 * number)) for number in range(4 * n)],
+        ],
+        [message.Acquire(RangeSet([(0, 8 * n - 1)]))] * n,
+    ),
     "message.acquire of what somebody else has": lambda n: (
         DEFAULT_BROKER_LIMITS,
         [queue.Declare("q"), *subscribe("browser", 0, 1), *[publish("q")] * n, *subscribe("taker")],

@@ -187,6 +187,40 @@ def test_every_message_is_available_or_in_the_hands_of_its_session(said: list[tu
     assert (q.available, q.acquired) == (left, 0)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["accept", "release", "reject", "acquire", "rollback", "publish"]),
+            st.lists(st.integers(0, 4), max_size=4),
+        ),
+        max_size=12,
+    )
+)
+def test_what_is_acquired_is_known_beside_what_was_only_shown(said: list[tuple[str, list[int]]]) -> None:
+    world = World()
+    client, session = scene(world, *[b"%d" % number for number in range(3)])
+    done(client, session, tx.Select())
+    session.subscribe("q", "browser", acquire_mode=1).grant(5)
+    session.subscribe("q", "taker").grant(1)
+    world.run()
+    (holder,) = world.broker._sessions.values()
+    for word, places in said:
+        known = sorted([*holder.unsettled, *holder.pledged])
+        named = RangeSet.of(*[known[place] for place in places if place < len(known)])
+        words: dict[str, Callable[[], object]] = {
+            "accept": lambda named=named: done(client, session, message.Accept(named)),  # type: ignore[misc]  # a default
+            "release": lambda named=named: done(client, session, message.Release(named)),  # type: ignore[misc]
+            "reject": lambda named=named: done(client, session, message.Reject(named)),  # type: ignore[misc]
+            "acquire": lambda named=named: done(client, session, message.Acquire(named)),  # type: ignore[misc]
+            "rollback": lambda: done(client, session, tx.Rollback()),
+            "publish": lambda: (session.publish(routing_key="q"), done(client, session, tx.Commit())),
+        }
+        words[word]()
+        taken = [id for id, record in holder.unsettled.items() if record.acquired]
+        assert holder.unsettled.among(holder.acquired(RangeSet([(0, 1000)]))) == sorted(taken)
+
+
 def test_a_committed_accept_takes_off_the_queue(world: World) -> None:
     client, session = scene(world, b"1", b"2")
     done(client, session, tx.Select())

@@ -138,7 +138,9 @@ class Consumer:
         if kept:
             unsettled[id] = Unsettled(entry, self.acquires, self.explicit)
             if not self.acquires:
-                holder.shown.add(id)
+                holder.show(id)
+            elif holder.taken is not None:
+                holder.taken.add(id)
         else:
             holder.site.host.dequeue((entry,))
         holder.broker._wrote(peer)

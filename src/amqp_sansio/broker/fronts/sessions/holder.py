@@ -83,6 +83,8 @@ class Holder:
         self.unsettled: Final[ById[Unsettled]] = ById()
         self.shown: Final = MutableRangeSet()
         """The ids of those in `unsettled` that are not acquired and may be: the ones in `missed` apart."""
+        self.taken: MutableRangeSet | None = None
+        """The ids of those in `unsettled` that are acquired; None as long as nothing was shown: then all of them are."""
         self.missed: Final[ById[Missed]] = ById()
         """The others in `unsettled` that are not acquired: somebody else has them, or they are gone."""
         self.sated: Final[OrderedDict[Consumer, None]] = OrderedDict()
@@ -299,11 +301,25 @@ class Holder:
     def settled(self, id: int) -> Unsettled:
         """A transfer is unsettled no more."""
         record = self.unsettled.remove(id)
-        if not record.acquired:
+        if record.acquired:
+            if self.taken is not None:
+                self.taken.discard_id(id)
+        else:
             self.shown.discard_id(id)
             if id in self.missed:
                 self.missed.remove(id).forget()
         return record
+
+    def show(self, id: int) -> None:
+        """A transfer is unsettled, and not acquired."""
+        if self.taken is None:
+            self.taken = MutableRangeSet()
+            self.taken.update(RangeSet.of(*[each for each, record in self.unsettled.items() if record.acquired]))
+        self.shown.add(id)
+
+    def acquired(self, ids: RangeSet) -> RangeSet:
+        """Those of the ids that are unsettled and acquired: what was only shown costs nothing, however often it is named."""
+        return self.unsettled.ids.common(ids) if self.taken is None else self.taken.common(ids)
 
     def slacken(self) -> None:
         """Less is unsettled than a moment ago: who got nothing because of that may go on."""

@@ -119,7 +119,8 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
             deleted = Refused(SUBSCRIBE_QUEUE_DELETED, queue=name)
             failing = failing or (None, code_of(deleted, session.profile.error_codes), deleted.text, None)
     holder.unsettled.add_all(_unsettled(plain["unsettled"], rebuilding))
-    holder.shown.update(RangeSet.of(*[id for id, record in holder.unsettled.items() if not record.acquired]))
+    for id in [id for id, record in holder.unsettled.items() if not record.acquired]:
+        holder.show(id)
     holder.pledged.add_all(_unsettled(plain["pledged"], rebuilding))
     if plain["published"] is not None:
         holder.tx = Work(host, host.limits, holder.pledged)

@@ -115,6 +115,8 @@ def _withdraw_accepts(holder: Holder, ids: RangeSet) -> None:
     pledged = holder.pledged
     for each in pledged.among(ids):
         holder.unsettled[each] = pledged.remove(each)
+        if holder.taken is not None:
+            holder.taken.add(each)
 
 
 def reject(holder: Holder, id: int, command: message.Reject) -> None:
@@ -122,10 +124,10 @@ def reject(holder: Holder, id: int, command: message.Reject) -> None:
     ids = command.transfers or EMPTY
     _withdraw_accepts(holder, ids)
     unsettled = holder.unsettled
-    rejected = [each for each in unsettled.among(ids) if unsettled[each].acquired]
+    rejected = unsettled.among(holder.acquired(ids))
     number = holder.site.host.reject([unsettled[each].entry for each in rejected]) if rejected else 0
     for each in rejected:  # only now: a refused reject ends the session, which gives back what is unsettled
-        del unsettled[each]
+        holder.settled(each)
     holder.slacken()
     holder.complete_after(number, id)
 
@@ -151,7 +153,7 @@ def acquire(holder: Holder, id: int, command: message.Acquire) -> None:
     unsettled = holder.unsettled
     ids = command.transfers or EMPTY
     shown = holder.shown.common(ids)
-    had = (holder.pledged.ids.common(ids) | unsettled.ids.common(ids)) - shown - holder.missed.ids.common(ids)
+    had = holder.pledged.ids.common(ids) | holder.acquired(ids)
     mine = MutableRangeSet(had)
     gone: list[Entry] = []
     for each in unsettled.among(shown):
@@ -165,6 +167,8 @@ def acquire(holder: Holder, id: int, command: message.Acquire) -> None:
         if not record.explicit:  # nobody will accept it: it is off the queue at once
             del unsettled[each]
             gone.append(record.entry)
+        elif holder.taken is not None:
+            holder.taken.add(each)
         mine.add(each)
     number = holder.site.host.dequeue(gone) if gone else 0
     holder.slacken()

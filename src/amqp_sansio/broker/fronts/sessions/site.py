@@ -89,6 +89,7 @@ class Site:
         holder.unsettled.clear()
         holder.pledged.clear()
         holder.shown.clear()
+        holder.taken = None
         for missed in holder.missed.values():
             missed.forget()
         holder.missed.clear()
