@@ -30,6 +30,7 @@ REASONS: dict[str, str] = {
     "engine/deliveries.py Deliveries._received": CLASSES,
     "engine/deliveries.py Deliveries._ids": CLASSES,
     "engine/findings.py Findings._told": "= channels",
+    "engine/guess.py Guess._places": "= offsets",
     "engine/inbound.py Inbound.holes": "what a sender says again after a loss: only a role asks for it",
     "engine/inbound.py Inbound.gapped": "as holes",
     "engine/inbound.py Inbound.skipped": OWED,

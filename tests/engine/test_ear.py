@@ -31,6 +31,7 @@ def drain(ear: Ear) -> list[tuple[str, int, int]]:
         elif isinstance(thing, Malformed):
             name = thing.rule
         else:
+            assert isinstance(thing, Assembly)
             name = thing.payload.hex()[:4]
         found.append((name, heard.start, heard.end))
     return found

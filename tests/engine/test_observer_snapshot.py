@@ -8,9 +8,9 @@ import pytest
 from tests.captures import build
 from tests.engine.overheard import ATTACH, Said, command, opening
 
-from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.dialects import AMQP_0_10, DIALECTS
 from amqp_sansio.engine.observer import Observer
-from amqp_sansio.engine.observer_snapshot import dump, load, name_in
+from amqp_sansio.engine.observer_snapshot import dump, load, names_in
 from amqp_sansio.engine.witness import Witness
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import Violation
@@ -33,14 +33,14 @@ def everything_in(plain: object) -> Iterator[object]:
 
 
 def test_what_comes_out_is_plain() -> None:
-    plain = dump((Witness(True, Limits()), MutableRangeSet()), CHECKER)
+    plain = dump((Witness(True, Limits()), MutableRangeSet()), CHECKER, DIALECTS)
     assert {type(each) for each in everything_in(plain)} <= {tuple, str, bytes, int, bool, float, type(None)}
 
 
 @pytest.mark.parametrize("table", [HANDSHAKE, *ATTACHMENT.values(), *STREAM.values()])
 def test_a_machine_finds_its_table_again(table: object) -> None:
     machine = Machine(table)  # type: ignore[arg-type]  # a table: the list above holds nothing else
-    again = load(dump(machine, CHECKER), CHECKER)
+    again = load(dump(machine, CHECKER, DIALECTS), CHECKER, DIALECTS)
     assert isinstance(again, Machine)
     assert again.table is table
     assert again.state == machine.state
@@ -49,13 +49,20 @@ def test_a_machine_finds_its_table_again(table: object) -> None:
 def test_what_is_no_snapshot_is_refused() -> None:
     for plain in (("NoSuchClass",), ("Machine", "no such table")):
         with pytest.raises(DecodeError):
-            load(plain, CHECKER)
+            load(plain, CHECKER, DIALECTS)
 
 
 def test_a_snapshot_names_its_dialect() -> None:
-    assert name_in(Observer(AMQP_0_10).snapshot()) == "0-10"
-    assert name_in(Observer().snapshot()) is None
-    assert name_in(()) is None
+    assert names_in(Observer(AMQP_0_10).snapshot()) == ("0-10", "0-10")
+    assert names_in(Observer().snapshot()) == ("0-10", None)
+    assert names_in(()) == (None, None)
+
+
+def test_a_later_version_is_refused_by_both_numbers() -> None:
+    state, records = Observer().snapshot()
+    assert isinstance(state, tuple)
+    with pytest.raises(DecodeError, match="its version is 3, this library reads 1 and 2"):
+        Observer.restore(((state[0], 3, *state[2:]), records))
 
 
 OCTETS = [

@@ -1,9 +1,9 @@
-"""A made-up family: three verbs on numbered lines, in frames of its own, with nothing of a session in it.
+"""A made-up family: five verbs on numbered lines, in frames of its own, with nothing of a session in it.
 
 A frame is its size (4 octets, itself included), its line (2 octets), what it is (1 octet: 0 a control of the connection, 1 a
 verb) and the octet 0x7e at its end.  On a line, from 1 on, one side says `ask` with some octets; the other one says
-them again in an `echo`; `bad` is what nobody may say.  Controls are texts, a heartbeat has no octets, and the server does not
-answer the protocol header.
+them again in an `echo`.  `put` is a message, which the other side settles with `done`; `bad` is what nobody may say.
+Controls are texts, a heartbeat has no octets, and the server does not answer the protocol header.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import Carrier
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.client_handshake import ClientHandshake
+from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
+from amqp_sansio.engine.observed import Observed, Speaker
 from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.events import Event, Origin, TimeoutGranted, Violation
@@ -50,6 +52,8 @@ HEAD: Final = 7
 ASK: Final = b"a"
 ECHO: Final = b"e"
 BAD: Final = b"b"
+PUT: Final = b"p"
+DONE: Final = b"d"
 
 
 class LineReader(Reader):
@@ -105,6 +109,7 @@ class LineReader(Reader):
             self._die(Malformed("line.frame", "not a frame", CONNECTION_SCOPE, channel, start, True))
             return self.queue.popleft()
         self.position += size
+        self.frames += 1
         self._needed = HEAD
         return Assembly(channel, 0, COMMAND if frame[6] else CONTROL, frame[HEAD:-1], None, None, start, start + size)
 
@@ -122,6 +127,11 @@ class Lines(Framing):
 
     def overhearing(self, limits: Limits, carries: Carries, offset: int) -> Reader:
         return LineReader(limits, self.largest, offset)
+
+    def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:
+        from tests.families.heard import find_lines
+
+        return find_lines(octets, start, 3, ended)
 
     def is_own(self, unit: Assembly) -> bool:
         return unit.kind == CONTROL
@@ -204,15 +214,15 @@ class LineServer(ServerHandshake):
         super().__init__(config, self.lines)
 
 
-class LineChecker(Checker):
-    """Judges what is said on lines."""
+def _checker(codec: Texts, strict: bool, limits: Limits, ears: Mapping[Speaker, Ear], said: deque[Observed]) -> Checker:
+    from tests.families.heard import LineChecker
 
-    __slots__ = ()
+    return LineChecker(codec, strict, limits, ears, said)
 
 
 MADE_UP: Final = Dialect(
     "made-up", b"AMQP\x01\x01\x77\x00", lambda: TEXTS, LINES, Handshake(ROWS, frozenset({7, 200, 320, 402, 501}), greets=False),
-    LineClient, LineServer, lambda codec, *rest: LineChecker(*rest),
+    LineClient, LineServer, _checker,
     spellings=(b"AMQP\x01\x01\x77\x01",), first_channel=1, virtual_host="/",
 )  # fmt: skip
 
@@ -226,6 +236,7 @@ class Echoes(Endpoints):
         self.malformed: list[Malformed] = []
         self.lost: list[tuple[Origin, str]] = []
         self.waiting: list[tuple[int, bytes]] = []
+        self.settled: dict[int, int] = {}
 
     def _say(self, channel: int, payload: bytes) -> None:
         self.carrier._write(LINES.frame(channel, 1, payload, self.carrier._max_frame_size))
@@ -233,6 +244,10 @@ class Echoes(Endpoints):
     def ask(self, channel: int, octets: bytes) -> None:
         """Says `ask` on a line."""
         self._say(channel, ASK + octets)
+
+    def put(self, channel: int, octets: bytes) -> None:
+        """Says `put` on a line."""
+        self._say(channel, PUT + octets)
 
     def begin(self, reader: Reader) -> None:
         assert isinstance(reader, LineReader)
@@ -243,7 +258,7 @@ class Echoes(Endpoints):
 
     def flush(self) -> None:
         channel, octets = self.waiting.pop(0)
-        self._say(channel, ECHO + octets)
+        self._say(channel, octets)
 
     @property
     def roomless(self) -> int:
@@ -252,7 +267,11 @@ class Echoes(Endpoints):
     def hear(self, unit: Assembly) -> None:
         self.heard.append((unit.channel, unit.start, unit.payload))
         if unit.payload[:1] == ASK:
-            self.waiting.append((unit.channel, unit.payload[1:]))
+            self.waiting.append((unit.channel, ECHO + unit.payload[1:]))
+        elif unit.payload[:1] == PUT:
+            self.waiting.append((unit.channel, DONE))
+        elif unit.payload[:1] == DONE:
+            self.settled[unit.channel] = self.settled.get(unit.channel, 0) + 1
         elif unit.payload[:1] == ECHO:
             self.carrier._emit(TimeoutGranted(unit.payload[1:], unit.channel))  # stands for an event of this family
         else:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amqp_sansio.wire.frames import frame_command, frame_control
-from amqp_sansio.wire.resync import find_frame, plausible_header
+from amqp_sansio.wire.resync import find_frame, find_three, plausible_header
 
 HEARTBEAT = frame_control(0, bytes.fromhex("010a0000"))
 SYNC = frame_command(1, bytes.fromhex("030101000000"))[0]
@@ -61,3 +61,19 @@ def test_it_moves_forward_and_ends(octets: bytes, ended: bool) -> None:
     at, needed = find_frame(octets, 0, 65535, ended)
     assert 0 <= at <= len(octets)
     assert needed == 0 or needed > len(octets) - at
+
+
+@given(st.binary(max_size=300), st.booleans())
+def test_three_in_a_row_move_forward_and_end_too(octets: bytes, ended: bool) -> None:
+    at, needed = find_three(octets, 0, 65535, ended)
+    assert 0 <= at <= len(octets)
+    assert needed == 0 or ended or needed > len(octets) - at
+
+
+def test_three_in_a_row() -> None:
+    assert find_three(b"xy" + SYNC + HEARTBEAT + SYNC, 0, 65535, False) == (2, 0)
+    assert find_three(SYNC + HEARTBEAT, 0, 65535, False) == (0, len(SYNC + HEARTBEAT) + 12)
+    assert find_three(SYNC + HEARTBEAT, 0, 65535, True)[1]
+    assert find_three(SYNC + HEARTBEAT + b"\xff" * 12, 0, 65535, False)[0] > 0
+    broken = SYNC + HEARTBEAT + b"\xff" * 12 + SYNC * 3
+    assert find_three(broken, 0, 65535, False) == (len(broken) - 3 * len(SYNC), 0)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, TypeAlias
 
+from amqp_sansio.engine.guess import Guess
 from amqp_sansio.limits import Limits
 from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.wire.assembly import Assembly, Cut, Malformed
 from amqp_sansio.wire.framing import Carries, Framing, Reader
 
-Thing: TypeAlias = ProtocolHeader | Assembly | Malformed
+Thing: TypeAlias = ProtocolHeader | Assembly | Malformed | Framing
+"""What is heard.  A framing: that in which frames were found, where they could have been in any of several."""
 
 HEADER: Final = "header"
 """The first octets: a protocol header, if the conversation is heard from its beginning."""
 DECIDING: Final = "deciding"
 """The header has been handed out; the observer has not yet said how to go on."""
+GUESSING: Final = "guessing"
+"""It was heard from the middle, and nobody knows yet in which of several framings its frames are."""
 FRAMES: Final = "frames"
 OPAQUE: Final = "opaque"
 
@@ -31,7 +35,8 @@ class Ear:
     """`receive` stores; `next` hands out one thing.  Offsets count this speaker's octets, lost ones included.
 
     `framing` is what reads frames, `carries` is for its reader (see there).  `known`: frames may come without a header before
-    them.
+    them.  `others`: in the middle they may be in any of these framings.  The first in which three frames in a row are found is
+    handed out, for the observer to plug it in.
     """
 
     __slots__ = (
@@ -43,10 +48,13 @@ class Ear:
         "ended",
         "found",
         "framing",
+        "greets",
+        "guess",
         "heard",
         "joined",
         "late",
         "opaque_start",
+        "others",
         "reader",
         "reason",
         "received",
@@ -55,10 +63,16 @@ class Ear:
         "trace",
     )
 
-    def __init__(self, limits: Limits, framing: Framing, carries: Carries, known: bool = False) -> None:
+    def __init__(
+        self, limits: Limits, framing: Framing, carries: Carries, known: bool = False, others: tuple[Framing, ...] = ()
+    ) -> None:
         self._limits: Final = limits
         self.framing = framing
+        self.others = others
         self._carries = carries
+        self.greets = True
+        """Whether this side begins with a header, unless it was heard from the middle."""
+        self.guess: Guess | None = None
         self._known: Final = known
         self._head = b""
         self.state = HEADER
@@ -86,6 +100,8 @@ class Ear:
     @property
     def rest(self) -> int:
         """Octets at the end that belong to a frame which never came whole."""
+        if self.guess is not None:
+            return self.guess.size
         return self.reader.buffered if self.reader is not None and self.state == FRAMES and not self.reader.dead else 0
 
     @property
@@ -96,13 +112,14 @@ class Ear:
     @property
     def frameless(self) -> bool:
         """Whether it was heard from the middle and nothing in it was ever found to be a frame."""
-        return self.state == FRAMES and self.late and not self.found
+        return (self.state == FRAMES or self.state == GUESSING) and self.late and not self.found
 
     @property
     def unread(self) -> int:
         """Octets that were heard and belong to nothing that could be read."""
         skipped = 0 if self.reader is None else self.reader.skipped
-        return self.opaque + self.rest + skipped
+        passed = 0 if self.guess is None else self.guess.passed
+        return self.opaque + self.rest + skipped + passed
 
     @property
     def searching(self) -> bool:
@@ -111,7 +128,7 @@ class Ear:
             return True
         if self.state == HEADER:
             return self._known and not b"AMQP".startswith(self._head[:4])
-        return self.state == FRAMES and self.reader is not None and self.reader.searching
+        return self.state == GUESSING or (self.state == FRAMES and self.reader is not None and self.reader.searching)
 
     @property
     def unfinished(self) -> int | None:
@@ -136,6 +153,8 @@ class Ear:
         self.heard += len(octets)
         if self.state == FRAMES and self.reader is not None:
             self.reader.receive(octets)
+        elif self.guess is not None:
+            self.guess.receive(octets)
         elif self.state != OPAQUE:
             self._head += octets
 
@@ -143,6 +162,8 @@ class Ear:
         """The next thing; None when more octets are needed or nothing can be read any more."""
         if self.state == HEADER:
             return self._header()
+        if self.guess is not None:
+            return self._guessed(self.guess)
         reader = self.reader
         if self.state != FRAMES or reader is None:
             return None
@@ -183,6 +204,9 @@ class Ear:
         header = ProtocolHeader(head[:SIZE])
         if self._known and not header.amqp and (header.name == "nothing known" or (self.joined and not header.tls)):
             self.late = True
+            self._read_middle(0)
+            return self.next()
+        if not (self.greets or header.amqp):
             self.read_frames(0)
             return self.next()
         self._head = head[SIZE:]
@@ -190,10 +214,34 @@ class Ear:
         self.found = True
         return Heard(0, len(header.octets), header)
 
-    def plug(self, framing: Framing, carries: Carries) -> None:
-        """What is spoken is known, or known again."""
-        self.framing = framing
+    def plug(self, framing: Framing, carries: Carries, greets: bool = True) -> bool:
+        """What is spoken is known, or known again; whether octets waited for it, which are read now."""
+        self.framing, self.others = framing, ()
+        self.greets = greets
         self._carries = carries
+        guess, self.guess = self.guess, None
+        if guess is None:
+            return False
+        self._head = guess.take()
+        self.read_frames(guess.base)
+        self.opaque_start = guess.begun
+        if self.reader is not None:
+            self.reader.skipped += guess.passed
+        return True
+
+    def _read_middle(self, start: int) -> None:
+        """Frames may follow, in one framing or another."""
+        if self.others:
+            self.state = GUESSING
+            self.guess = Guess(self.others, start)
+            self.guess.receive(self._head)
+            self._head = b""
+        else:
+            self.read_frames(start)
+
+    def _guessed(self, guess: Guess) -> Heard | None:
+        found = guess.look(self.ended)
+        return None if found is None else Heard(found[0], found[0] + 1, found[1])
 
     def read_frames(self, start: int = SIZE) -> None:
         """What follows is frames.  When heard from the middle, the first one is looked for."""
@@ -226,9 +274,11 @@ class Ear:
             self.reader.lost(octets)
         elif self.state == OPAQUE:
             self.opaque_start += octets
+        elif self.guess is not None:
+            self.guess.lost(octets)
         else:
             self._head = b""
-            self.read_frames(self.received)
+            self._read_middle(self.received)
 
     def finish(self) -> None:
         """Nothing more will come."""

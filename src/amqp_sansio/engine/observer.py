@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar
 
-from amqp_sansio.dialects import DEFAULT, DIALECTS, Dialect
+from amqp_sansio.dialects import DIALECTS, Dialect
 from amqp_sansio.engine import wording
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear, Heard
 from amqp_sansio.engine.observed import Observed, Speaker
-from amqp_sansio.engine.observer_snapshot import dump, load_state, name_in
+from amqp_sansio.engine.observer_snapshot import VERSION, dump, load_state, names_in
 from amqp_sansio.engine.quick import Answered, Transfers
 from amqp_sansio.engine.witness_channel import ChannelWitness
 from amqp_sansio.errors import DecodeError, LocalProtocolError
@@ -33,8 +33,10 @@ _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 class Observer:
     """Feed it what both sides say, in the order in which it was said, and ask for events until there is none.
 
-    `dialect`: None recognises a conversation by its protocol header; one that begins otherwise is opaque.  With a dialect
-    given it may also begin in the middle; what is not known then is None in events and held against nobody.
+    `dialect`: None recognises a conversation by its protocol header, as one of `dialects`; one that begins otherwise is opaque.
+    With a dialect given, or with `middle`, it may also begin in the middle; what is not known then is None in events and held
+    against nobody.  Where nobody knows the framing, that of `dialects` is taken in which three frames in a row are found first,
+    and a note says so.  A header that we do not know, and octets in which nothing is found, are taken for the first of them.
 
     It goes on after a violation.  With `frames` every frame is told too.  `strict` reports every departure from the letter;
     otherwise what deployed peers do everywhere is tolerated.  `limits` bounds what it remembers: assembly_octets,
@@ -45,9 +47,13 @@ class Observer:
     """
 
     def __init__(
-        self, dialect: Dialect[Codec] | None = None, strict: bool = False, limits: Limits = DEFAULT_LIMITS, frames: bool = False
-    ) -> None:
-        self.dialect: Dialect[Codec] | None = dialect
+        self, dialect: Dialect[Codec] | None = None, strict: bool = False, limits: Limits = DEFAULT_LIMITS,
+        frames: bool = False, *, dialects: Sequence[Dialect[Codec]] = DIALECTS, middle: bool = False,
+    ) -> None:  # fmt: skip
+        self._dialects: Final = tuple(dialects) if dialect is None else (dialect,)
+        framings = tuple(dict.fromkeys([each.framing for each in self._dialects]))
+        plugged, alone = self._dialects[0], len(framings) == 1
+        self.dialect: Dialect[Codec] | None = plugged if middle and alone else dialect
         """The dialect given, or recognised by now."""
         self.strict: Final = strict
         self.limits: Final = limits
@@ -55,10 +61,11 @@ class Observer:
         self._inbox: deque[tuple[Speaker, bytes | int | None, bool]] = deque()
         self._events: Final[deque[Observed]] = deque()
         self._ears: Final[dict[Speaker, Ear]] = {}
-        plugged = dialect or DEFAULT
+        self._plugged = plugged
         self._checker: Checker = plugged.checker(strict, limits, self._ears, self._events)
+        known, others = middle or dialect is not None, () if alone else framings
         for who in _SPEAKERS:
-            ear = self._ears[who] = Ear(limits, plugged.framing, self._checker.carries, dialect is not None)
+            ear = self._ears[who] = Ear(limits, plugged.framing, self._checker.carries, known, others)
             ear.trace = frames
         self._at: Speaker | None = None
         self._late: set[str] = set()
@@ -140,7 +147,7 @@ class Observer:
                     ear.told = True
                     self._say(speaker, ear.opaque_start, ear.opaque_start + 1, OpaqueSeen(ear.reason))
                     self._lose(speaker)
-                if ear.ended:
+                if ear.ended and not self._awaits(ear):
                     self._close(speaker)
                 self._at = None
             elif self._inbox:
@@ -182,7 +189,7 @@ class Observer:
 
     def _take(self, speaker: Speaker, what: bytes | int | None, eof: bool) -> None:
         ear = self._ears[speaker]
-        if ear.ended:
+        if ear.ended and what != b"":
             return
         self._at = speaker
         if isinstance(what, bytes):
@@ -195,6 +202,14 @@ class Observer:
             ear.lost(what)
             self._lose(speaker)
             self._say(speaker, at, ear.received, Note("gap", f"{what} octets are missing"))
+
+    def _awaits(self, ear: Ear) -> bool:
+        """Whether one that has ended waits for the other to tell what is spoken; when both have, it is the first dialect."""
+        if ear.guess is None:
+            return False
+        if self._ears["C"].ended and self._ears["S"].ended:
+            self._plug(self._plugged, False)
+        return True
 
     def _close(self, speaker: Speaker) -> None:
         """All that `speaker` said has been handed out."""
@@ -238,8 +253,13 @@ class Observer:
             self._header(speaker, ear, thing)
         elif isinstance(thing, Malformed):
             self._say(speaker, start, end, wording.violation_of(speaker, thing))
-        else:
+        elif isinstance(thing, Assembly):
             checker.hear(speaker, thing)
+        else:
+            dialect = next(each for each in self._dialects if each.framing is thing)
+            text = f"heard from the middle: three frames in a row are those of {dialect.name}"
+            self._say(speaker, start, end, Note("framing", text))
+            self._plug(dialect)
         self._checker.flush(speaker, start, end)
         if speaker in self._resuming and not ear.searching:
             self._resuming.discard(speaker)
@@ -250,21 +270,40 @@ class Observer:
         self._resuming.add(speaker)
         self._checker.lost(speaker)
 
+    def _plug(self, dialect: Dialect[Codec], known: bool = True) -> None:
+        """What is spoken is known now, or taken for known."""
+        if known:
+            self.dialect = dialect
+        checker = self._checker
+        if dialect is not self._plugged:
+            self._plugged = dialect
+            checker = self._checker = dialect.checker(self.strict, self.limits, self._ears, self._events)
+            for who in sorted(self._late):
+                checker.lost("C" if who == "C" else "S")
+        for who, ear in self._ears.items():
+            if ear.plug(dialect.framing, checker.carries, who == "C" or dialect.handshake.greets):
+                self._inbox.appendleft((who, b"", False))
+
     def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
         end = len(header.octets)
-        client, dialect = self._client_header, self.dialect or DEFAULT
+        client, dialect = self._client_header, self.dialect
+        if dialect is None:
+            dialect = next((each for each in self._dialects if header.octets in each.spellings), self._plugged)
         if (unread := wording.why_unread(header, None if speaker == "C" else client, dialect)) is not None:
             ear.be_opaque(unread, 0)
             return
-        self._say(speaker, 0, end, HeaderSeen(header.octets, header.version))
+        known = header.octets in dialect.spellings
+        self._say(speaker, 0, end, HeaderSeen(header.octets, header.version or (dialect.name if known else None)))
+        if known and self.dialect is None:
+            self._plug(dialect)
         findings = self._checker.findings
         findings.channel = None
+        findings.speaker = speaker
         who = "client" if speaker == "C" else "server"
         rule = "connection.protocol-header"
-        if header.octets == dialect.header:
-            self.dialect = dialect
+        if known:
             ear.read_frames()
-            if speaker == "C" or client is None or client.octets == header.octets or client.version is None:
+            if speaker == "C" or client is None or client.octets in dialect.spellings or client.version is None:
                 self._checker.header(speaker, True)
             else:
                 self._checker.header(speaker, False)
@@ -300,27 +339,27 @@ class Observer:
         for ear in self._ears.values():
             ear.forget()
         name, late = None if self.dialect is None else self.dialect.name, (self._late, self._resuming)
-        state = self._checker.state()
-        return dump((name, self.strict, late, self._eof, self._client_header, self._ears, state, self.limits), self._checker)
+        state = name, self.strict, late, self._eof, self._client_header, self._ears, self._checker.state(), self.limits
+        return dump((VERSION, self._plugged.name, *state), self._checker, self._dialects)
 
     @classmethod
-    def restore(cls, snapshot: tuple[object, ...], dialect: Dialect[Codec] | None = None) -> Observer:
+    def restore(
+        cls, snapshot: tuple[object, ...], dialect: Dialect[Codec] | None = None, dialects: Sequence[Dialect[Codec]] = DIALECTS
+    ) -> Observer:
         """An observer that goes on where `snapshot` was taken; `dialect` is needed when it was one that is not in `dialects`.
 
-        DecodeError when it is not a snapshot of an observer.
+        DecodeError when it is not a snapshot of an observer, or one of a version that this library does not read.
         """
-        name = name_in(snapshot)
-        dialect = dialect or next((each for each in DIALECTS if each.name == name), None)
+        plugged, name = names_in(snapshot)
+        dialects = sorted(dialects, key=lambda each: each.name != plugged)
+        dialect = dialect or next((each for each in dialects if each.name == name), None)
         if name is not None and dialect is None:
             raise DecodeError("snapshot", 0, f"it was taken with the dialect {name}: give it")
-        made = cls(dialect)
-        _, strict, late, eof, client_header, ears, state, limits = load_state(snapshot, made._checker)
-        made = cls(dialect, strict, limits)
-        checker = made._checker
-        checker.resume(state)
-        for who, ear in ears.items():
-            ear.plug((dialect or DEFAULT).framing, checker.carries)
-            made._ears[who] = ear
+        made = cls(dialect, dialects=dialects)
+        _, strict, late, eof, client_header, ears, state, limits = load_state(snapshot, made._checker, made._dialects)
+        made = cls(dialect, strict, limits, dialects=dialects)
+        made._checker.resume(state)
+        made._ears.update(ears)
         made._eof, made._client_header = eof, client_header
         made._late, made._resuming = late
         return made

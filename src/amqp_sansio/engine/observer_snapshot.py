@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
+from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.guess import Guess
 from amqp_sansio.engine.plain import Dumper, Loader, Plain
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.protocol import ProtocolHeader
+from amqp_sansio.wire.codec import Codec
 
-_CLASSES: Final = (Ear, Findings, Limits, Machine, MutableRangeSet, ProtocolHeader)
+VERSION: Final = 2
+"""Of the form; the first one had no number."""
+
+_CLASSES: Final = (Ear, Findings, Guess, Limits, Machine, MutableRangeSet, ProtocolHeader)
 """What is in a snapshot whatever is plugged in."""
 
 
@@ -22,15 +29,19 @@ def _classes(checker: Checker) -> dict[str, type]:
     return {kind.__name__: kind for kind in (*_CLASSES, *checker.PARTS)}
 
 
-def dump(root: object, checker: Checker) -> Plain:
-    """The state of an observer with this checker as plain values."""
-    return Dumper(_classes(checker), {"framing": checker.ears["C"].framing}).dump(root)
+def _framings(dialects: Sequence[Dialect[Codec]]) -> dict[str, object]:
+    return {type(each.framing).__name__: each.framing for each in dialects}
 
 
-def load(plain: Plain, checker: Checker) -> object:
+def dump(root: object, checker: Checker, dialects: Sequence[Dialect[Codec]]) -> Plain:
+    """The state of an observer of these dialects, with this checker, as plain values."""
+    return Dumper(_classes(checker), _framings(dialects)).dump(root)
+
+
+def load(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]]) -> object:
     """The state again."""
     tables = {table.name: table for table in checker.TABLES}
-    return Loader(_classes(checker), tables, checker.carries, {"framing": checker.ears["C"].framing}).load(plain)
+    return Loader(_classes(checker), tables, checker.carries, _framings(dialects)).load(plain)
 
 
 State = tuple[
@@ -39,17 +50,28 @@ State = tuple[
 """Name of the dialect, strict, who was heard late, the end, the client's header, the ears, the checker's state, the limits."""
 
 
-def name_in(snapshot: tuple[object, ...]) -> object:
-    """The name of the dialect in a snapshot of an observer."""
+def names_in(snapshot: tuple[object, ...]) -> tuple[object, object]:
+    """What is plugged in by a snapshot of an observer, and what was recognised, by their names; None for what it does not say.
+
+    DecodeError for a version that is not read.
+    """
     state = snapshot[0] if snapshot else None
-    return state[1] if isinstance(state, tuple) and len(state) > 1 else None
+    if not isinstance(state, tuple) or len(state) < 4:
+        return None, None
+    _, first, *names = state
+    if type(first) is not int:
+        return first, first
+    if first != VERSION:
+        raise DecodeError("snapshot", 0, f"its version is {first}, this library reads 1 and {VERSION}")
+    return names[0], names[1]
 
 
-def load_state(plain: Plain, checker: Checker) -> State:
+def load_state(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]]) -> State:
     """The parts of an observer.  DecodeError when it is not a snapshot of one."""
-    state = load(plain, checker)
-    if isinstance(state, tuple) and len(state) == 8:
-        name, strict, late, eof, client_header, ears, witness, limits = state
+    state = load(plain, checker, dialects)
+    former = isinstance(state, tuple) and state[:1] != (VERSION,)
+    if isinstance(state, tuple) and len(state) == (8 if former else 10):
+        name, strict, late, eof, client_header, ears, witness, limits = state[-8:]
         if (
             isinstance(limits, Limits)
             and isinstance(ears, dict)
@@ -57,5 +79,8 @@ def load_state(plain: Plain, checker: Checker) -> State:
             and [type(each) for each in late] == [set, set]
             and isinstance(client_header, ProtocolHeader | None)
         ):
+            for ear in ears.values() if former else ():
+                ear.guess = None
+                ear.plug(dialects[0].framing, checker.carries)
             return name, bool(strict), (late[0], late[1]), bool(eof), client_header, ears, witness, limits
     raise DecodeError("snapshot", 0, "not a snapshot of an observer")

@@ -57,7 +57,7 @@ def why_unread(header: ProtocolHeader, client: ProtocolHeader | None, dialect: D
     """Why what a side begins with is not judged; None where it is.  `client`: the header that a server answers, if it came."""
     if header.tls:
         return "TLS is not read here"
-    if not header.amqp and client is not None and client.version is not None and client.octets != dialect.header:
+    if not header.amqp and client is not None and client.version is not None and client.octets not in dialect.spellings:
         return f"{client.name} is not read here"  # before 0-10 the server begins with connection.start
     if header.strange and (client is None or not client.amqp):
         return "not AMQP"  # nobody breaks a protocol that neither side speaks

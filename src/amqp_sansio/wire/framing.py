@@ -313,6 +313,14 @@ class Framing:
         """A reader, tolerant, for a third person."""
         raise NotImplementedError
 
+    def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:
+        """Where, from `start` on, three frames in a row begin, which tells this framing from others: (index, 0), or
+        (index, octets needed from there on) as long as there are too few to tell; none will be found where they have `ended`.
+
+        Linear: no octet before the index is looked at again.
+        """
+        raise NotImplementedError
+
     def is_own(self, unit: Assembly) -> bool:
         """Whether the connection itself is spoken of, and none of its channels."""
         raise NotImplementedError

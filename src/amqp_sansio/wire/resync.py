@@ -43,6 +43,26 @@ def find_frame(octets: bytes, start: int, max_frame_size: int, ended: bool) -> t
     return max(at, len(octets) - _LONGEST + 1), _LONGEST
 
 
+def find_three(octets: bytes, start: int, max_frame_size: int, ended: bool) -> tuple[int, int]:
+    """The first place where such a frame begins with two others behind it; otherwise as `find_frame`.
+
+    Where the stream has `ended` and nothing is found, the octets needed are what will never come.
+    """
+    at, last = start, len(octets) - FRAME_HEADER_SIZE
+    while True:
+        at, needed = find_frame(octets, at, max_frame_size, False)
+        if not needed:
+            second = at + (octets[at + 2] << 8 | octets[at + 3])
+            third = second + (octets[second + 2] << 8 | octets[second + 3])
+            if third > last:
+                needed = third + FRAME_HEADER_SIZE - at
+            elif plausible_header(octets, third, max_frame_size):
+                return at, 0
+        if needed and (not ended or at >= last):
+            return at, needed
+        at += 1
+
+
 def plausible_header(octets: bytes, at: int, max_frame_size: int) -> bool:
     """Whether the twelve octets at `at` could be the header of a frame; no real peer sets a reserved octet."""
     kind = octets[at + 1]

@@ -8,6 +8,7 @@ from amqp_sansio.limits import MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.wire.assembly import CONTROL, Assembly
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE, frame_control
 from amqp_sansio.wire.framing import Carries, Framing, Reader
+from amqp_sansio.wire.resync import find_three
 from amqp_sansio.wire.segments import SegmentReader
 
 _CONNECTION_CLASS: Final = b"\x01"
@@ -26,6 +27,9 @@ class Segmentation(Framing):
 
     def overhearing(self, limits: Limits, carries: Carries, offset: int) -> Reader:
         return SegmentReader(limits, MAX_FRAME_SIZE, True, carries=carries, offset=offset)
+
+    def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:
+        return find_three(octets, start, self.largest, ended)
 
     def is_own(self, unit: Assembly) -> bool:
         return unit.kind == CONTROL and unit.payload[:1] == _CONNECTION_CLASS
