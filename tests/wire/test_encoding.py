@@ -23,6 +23,7 @@ from amqp_sansio.wire.encoding import (
     encode_struct32,
     encode_value,
 )
+from amqp_sansio.wire.types import decode_map
 
 
 def test_default_mapping() -> None:
@@ -177,3 +178,23 @@ def test_maps_in_maps_with_large_numbers_cost_what_they_are() -> None:
         return lambda: encode_map(whole)
 
     assert_linear(prepared, 5)
+
+
+def structs_in_maps(count: int) -> dict[str, Value]:
+    made: Value = "x"
+    for _ in range(count):
+        made = Map({"a": MessageProperties(application_headers={"b": made})})
+    return {"c": made}
+
+
+@pytest.mark.parametrize("count", [11, 100, 2000, 100_000])
+def test_a_struct_in_a_map_in_a_struct_counts_as_nested(count: int) -> None:
+    with pytest.raises(EncodeError, match="at most 32 values are nested in one another"):
+        encode_map(structs_in_maps(count))
+
+
+def test_as_many_structs_in_maps_are_written_as_are_read() -> None:
+    octets = encode_map(structs_in_maps(10))
+    assert decode_map(octets, 0, len(octets))[0] == structs_in_maps(10)
+    with pytest.raises(EncodeError, match="nested"):
+        encode_map({"a": List([Map(structs_in_maps(10))])})

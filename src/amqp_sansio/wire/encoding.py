@@ -86,7 +86,7 @@ def _write(code: int, value: Value, depth: int) -> bytes:
     if writer is not None:
         return writer(value)
     if depth >= DEFAULT_READING.nesting:
-        raise EncodeError(type(value).__name__, f"at most {DEFAULT_READING.nesting} values are nested in one another")
+        raise _too_deep(value)
     if code == 0xA8 and isinstance(value, Mapping):
         return encode_map(value, depth)
     if code == 0xA9 and isinstance(value, list | tuple):
@@ -94,8 +94,55 @@ def _write(code: int, value: Value, depth: int) -> bytes:
     if code == 0xAA and isinstance(value, Array):
         return encode_array(value, depth)
     if code == 0xAB and isinstance(value, Struct):
-        return encode_struct32(value)
+        return _put_inner_struct(value, depth)
     raise EncodeError(f"type 0x{code:02x}", f"cannot hold {type(value).__name__}")
+
+
+def _too_deep(value: object) -> EncodeError:
+    return EncodeError(type(value).__name__, f"at most {DEFAULT_READING.nesting} values are nested in one another")
+
+
+_CHECKED: Final[dict[int, Struct]] = {}
+"""Structs inside the values that are being written, by identity: how deep they lie was checked with the outermost."""
+
+
+def _put_inner_struct(struct: Struct, depth: int) -> bytes:
+    """A struct inside a value.  Its writer does not know how deep it stands, so what is in it is looked at before, once."""
+    if id(struct) in _CHECKED:
+        return encode_struct32(struct)
+    inner = _inner_structs(struct, depth)
+    for each in inner:
+        _CHECKED[id(each)] = each
+    try:
+        return encode_struct32(struct)
+    finally:
+        for each in inner:
+            _CHECKED.pop(id(each), None)
+
+
+def _inner_structs(struct: Struct, depth: int) -> list[Struct]:
+    """The structs in a struct.  EncodeError for what lies too deep."""
+    inner: list[Struct] = []
+    within: list[tuple[object, int]] = [(each, depth + 1) for each in struct.values()]
+    while within:
+        value, depth = within.pop()
+        found: Sequence[object]
+        if isinstance(value, OpaqueValue):
+            continue
+        if isinstance(value, Struct):
+            inner.append(value)
+            found = value.values()
+        elif isinstance(value, Mapping):
+            found = list(value.values())
+        elif isinstance(value, list | tuple | Array):
+            found = value
+        else:
+            continue
+        if depth >= DEFAULT_READING.nesting:
+            raise _too_deep(value)
+        for each in found:
+            within.append((each, depth + 1))
+    return inner
 
 
 def _inside(value: object, place: str, why: EncodeError) -> EncodeError:
