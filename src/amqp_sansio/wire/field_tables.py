@@ -1,0 +1,266 @@
+"""The field tables of the older dialects: names and values, each value under a letter that says what it is.
+
+A table is its size in octets (4) and then, for each entry, the name (a short string), the letter and the value.  Which letters
+there are, and what they mean, differs between documents and brokers: that is a `Profile`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from typing import Final
+
+from amqp_sansio.errors import DecodeError, EncodeError
+from amqp_sansio.spec.fields import Field
+from amqp_sansio.spec.values import Datetime, DoubledMap, Map
+from amqp_sansio.wire.octets import OCTET, put_u32, u32
+from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+
+FORMS: Final = {
+    "boolean": struct.Struct(">B"),
+    "int8": struct.Struct(">b"),
+    "uint8": struct.Struct(">B"),
+    "int16": struct.Struct(">h"),
+    "uint16": struct.Struct(">H"),
+    "int32": struct.Struct(">i"),
+    "uint32": struct.Struct(">I"),
+    "int64": struct.Struct(">q"),
+    "uint64": struct.Struct(">Q"),
+    "float": struct.Struct(">f"),
+    "double": struct.Struct(">d"),
+    "decimal": struct.Struct(">BI"),
+    "timestamp": struct.Struct(">Q"),
+}
+"""Kinds of values of one width; a decimal is a scale and a number, which has no sign."""
+
+RANGES: Final = {
+    f"{sign}int{bits}": (0, (1 << bits) - 1) if sign else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+}
+"""The lowest and the highest integer of each kind."""
+
+
+class Profile:
+    """What the letters of a table mean, in one document or at one broker.
+
+    `letters` gives the kind of each letter: one of `FORMS`, or "text" and "octets" (a size of 4 octets before them),
+    "short-text" (of 1 octet), "table", "array", "void".  `written` lists, for a Python type, the letters under
+    which its values are written: the first one that can hold the value.
+    """
+
+    __slots__ = ("letters", "name", "written")
+
+    def __init__(self, name: str, letters: Mapping[str, str], written: Mapping[type, str]) -> None:
+        self.name: Final = name
+        self.letters: Final = dict(letters)
+        self.written: Final = dict(written)
+
+    def read(self, b: bytes, p: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[Map, int]:
+        """The table whose size lies at `p`, and where it ends; nothing behind `end` is read.
+
+        Of a name that comes twice the last value counts, and the table keeps its octets.  DecodeError names the entry: 502, or
+        506 for a limit of ours (limits.nesting).
+        """
+        try:
+            return self._read_table(b, p, end, reading, 0)
+        except DecodeError as why:
+            raise DecodeError(f"table{why.what}", why.octet, why.rule, why.code) from None
+
+    def write(self, table: Mapping[str, object]) -> bytes:
+        """The octets of a table, its size included.  EncodeError names the entry that cannot be written."""
+        try:
+            return self._table(table, 0)
+        except EncodeError as why:
+            raise EncodeError(f"table{why.what}", why.rule) from None
+
+    # --- reading ----------------------------------------------------------------------------------------------------------
+
+    def _read_table(self, b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Map, int]:
+        start, stop = _span(b, p, end)
+        if depth >= reading.nesting:
+            raise DecodeError("", p, f"limit nesting is {reading.nesting}", 506)
+        entries: dict[str, object] = {}
+        at, count = start, 0
+        while at < stop:
+            name_end = at + 1 + b[at]
+            if name_end >= stop:
+                raise DecodeError("", at, f"a name of {b[at]} octets and a letter go beyond the end", 502)
+            try:
+                name = b[at + 1 : name_end].decode("utf-8", reading.text)
+            except UnicodeDecodeError:
+                raise DecodeError("", at + 1, "a name is no UTF-8", 502) from None
+            try:
+                entries[name], at = self._read(b, name_end, stop, reading, depth)
+            except DecodeError as why:  # where it lies is put together on the way out: it costs nothing where all is well
+                raise DecodeError(f"[{name!a}]{why.what}", why.octet, why.rule, why.code) from None
+            count += 1
+        if len(entries) == count:
+            return Map(entries, True), stop  # type: ignore[arg-type]  # what 0-10 has, and fields besides
+        if reading.canonical:
+            raise DecodeError("", p, "a name comes twice", 502)
+        return DoubledMap(entries, b[start:stop]), stop  # type: ignore[arg-type]
+
+    def _read(self, b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
+        """The value whose letter lies at `p`, which is before `end`."""
+        letter, at = chr(b[p]), p + 1
+        kind = self.letters.get(letter)
+        value: object
+        if kind is None:
+            raise DecodeError("", p, f"tables of {self.name} have no letter {letter!a}", 502)
+        if kind in FORMS:
+            value, stop = _read_form(kind, b, at, end)
+        elif kind == "void":
+            value, stop = None, at
+        elif kind == "table":
+            value, stop = self._read_table(b, at, end, reading, depth + 1)
+        elif kind == "array":
+            value, stop = self._read_array(b, at, end, reading, depth + 1)
+        else:
+            start, stop = _short_span(b, at, end) if kind == "short-text" else _span(b, at, end)
+            value = b[start:stop]
+            if kind != "octets":
+                with suppress(UnicodeDecodeError):  # then the octets themselves, under their letter
+                    value = b[start:stop].decode()
+        return (value if self._letter_of(value) == letter else Field(letter, value)), stop
+
+    def _read_array(self, b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[list[object], int]:
+        at, stop = _span(b, p, end)
+        if depth >= reading.nesting:
+            raise DecodeError("", p, f"limit nesting is {reading.nesting}", 506)
+        items: list[object] = []
+        while at < stop:
+            try:
+                item, at = self._read(b, at, stop, reading, depth)
+            except DecodeError as why:
+                raise DecodeError(f"[{len(items)}]{why.what}", why.octet, why.rule, why.code) from None
+            items.append(item)
+        return items, stop
+
+    # --- writing ----------------------------------------------------------------------------------------------------------
+
+    def _letter_of(self, value: object) -> str | None:
+        """The letter under which a value is written that is not said to have another one; None where there is none."""
+        kind = type(value)
+        letters = self.written.get(kind)
+        if letters is None:
+            if kind is bool:
+                return None
+            letters = next((under for of, under in self.written.items() if isinstance(value, of)), "")
+        for letter in letters:
+            if not isinstance(value, int) or self.letters[letter] not in RANGES:
+                return letter
+            low, high = RANGES[self.letters[letter]]
+            if low <= value <= high:
+                return letter
+        return None
+
+    def _table(self, table: Mapping[str, object], depth: int) -> bytes:
+        if isinstance(table, Map) and table.octets is not None:
+            return put_u32(len(table.octets)) + table.octets
+        if depth > DEEPEST:
+            raise EncodeError("", "values are nested too deep")
+        parts: list[bytes] = []
+        for name, value in table.items():
+            try:
+                octets = name.encode()
+                parts += (OCTET[len(octets)], octets, self._value(value, depth))
+            except (AttributeError, IndexError, UnicodeEncodeError):
+                raise EncodeError("", f"a name is text of at most 255 octets, not {name!r:.40}") from None
+            except EncodeError as why:
+                raise EncodeError(f"[{name!a}]{why.what}", why.rule) from None
+        content = b"".join(parts)
+        return put_u32(len(content)) + content
+
+    def _array(self, items: Sequence[object], depth: int) -> bytes:
+        if depth > DEEPEST:
+            raise EncodeError("", "values are nested too deep")
+        parts: list[bytes] = []
+        for item in items:
+            try:
+                parts.append(self._value(item, depth))
+            except EncodeError as why:
+                raise EncodeError(f"[{len(parts)}]{why.what}", why.rule) from None
+        content = b"".join(parts)
+        return put_u32(len(content)) + content
+
+    def _value(self, value: object, depth: int) -> bytes:
+        """A value behind its letter."""
+        letter = value.letter if isinstance(value, Field) else self._letter_of(value)
+        if letter is None:
+            raise EncodeError("", f"tables of {self.name} hold no {type(value).__name__} like {value!r:.40}")
+        kind = self.letters.get(letter)
+        if kind is None:
+            raise EncodeError("", f"tables of {self.name} have no letter {letter!a:.10}")
+        if isinstance(value, Field):
+            value = value.value
+        if kind == "table" and isinstance(value, Mapping):
+            return letter.encode() + self._table(value, depth + 1)
+        if kind == "array" and isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            return letter.encode() + self._array(value, depth + 1)
+        try:
+            return letter.encode() + _write_plain(kind, value)
+        except (struct.error, TypeError, ValueError, AttributeError, OverflowError, IndexError):
+            raise EncodeError("", f"{value!r:.40} is no {kind}") from None
+
+    def __repr__(self) -> str:
+        return f"<Profile {self.name}>"
+
+
+DEEPEST: Final = 100
+"""Tables and arrays in one another that are written; nobody reads as many."""
+
+
+def _read_form(kind: str, b: bytes, at: int, end: int) -> tuple[object, int]:
+    """A value of one width."""
+    form = FORMS[kind]
+    stop = at + form.size
+    if stop > end:
+        raise DecodeError("", at, f"needs {form.size} octets, {end - at} are left", 502)
+    parts = form.unpack_from(b, at)
+    value: object = parts[0]
+    if kind == "decimal":
+        return Decimal((0, tuple([int(digit) for digit in str(parts[1])]), -parts[0])), stop
+    if kind == "boolean":
+        return (value == 1 if value in (0, 1) else value), stop
+    if kind == "timestamp":
+        return Datetime(parts[0]), stop
+    return (value if value == value else b[at:stop]), stop  # which "not a number" it was is in its octets alone
+
+
+def _write_plain(kind: str, value: object) -> bytes:
+    """A value that holds no others.  Raises ValueError, TypeError and the like for what the kind cannot hold."""
+    if kind == "void" and value is None:
+        return b""
+    if kind == "decimal" and isinstance(value, Decimal):
+        sign, digits, exponent = value.as_tuple()
+        if sign or not isinstance(exponent, int):
+            raise ValueError
+        return FORMS[kind].pack(-exponent, int("".join([str(digit) for digit in digits])))
+    if kind in FORMS and kind != "decimal":
+        form = FORMS[kind]
+        packed: bytes = value if isinstance(value, bytes) and len(value) == form.size else form.pack(value)
+        return packed
+    octets = value.encode() if isinstance(value, str) else value
+    if kind in ("text", "octets", "short-text") and isinstance(octets, bytes):
+        return (OCTET[len(octets)] if kind == "short-text" else put_u32(len(octets))) + octets
+    raise TypeError
+
+
+def _span(b: bytes, p: int, end: int) -> tuple[int, int]:
+    if p + 4 > end:
+        raise DecodeError("", p, f"its size takes 4 octets, {max(0, end - p)} are left", 502)
+    size = u32(b, p)[0]
+    if size > end - p - 4:
+        raise DecodeError("", p, f"its size, {size}, goes beyond the {end - p - 4} octets that are left", 502)
+    return p + 4, p + 4 + size
+
+
+def _short_span(b: bytes, p: int, end: int) -> tuple[int, int]:
+    if p >= end:
+        raise DecodeError("", p, "its size takes 1 octet, 0 are left", 502)
+    if b[p] > end - p - 1:
+        raise DecodeError("", p, f"its size, {b[p]}, goes beyond the {end - p - 1} octets that are left", 502)
+    return p + 1, p + 1 + b[p]
