@@ -63,6 +63,12 @@ def pppoe(packet: bytes) -> bytes:
     return struct.pack(">BBHH", 0x11, 0, 1, length(len(packet) + 2)) + protocol + packet
 
 
+def shortened(packet: bytes) -> bytes:
+    """PPPoE whose two sides agreed to leave out the first octet of the protocol's number."""
+    whole = pppoe(packet)
+    return whole[:6] + whole[7:]
+
+
 CARRIED: dict[str, Callable[[bytes], bytes]] = {
     "PPPoE": lambda packet: ether(pppoe(packet), b"\x88\x64"),
     "MPLS": lambda packet: ether(labels(packet), b"\x88\x47"),
@@ -75,6 +81,8 @@ CARRIED: dict[str, Callable[[bytes], bytes]] = {
     "VXLAN": lambda packet: ether(v4(17, vxlan(packet))),
     "VXLAN over IPv6": lambda packet: ether(v6(17, vxlan(packet))),
     "GENEVE": lambda packet: ether(v4(17, udp(6081, b"\1\0\x65\x58" + bytes(4) + bytes(4) + ether(packet)))),
+    "IP in GENEVE": lambda packet: ether(v4(17, udp(6081, b"\0\0" + kind(packet) + bytes(4) + packet))),
+    "PPPoE with a compressed protocol": lambda packet: ether(shortened(packet), b"\x88\x64"),
     "IP in IP": lambda packet: ether(v4(4 if packet[0] >> 4 == 4 else 41, packet)),
     "VXLAN in GRE in MPLS": lambda packet: ether(labels(v4(47, b"\0\0\x08\0" + v4(17, vxlan(packet)))), b"\x88\x47"),
 }
@@ -108,21 +116,39 @@ def test_a_conversation_in_a_tunnel_gives_the_rows_of_one_without(name: str, cli
 
 
 @pytest.mark.parametrize(
-    ("packet", "why"),
+    ("frame", "why"),
     [
-        (v4(47, b"\0\1\x88\x0b" + b"ppp in gre" * 3), "GRE of version 1 or with a route is not read"),
-        (v4(47, b"\0\0\x12\x34" + bytes(20)), "GRE with protocol 0x1234 is not read"),
-        (v4(47, bytes(40), 0x2005), "it is a later fragment of a tunnel's packet"),
+        (ether(v4(47, b"\0\1\x88\x0b" + b"ppp in gre" * 3)), "GRE of version 1 or with a route is not read"),
+        (ether(v4(47, b"\0\0\x12\x34" + bytes(20))), "GRE with protocol 0x1234 is not read"),
+        (ether(v4(47, bytes(40), 0x2005)), "it is a later fragment of a tunnel's packet"),
+        (
+            ether(b"\x11\0\0\1\0\x20\0\xfd" + bytes(30), b"\x88\x64"),
+            "PPPoE with what is not plain IP (compressed, encrypted, bridged) is not read",
+        ),
     ],
 )
-def test_packets_that_cannot_be_read_are_counted(packet: bytes, why: str, tmp_path: Path) -> None:
-    packets = [Record(1, ether(packet), len(packet) + 14, build.START_NS)] * 3
+def test_packets_that_cannot_be_read_are_counted(frame: bytes, why: str, tmp_path: Path) -> None:
+    control = ether(b"\x11\0\0\1\0\x20\xc0\x21" + bytes(30), b"\x88\x64")  # which keeps a PPP link alive, and holds nothing
+    packets = [Record(1, each, len(each), build.START_NS) for each in (frame, control, frame, frame)]
     path = build.write(tmp_path / "x", build.pcap([*packets, *build.records(build.conversation([b"one"]).segments)]))
     warnings: list[str] = []
     assert [each.verdict for each in verdicts(path, observers(), (), warnings.append)] == ["clean"]
     assert warnings == [packets_left_out(3, why)] == [f"3 packets are left out: {why}"]
     notes = [row for row in gathered(records_of([path], ALL))["violations"] if row["level"] == "damage"]
     assert [row["text"] for row in notes] == warnings
+
+
+@pytest.mark.parametrize("name", ["PPPoE", "MPLS", "PPPoE with a compressed protocol"])
+def test_what_stands_behind_the_ethertype_is_read_in_both_cooked_forms(name: str, tmp_path: Path) -> None:
+    segments = build.conversation([b"one", b"x" * 2000]).segments
+    bare = build.write(tmp_path / "bare", build.pcap(build.records(segments)))
+    frames = [CARRIED[name](build.ip(each)) for each in segments]
+    for link, cooked in (
+        (113, [b"\0\0\3\4\0\6" + bytes(8) + each[12:] for each in frames]),
+        (276, [each[12:14] + bytes(18) + each[14:] for each in frames]),
+    ):
+        made = [Record(link, each, len(each), build.START_NS + at * 1_000_000) for at, each in enumerate(cooked)]
+        assert rows(build.write(tmp_path / f"{link}", build.pcap(made))) == rows(bare), link
 
 
 @pytest.mark.parametrize("name", CARRIED)

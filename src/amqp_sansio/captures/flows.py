@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, Many
 from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
-from amqp_sansio.captures.link import LINKS, unknown_link
+from amqp_sansio.captures.link import LINKS, UNREAD, unknown_link
 from amqp_sansio.captures.packet import Packet, Warn
 from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
-from amqp_sansio.captures.tunnels import innermost, packets_left_out
+from amqp_sansio.captures.tunnels import Inside, innermost, packets_left_out
 
 CONVERSATIONS: Final = 16384
 """AMQP connections listened to at a time; beyond it, the one that has been quiet longest is taken for ended."""
@@ -132,8 +132,8 @@ class Listener:
         data = packet.data
         at = find(data)
         found = tcp_in(data, at, packet.original) if at >= 0 else None
-        if found is None and at >= 0:
-            inside, left_out = innermost(data, at)
+        if found is None:
+            inside, left_out = innermost(data, at) if at >= 0 else Inside(at, UNREAD.get(at, ""))
             if left_out:
                 self._left_out[left_out] = self._left_out.get(left_out, 0) + 1
             elif 0 <= inside != at:

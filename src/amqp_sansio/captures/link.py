@@ -11,25 +11,45 @@ MAX_TAGS: Final = 8
 """VLAN tags of one packet that are stepped over; MPLS labels likewise."""
 _PPPOE: Final = b"\x88\x64"
 _PPP: Final = frozenset((b"\x00\x21", b"\x00\x57"))
+_PPP_SHORT: Final = frozenset((b"\x21", b"\x57"))
+_PPPOE_UNREAD: Final = -2
+UNREAD: Final = {_PPPOE_UNREAD: "PPPoE with what is not plain IP (compressed, encrypted, bridged) is not read"}
+"""In the place of a start: packets that may hold IP and are not read, and what is said of them."""
 _MPLS: Final = frozenset((b"\x88\x47", b"\x88\x48"))
 FAMILIES: Final = (2, 10, 23, 24, 28, 30)
 """AF_INET, and AF_INET6 as Linux, Windows, NetBSD, FreeBSD and Darwin number it."""
 
 
 def after_type(data: bytes, at: int) -> int:
-    """Where IP starts when the two octets at `at` are an EtherType, behind VLAN tags, PPPoE and MPLS; -1 when it is not IP."""
+    """Where IP starts when the two octets at `at` are an EtherType, behind VLAN tags, PPPoE and MPLS; -1 when it is not IP, or
+    one of UNREAD."""
+    return _behind(data, data[at : at + 2], at + 2)
+
+
+def _behind(data: bytes, kind: bytes, at: int) -> int:
+    """The same where what is of the EtherType `kind` starts at `at`."""
     for _ in range(MAX_TAGS):
-        kind = data[at : at + 2]
         if kind in _IP:
-            return at + 2
+            return at
         if kind == _PPPOE:
-            return at + 10 if data[at + 8 : at + 10] in _PPP else -1
+            return _in_pppoe(data, at + 6)
         if kind in _MPLS:
-            return _after_labels(data, at + 2)
+            return _after_labels(data, at)
         if kind not in _TAGS:
             return -1
+        kind = data[at + 2 : at + 4]
         at += 4
     return -1
+
+
+def _in_pppoe(data: bytes, at: int) -> int:
+    """Where IP starts when the number of a PPP protocol is at `at`: of two octets, or, compressed, of one."""
+    if data[at : at + 2] in _PPP:
+        return at + 2
+    if data[at : at + 1] in _PPP_SHORT:
+        return at + 1
+    # What only rules the link, and never carries packets, has a number from 0x4000 on.
+    return _PPPOE_UNREAD if len(data) > at and data[at] < 0x40 else -1
 
 
 def _after_labels(data: bytes, at: int) -> int:
@@ -64,10 +84,7 @@ def _cooked(data: bytes) -> int:
 
 def _cooked_2(data: bytes) -> int:
     # The protocol stands first and the payload after 20 octets; VLAN tags stand in the payload.
-    kind = data[:2]
-    if kind in _IP:
-        return 20
-    return after_type(data, 22) if kind in _TAGS else -1
+    return _behind(data, data[:2], 20)
 
 
 def _raw(data: bytes) -> int:
@@ -87,7 +104,7 @@ LINKS: Final[dict[int, Callable[[bytes], int]]] = {
     276: _cooked_2,
 }
 """LINKTYPE_ number -> function that finds the start of the IP packet: NULL, Ethernet, RAW (as BSDs number it too), LOOP, Linux
-cooked 1 and 2, IPv4, IPv6.  The function answers -1 when there is no IP packet."""
+cooked 1 and 2, IPv4, IPv6.  The function answers -1 when there is no IP packet, or one of UNREAD."""
 
 
 def unknown_link(link: int) -> str:

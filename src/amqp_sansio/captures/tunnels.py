@@ -18,6 +18,7 @@ GENEVE_PORT: Final = 6081
 
 _WORD: Final = struct.Struct(">H").unpack_from
 _TUNNELLED: Final = frozenset([*IP_IN_IP, GRE, UDP])  # for mypyc, which takes no star in a test
+_IP: Final = frozenset([0x0800, 0x86DD])
 _ETHERNET: Final = 0x6558
 _ERSPAN: Final = 0x88BE
 _ETHERNET_HEAD: Final = 12
@@ -73,8 +74,12 @@ def _in_udp(data: bytes, start: int, at: int) -> Inside:
     port = _WORD(data, start + 2)[0]
     if port in VXLAN_PORTS and data[start + 8] & 0x08:
         return Inside(after_type(data, start + 16 + _ETHERNET_HEAD), "")
-    if port == GENEVE_PORT and data[start + 8] >> 6 == 0 and _WORD(data, start + 10)[0] == _ETHERNET:
-        return Inside(after_type(data, start + 16 + 4 * (data[start + 8] & 63) + _ETHERNET_HEAD), "")
+    if port == GENEVE_PORT and data[start + 8] >> 6 == 0:
+        kind, behind = _WORD(data, start + 10)[0], start + 16 + 4 * (data[start + 8] & 63)
+        if kind in _IP:
+            return Inside(behind, "")
+        if kind == _ETHERNET:
+            return Inside(after_type(data, behind + _ETHERNET_HEAD), "")
     return Inside(at, "")
 
 

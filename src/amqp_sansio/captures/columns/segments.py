@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.heads import HEAD_OCTETS, Bytes, Ints, Records, gathered, words
 from amqp_sansio.captures.ip import FRAGMENT, tcp_in
-from amqp_sansio.captures.link import FAMILIES, LINKS, MAX_TAGS
+from amqp_sansio.captures.link import FAMILIES, LINKS, MAX_TAGS, UNREAD
 from amqp_sansio.captures.tunnels import GENEVE_PORT, GRE, IP_IN_IP, UDP, VXLAN_PORTS, innermost
 from amqp_sansio.captures.walk import Octets
 
@@ -56,8 +56,9 @@ class Ports(NamedTuple):
 def groups(octets: Octets, found: Records, left_out: dict[str, int] | None = None) -> list[Group]:
     """Every TCP segment, and every later fragment of an IP packet; `left_out` counts packets in tunnels that are not read."""
     heads = gathered(octets, found.start, HEAD_OCTETS)
-    at = _starts(octets, heads, found)
-    _follow(octets, heads, found, at, {} if left_out is None else left_out)
+    left_out = {} if left_out is None else left_out
+    at = _starts(octets, heads, found, left_out)
+    _follow(octets, heads, found, at, left_out)
     deepest = int(at.max(initial=0))
     if deepest > _DEEP:
         heads = gathered(octets, found.start, deepest + HEAD_OCTETS - _DEEP)
@@ -88,8 +89,8 @@ def _follow(octets: Octets, heads: Bytes, found: Records, at: Ints, left_out: di
                 left_out[why] = left_out.get(why, 0) + 1
 
 
-def _starts(octets: Octets, heads: Bytes, found: Records) -> Ints:
-    """Where the IP packet starts, for each record; -1 where there is none."""
+def _starts(octets: Octets, heads: Bytes, found: Records, left_out: dict[str, int]) -> Ints:
+    """Where the IP packet starts, for each record; below 0 where there is none."""
     if not len(found.link):
         return found.link
     at = np.full(len(heads), -1, np.int64)
@@ -100,7 +101,10 @@ def _starts(octets: Octets, heads: Bytes, found: Records) -> Ints:
         at[rows] = _start(link, heads[rows], found.captured[rows])
         for row in rows[at[rows] == _SHIM].tolist():  # PPPoE, MPLS: one packet at a time
             begin = int(found.start[row])
-            at[row] = LINKS[link](bytes(octets[begin : begin + int(found.captured[row])]))
+            start = LINKS[link](bytes(octets[begin : begin + int(found.captured[row])]))
+            at[row] = start
+            if start in UNREAD:
+                left_out[UNREAD[start]] = left_out.get(UNREAD[start], 0) + 1
     at[list(found.wrong)] = -1
     return at
 
@@ -114,8 +118,10 @@ def _start(link: int, heads: Bytes, captured: Ints) -> Ints:
         return np.where(known, 4, -1)
     if link == 276:
         kind = words(heads, 0, ">u2")
-        tagged = np.isin(kind, _TAGS) & (captured >= 2)
-        return np.where(np.isin(kind, _IP) & (captured >= 2), 20, _after_type(heads, captured, tagged, 22))
+        there = captured >= 2
+        start = _after_type(heads, captured, np.isin(kind, _TAGS) & there, 22)
+        start[np.isin(kind, _SHIMS) & there] = _SHIM
+        return np.where(np.isin(kind, _IP) & there, 20, start)
     return np.zeros(len(heads), np.int64)
 
 
