@@ -44,6 +44,12 @@ class FakeWitness:
     def _books(self, channel: int) -> None:
         return None
 
+    def _family(self) -> str:
+        return "sessions"
+
+    def _reads(self, header: bytes) -> bool:
+        return True
+
     def unread(self, speaker: Speaker) -> int:
         return self.readers[speaker].skipped
 

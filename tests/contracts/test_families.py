@@ -32,8 +32,6 @@ COMMON = (
 
 MAY_NAME = ("dialects.py", "__init__.py")
 """Who may name a dialect: where they are put together, and the public face."""
-NAMES_YET = {"captures/replay/recorder.py"}
-"""Who still does.  This list may only become shorter."""
 
 
 def module(path: Path) -> str:
@@ -82,17 +80,13 @@ def test_no_module_imports_two_families(path: Path) -> None:
 def test_a_dialect_is_named_where_it_is_put_together_and_in_the_public_face_only(path: Path) -> None:
     inside = path.relative_to(SRC).as_posix()
     names = {node.id for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Name)}
-    assert inside in MAY_NAME or inside in NAMES_YET or not {each for each in names if each.startswith("AMQP_")}
-
-
-def test_who_still_names_a_dialect_does() -> None:
-    assert [each for each in sorted(NAMES_YET) if "AMQP_0_10" not in (SRC / each).read_text(encoding="utf-8")] == []
+    assert inside in MAY_NAME or not {each for each in names if each.startswith("AMQP_")}
 
 
 @pytest.mark.parametrize("path", sources(), ids=module)
 def test_nobody_compares_the_name_of_a_dialect(path: Path) -> None:
     """What depends on a dialect is one of its parts."""
-    if path.name == "dialects.py" or path.relative_to(SRC).as_posix() in NAMES_YET:
+    if path.name == "dialects.py":
         return
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Compare):

@@ -18,7 +18,8 @@ BEAT = frame_control(0, bytes.fromhex("010a0000"))
 @pytest.mark.parametrize(("octets", "framing"), [(LINE, LINES), (BEAT, SEGMENTATION)])
 def test_three_frames_in_a_row_tell(piece: int, octets: bytes, framing: Framing) -> None:
     for count, found in ((3, (102, framing)), (2, None)):
-        guess = Guess((SEGMENTATION, LINES), 100)
+        guess = Guess((SEGMENTATION, LINES))
+        guess.begin(100)
         stream, told = b"\xff?" + octets * count, None
         for at in range(0, len(stream), piece):
             guess.receive(stream[at : at + piece])
@@ -32,13 +33,13 @@ def test_three_frames_in_a_row_tell(piece: int, octets: bytes, framing: Framing)
 
 def test_the_first_one_wins() -> None:
     for framings in ((SEGMENTATION, LINES), (LINES, SEGMENTATION)):
-        guess = Guess(framings, 0)
+        guess = Guess(framings)
         guess.receive(BEAT * 3 + LINE * 3)
         assert guess.look(False) == (0, SEGMENTATION)
 
 
 def test_behind_a_gap_it_begins_anew() -> None:
-    guess = Guess((SEGMENTATION, LINES), 0)
+    guess = Guess((SEGMENTATION, LINES))
     guess.receive(LINE * 2)
     assert guess.look(False) is None
     guess.lost(50)
@@ -64,7 +65,7 @@ def test_one_that_waits_does_not_make_the_other_look_again_at_every_octet() -> N
     costs = []
     for size in (8 * SMALL, 16 * SMALL):
         patient, hasty = Waits(1_000_000), Waits(0)
-        guess = Guess((patient, hasty), 0)
+        guess = Guess((patient, hasty))
         for _ in range(0, size, 64):
             guess.receive(bytes(64))
             guess.look(False)

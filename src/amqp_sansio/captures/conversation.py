@@ -35,6 +35,8 @@ class Witness(Protocol):
     def frames(self, speaker: Speaker) -> int: ...
     def unread(self, speaker: Speaker) -> int: ...
     def _books(self, channel: int) -> ChannelWitness | None: ...
+    def _family(self) -> str: ...
+    def _reads(self, header: bytes) -> bool: ...
     def unfinished(self, speaker: Speaker) -> int | None:
         """Where the earliest thing under way ends so far: nothing told later ends before it; None when nothing is."""
 
@@ -131,6 +133,15 @@ class Conversation:
         """Octets of the client and of the server that were captured and cannot be read."""
         witness = self._witness
         return (0, 0) if witness is None else (witness.unread(CLIENT), witness.unread(SERVER))
+
+    @property
+    def family(self) -> str:
+        """The family of what is spoken, as far as anybody knows (`Checker.FAMILY`)."""
+        return "" if self._witness is None else self._witness._family()
+
+    def reads(self, header: bytes) -> bool:
+        """Whether what is spoken is what this protocol header says."""
+        return self._witness is not None and self._witness._reads(header)
 
     def subscriptions(self, channel: int) -> Subscriptions | None:
         """The observer's book of the subscriptions in the session on a channel, not to be kept; None: there is none."""

@@ -11,6 +11,12 @@ MAX_PACKET_OCTETS: Final = 1024 * 1024
 Warn: TypeAlias = Callable[[str], None]
 """Takes one sentence about something that is odd and does not stop the reading."""
 
+PLACE_BITS: Final = 48
+"""Bits of the offset in a packet's number."""
+_FILE_BITS: Final = 32
+_PLACE: Final = (1 << PLACE_BITS) - 1
+_FILE: Final = (1 << _FILE_BITS) - 1
+
 
 class Packet(NamedTuple):
     """A packet as it was captured.
@@ -26,3 +32,13 @@ class Packet(NamedTuple):
     data: bytes
     original: int
     offset: int
+
+
+def packet_number(order: int, file: int, offset: int) -> int:
+    """One number for a packet: it grows with `order`, and holds the file and the offset in it."""
+    return order << PLACE_BITS + _FILE_BITS | file << PLACE_BITS | offset
+
+
+def packet_place(number: int) -> tuple[int, int]:
+    """File and offset of a packet."""
+    return number >> PLACE_BITS & _FILE, number & _PLACE

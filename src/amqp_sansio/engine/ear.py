@@ -15,6 +15,8 @@ Thing: TypeAlias = ProtocolHeader | Assembly | Malformed | Framing
 
 HEADER: Final = "header"
 """The first octets: a protocol header, if the conversation is heard from its beginning."""
+ANSWER: Final = "answer"
+"""The first octets of a side that is asked for no header: frames, or the header of another version."""
 DECIDING: Final = "deciding"
 """The header has been handed out; the observer has not yet said how to go on."""
 GUESSING: Final = "guessing"
@@ -48,13 +50,11 @@ class Ear:
         "ended",
         "found",
         "framing",
-        "greets",
         "guess",
         "heard",
         "joined",
         "late",
         "opaque_start",
-        "others",
         "reader",
         "reason",
         "received",
@@ -68,11 +68,9 @@ class Ear:
     ) -> None:
         self._limits: Final = limits
         self.framing = framing
-        self.others = others
         self._carries = carries
-        self.greets = True
-        """Whether this side begins with a header, unless it was heard from the middle."""
-        self.guess: Guess | None = None
+        self.guess: Guess | None = Guess(others) if others else None
+        """In the middle, as long as nobody knows the framing."""
         self._known: Final = known
         self._head = b""
         self.state = HEADER
@@ -100,7 +98,7 @@ class Ear:
     @property
     def rest(self) -> int:
         """Octets at the end that belong to a frame which never came whole."""
-        if self.guess is not None:
+        if self.state == GUESSING and self.guess is not None:
             return self.guess.size
         return self.reader.buffered if self.reader is not None and self.state == FRAMES and not self.reader.dead else 0
 
@@ -153,16 +151,16 @@ class Ear:
         self.heard += len(octets)
         if self.state == FRAMES and self.reader is not None:
             self.reader.receive(octets)
-        elif self.guess is not None:
+        elif self.state == GUESSING and self.guess is not None:
             self.guess.receive(octets)
         elif self.state != OPAQUE:
             self._head += octets
 
     def next(self) -> Heard | None:
         """The next thing; None when more octets are needed or nothing can be read any more."""
-        if self.state == HEADER:
+        if self.state == HEADER or self.state == ANSWER:
             return self._header()
-        if self.guess is not None:
+        if self.state == GUESSING and self.guess is not None:
             return self._guessed(self.guess)
         reader = self.reader
         if self.state != FRAMES or reader is None:
@@ -206,7 +204,7 @@ class Ear:
             self.late = True
             self._read_middle(0)
             return self.next()
-        if not (self.greets or header.amqp):
+        if self.state == ANSWER and not header.amqp:
             self.read_frames(0)
             return self.next()
         self._head = head[SIZE:]
@@ -216,11 +214,12 @@ class Ear:
 
     def plug(self, framing: Framing, carries: Carries, greets: bool = True) -> bool:
         """What is spoken is known, or known again; whether octets waited for it, which are read now."""
-        self.framing, self.others = framing, ()
-        self.greets = greets
+        self.framing = framing
+        if not greets and self.state == HEADER:
+            self.state = ANSWER
         self._carries = carries
         guess, self.guess = self.guess, None
-        if guess is None:
+        if guess is None or self.state != GUESSING:
             return False
         self._head = guess.take()
         self.read_frames(guess.base)
@@ -231,9 +230,9 @@ class Ear:
 
     def _read_middle(self, start: int) -> None:
         """Frames may follow, in one framing or another."""
-        if self.others:
+        if self.guess is not None:
             self.state = GUESSING
-            self.guess = Guess(self.others, start)
+            self.guess.begin(start)
             self.guess.receive(self._head)
             self._head = b""
         else:
@@ -274,7 +273,7 @@ class Ear:
             self.reader.lost(octets)
         elif self.state == OPAQUE:
             self.opaque_start += octets
-        elif self.guess is not None:
+        elif self.state == GUESSING and self.guess is not None:
             self.guess.lost(octets)
         else:
             self._head = b""

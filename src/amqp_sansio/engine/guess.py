@@ -19,11 +19,11 @@ class Guess:
 
     __slots__ = ("_kept", "_places", "_wanted", "base", "begun", "framings", "passed", "size")
 
-    def __init__(self, framings: tuple[Framing, ...], begun: int) -> None:
+    def __init__(self, framings: tuple[Framing, ...]) -> None:
         self.framings: Final = framings
-        self.begun: Final = begun
+        self.begun = 0
         """Where in the speaker's stream it began."""
-        self.base = begun
+        self.base = 0
         """Where the octets begin that are kept."""
         self.passed = 0
         """Octets that were dropped."""
@@ -32,6 +32,10 @@ class Guess:
         self._kept: list[bytes] = []
         self._places: list[int] = [0 for _ in framings]
         self._wanted = 0
+
+    def begin(self, start: int) -> None:
+        """It begins there in the speaker's stream."""
+        self.begun = self.base = start
 
     def receive(self, octets: bytes) -> None:
         """Stores octets of the stream."""

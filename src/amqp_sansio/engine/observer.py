@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from amqp_sansio.dialects import DIALECTS, Dialect
 from amqp_sansio.engine import wording
 from amqp_sansio.engine.checker import Checker
-from amqp_sansio.engine.ear import Ear, Heard
+from amqp_sansio.engine.ear import GUESSING, Ear, Heard
 from amqp_sansio.engine.observed import Observed, Speaker
 from amqp_sansio.engine.observer_snapshot import VERSION, dump, load_state, names_in
 from amqp_sansio.engine.quick import Answered, Transfers
@@ -172,6 +172,14 @@ class Observer:
             self._at = None
         return heard
 
+    def _family(self) -> str:
+        """The family of what is plugged in."""
+        return self._checker.FAMILY
+
+    def _reads(self, header: bytes) -> bool:
+        """Whether it is a protocol header of what is plugged in."""
+        return header in self._plugged.spellings
+
     def _books(self, channel: int) -> ChannelWitness | None:
         """What is kept of the session on a channel, behind what was handed out last, for those who ask anew each time."""
         return self._checker.books(channel)
@@ -205,7 +213,7 @@ class Observer:
 
     def _awaits(self, ear: Ear) -> bool:
         """Whether one that has ended waits for the other to tell what is spoken; when both have, it is the first dialect."""
-        if ear.guess is None:
+        if ear.state != GUESSING:
             return False
         if self._ears["C"].ended and self._ears["S"].ended:
             self._plug(self._plugged, False)
@@ -340,7 +348,8 @@ class Observer:
             ear.forget()
         name, late = None if self.dialect is None else self.dialect.name, (self._late, self._resuming)
         state = name, self.strict, late, self._eof, self._client_header, self._ears, self._checker.state(), self.limits
-        return dump((VERSION, self._plugged.name, *state), self._checker, self._dialects)
+        plugged = self._plugged.name if name is None else None
+        return dump((VERSION, plugged, *state), self._checker, self._dialects)
 
     @classmethod
     def restore(

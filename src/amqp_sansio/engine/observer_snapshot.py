@@ -63,7 +63,7 @@ def names_in(snapshot: tuple[object, ...]) -> tuple[object, object]:
         return first, first
     if first != VERSION:
         raise DecodeError("snapshot", 0, f"its version is {first}, this library reads 1 and {VERSION}")
-    return names[0], names[1]
+    return names[0] or names[1], names[1]
 
 
 def load_state(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]]) -> State:

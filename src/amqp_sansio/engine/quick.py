@@ -14,7 +14,7 @@ from amqp_sansio.events import CommandSeen
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Struct
-from amqp_sansio.spec.message import DeliveryProperties, Transfer
+from amqp_sansio.spec.message import Accept, DeliveryProperties, Transfer
 from amqp_sansio.spec.session import Completed, Confirmed, Expected, Flush, KnownCompleted
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.layouts.layout import Layout
@@ -71,6 +71,11 @@ class Answered(NamedTuple):
     ids: RangeSet
     start: int
     end: int
+
+    @property
+    def verb(self) -> str:
+        """What it says."""
+        return Accept.VERB if self.accepts else Completed.VERB
 
     @property
     def place(self) -> tuple[int, int]:

@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.captures.replay.recorder import connection_id, packet_number, packet_place
+from amqp_sansio.captures.packet import packet_number, packet_place
+from amqp_sansio.captures.replay.recorder import connection_id
 
 
 @given(*[st.integers(0, top) for top in (1 << 60, (1 << 31) - 1, (1 << 47) - 1)])

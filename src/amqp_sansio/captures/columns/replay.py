@@ -17,16 +17,19 @@ from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.columns.runs import Packets, listed, take_runs
 from amqp_sansio.captures.conversation import Conversation, Heard, Witness
 from amqp_sansio.captures.flows import Listener, Talk
+from amqp_sansio.captures.packet import packet_number
 from amqp_sansio.captures.replay.headers import properties_of
 from amqp_sansio.captures.replay.message import Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
-from amqp_sansio.captures.replay.recorder import Recorder, packet_number
+from amqp_sansio.captures.replay.recorder import Recorder
 from amqp_sansio.captures.replay.state import read, write
 from amqp_sansio.captures.witnesses import observers
+from amqp_sansio.dialects import DIALECTS, Dialect
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.quick import Answered
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen
+from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.transfers import Headers
 
 STRETCH_PACKETS: Final = 16
@@ -48,15 +51,21 @@ class ConnectionReplay:
     The same ports may be used again within a key: each use is a connection of its own.  Whatever the sizes of the batches, the
     rows are the same.  What is kept is what is open, within named limits.
 
-    With `gathered` the rows wait there together with those of other connections, and both give only the batches that are full.
+    What is spoken is one of `dialects`.  With `gathered` the rows wait there together with those of other connections, and both
+    give only the batches that are full.
     """
 
-    def __init__(self, options: ReplayOptions = DEFAULT_OPTIONS, gathered: Gathered | None = None) -> None:
+    def __init__(
+        self,
+        options: ReplayOptions = DEFAULT_OPTIONS,
+        gathered: Gathered | None = None,
+        dialects: Sequence[Dialect[Codec]] = DIALECTS,
+    ) -> None:
         self.options: Final = options
         self._gathered: Final = gathered or Gathered(options)
         self._take: Final = self._gathered.rest if gathered is None else gathered.full
         self._rows: Final = self._gathered.rows
-        make = observers(options.strict, "frames" in options.tables)
+        make = observers(options.strict, "frames" in options.tables, dialects)
         self._listener: Final = Listener(make, self._heard, self._ended, options.ports)
         self._listener.floors = False
         self.hears_many: Final = self._many

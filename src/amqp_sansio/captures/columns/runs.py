@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.heads import Ints
 from amqp_sansio.captures.flows import Listener, Talk
-from amqp_sansio.captures.replay.recorder import packet_number
+from amqp_sansio.captures.packet import packet_number
 from amqp_sansio.captures.tcp import ACK
 
 RUN_OCTETS: Final = 256 * 1024

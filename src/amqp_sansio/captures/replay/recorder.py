@@ -2,56 +2,32 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from hashlib import blake2b
 from typing import Final
 
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.findings import VIOLATION, finding_of
 from amqp_sansio.captures.flows import Talk, address
-from amqp_sansio.captures.replay.branches import Branches
+from amqp_sansio.captures.packet import packet_place
 from amqp_sansio.captures.replay.controls import Controls
+from amqp_sansio.captures.replay.families import HISTORIES
 from amqp_sansio.captures.replay.half import C_COMPLETED, C_LAST
-from amqp_sansio.captures.replay.headers import properties_of
-from amqp_sansio.captures.replay.message import NOTHING, Properties
+from amqp_sansio.captures.replay.history import History
+from amqp_sansio.captures.replay.message import Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Rows, place
-from amqp_sansio.captures.replay.session import Place, Session, When
 from amqp_sansio.captures.tables import TRANSACTIONS
-from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.engine.quick import Answered, Transfers
-from amqp_sansio.errors import DecodeError
 from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, Note, OpaqueSeen
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.protocol import SIZE, ProtocolHeader
-from amqp_sansio.spec.base import Control, Struct
 from amqp_sansio.spec.connection import Close, Open, OpenOk, StartOk, TuneOk
-from amqp_sansio.spec.message import Accept, Transfer
-from amqp_sansio.spec.session import Attach, Attached, Completed, Detach, Detached, Timeout
-from amqp_sansio.wire.assembly import KnownCommand
 from amqp_sansio.wire.breaches import KINDS
-from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT
+from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, LAST_FRAME, LAST_SEGMENT
 
-INFINITE: Final = 0xFFFFFFFF
-UNREAD: Final = NOTHING, None
 _T_COMPLETED: Final = place(TRANSACTIONS, "completed_at")
 _T_END: Final = place(TRANSACTIONS, "ended_at")
-PLACE_BITS: Final = 48
-"""Bits of the offset in a packet's number."""
-_FILE_BITS: Final = 32
-_PLACE: Final = (1 << PLACE_BITS) - 1
-_FILE: Final = (1 << _FILE_BITS) - 1
-
-
-def packet_number(order: int, file: int, offset: int) -> int:
-    """One number for a packet: it grows with `order`, and holds the file and the offset in it."""
-    return order << PLACE_BITS + _FILE_BITS | file << PLACE_BITS | offset
-
-
-def packet_place(number: int) -> tuple[int, int]:
-    """File and offset of a packet."""
-    return number >> PLACE_BITS & _FILE, number & _PLACE
 
 
 def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) -> int:
@@ -63,9 +39,9 @@ def connection_id(key: tuple[bytes, int, bytes, int], number: int, mark: int) ->
 class Recorder:
     """The rows of one connection go to `rows`; `common` are capture, broker and connection id of each."""
 
-    __slots__ = ("_branches", "_close", "_controls", "_header", "_heard", "_late", "_mechanism", "_names", "_negative",
-                 "_notes", "_opaque", "_opened", "_options", "_rows", "_sessions", "_talk", "_tuned", "_verbs",
-                 "_vhost", "_violations", "commands", "common", "transferred")  # fmt: skip
+    __slots__ = ("_close", "_controls", "_header", "_mechanism", "_names", "_negative",
+                 "_notes", "_opaque", "_opened", "_options", "_rows", "_talk", "_tuned", "_verbs",
+                 "_vhost", "_violations", "commands", "common", "history", "transferred")  # fmt: skip
 
     def __init__(self, talk: Talk, rows: Rows, options: ReplayOptions, capture: str) -> None:
         self._talk: Final = talk
@@ -80,11 +56,10 @@ class Recorder:
             mark = talk.syn[1 - client]
         mark = talk.begun[1] if mark is None else mark
         self.common = (capture, options.broker_of(self._names[1]), connection_id(key, talk.number, mark))
-        self._late = {"C": talk.conversation.middle, "S": talk.conversation.middle}
-        self._sessions: dict[int, Session] = {}
-        self._heard: dict[int, Session] = {}
-        """Those of which something was heard since some of the server's words were lost."""
-        self._branches = Branches(rows)
+        middle = talk.conversation.middle
+        self.history = History(talk, rows, options, {"C": middle, "S": middle})
+        """What writes the rows of the channels: that of the family which is spoken."""
+        self._choose(self.history.late)
         self._controls: Final = Controls(rows)
         self._verbs: dict[str, dict[str, int]] = {"C": {}, "S": {}}
         self.commands = {"C": 0, "S": 0}
@@ -116,6 +91,7 @@ class Recorder:
         elif kind is HeaderSeen:
             if heard.speaker == "C":
                 self._header = said.octets  # type: ignore[union-attr]
+            self._choose(self.history.late)
         else:
             self._found(heard)
 
@@ -128,108 +104,44 @@ class Recorder:
              *packet_place(heard.packet))
         )  # fmt: skip
 
-    # Commands.
+    # What is said on channels.
 
     def command(self, heard: Heard, said: CommandSeen) -> None:
         """One command heard."""
         speaker = heard.speaker
-        verb = said.verb
-        verbs = self._verbs[speaker]
-        verbs[verb] = verbs.get(verb, 0) + 1
-        self.commands[speaker] += 1
-        channel = said.channel
-        session = self._session(channel)
-        last = heard.time
-        start = heard.start
-        file, offset = heard.packet >> PLACE_BITS & _FILE, heard.packet & _PLACE
-        conversation = self._talk.conversation
-        first = conversation.time_of(speaker, start + 1)
-        if session is None:
-            session = self._begin(channel, said.session, first, False)
-        command = said.command
-        if not isinstance(command, Transfer):
-            session.command(speaker, said, When(first, last, start, file, offset))
-            return
-        self.transferred[speaker] += 1
-        header, body = said.header, said.body
-        content = None
-        if header is not None or body is not None:
-            content = last
-            if first != last:
-                content = conversation.time_of(speaker, start + 2 * FRAME_HEADER_SIZE + len(said.payload) + 1)
-        properties = properties_of(structs_of(said)) if header else UNREAD
-        kept = self._options.body_head
-        known = KnownCommand(channel, command, bool(said.sync), said.payload)
-        size = None if body is None else len(body)
-        item = known, len(header or b""), size, (body or b"")[:kept], start, heard.end, *properties
-        session.transfers(speaker, said.id, True, [item], [(first, content, last, heard.packet)], bool(kept), said.complete)
+        self._count(speaker, said.verb, 1)
+        if self.history.command(heard, said):
+            self.transferred[speaker] += 1
 
     def transfers(self, run: Transfers[Properties]) -> None:
-        """Many transfers heard, one behind the other: as `command` does it one by one."""
-        speaker, channel, name, id, alike, items = run
-        verbs = self._verbs[speaker]
-        count = len(items)
-        verbs["message.transfer"] = verbs.get("message.transfer", 0) + count
-        self.commands[speaker] += count
-        self.transferred[speaker] += count
-        marks = self._talk.conversation.marks(speaker)
-        ends, packets, times = marks.ends, marks.packets, marks.times
-        at = bisect_left(ends, items[0][4] + 1)
-        session = self._session(channel)
-        if session is None:
-            session = self._begin(channel, name, times[at], False)
-        places: list[Place] = []
-        for known, _, _, _, start, end, _, _ in items:
-            while ends[at] <= start:
-                at += 1
-            first = times[at]
-            if end <= ends[at]:  # nearly always
-                places.append((first, first, first, packets[at]))
-                continue
-            within = start + 2 * FRAME_HEADER_SIZE + len(known.payload)
-            while ends[at] <= within:
-                at += 1
-            content = times[at]
-            while ends[at] < end:
-                at += 1
-            last = times[at]
-            places.append((first, last if first == last else content, last, packets[at]))
-        session.transfers(speaker, id, alike, items, places, bool(self._options.body_head))
+        """Many messages heard, one behind the other: as `command` does it one by one."""
+        self._count(run.speaker, run.items[0][0].command.VERB, len(run.items))
+        self.transferred[run.speaker] += len(run.items)
+        self.history.transfers(run)
 
     def answered(self, answer: Answered) -> None:
         """What answers messages: as `hear` does it."""
-        speaker, channel, ids, start, end = answer.speaker, answer.channel, answer.ids, answer.start, answer.end
-        verb = Accept.VERB if answer.accepts else Completed.VERB
+        speaker, verb = answer.speaker, answer.verb
         verbs = self._verbs[speaker]
         verbs[verb] = verbs.get(verb, 0) + 1
-        marks = self._talk.conversation.marks(speaker)
-        packet, time = marks.at(end)
-        file, offset = packet >> PLACE_BITS & _FILE, packet & _PLACE
-        session = self._session(channel)
+        packet, time = self._talk.conversation.marks(speaker).at(answer.end)
+        place = packet_place(packet)
         if answer.accepts:
             self.commands[speaker] += 1
-            first = marks.at(start + 1)[1]
-            if session is None:
-                session = self._begin(channel, answer.session, first, False)
-            octets = end - start - FRAME_HEADER_SIZE
-            session.accept(speaker, answer.id, answer.sync, ids, octets, When(first, time, start, file, offset))
-            return
-        self._controls.often((time, speaker, channel, verb, ids.ranges, start, file, offset))
-        if session is not None:
-            session.completed(speaker, ids, time)
+        else:
+            self._controls.often((time, speaker, answer.channel, verb, answer.ids.ranges, answer.start, *place))
+        self.history.answered(answer, time, *place)
 
-    def _begin(self, channel: int, name: bytes | None, time: int, known: bool) -> Session:
-        whole = not self._late["C"], not self._late["S"]
-        session = Session(self._rows, self._branches, self._talk.conversation, channel, name, time, known, whole)
-        self._sessions[channel] = self._heard[channel] = session
-        return session
+    def _count(self, speaker: Speaker, verb: str, count: int) -> None:
+        verbs = self._verbs[speaker]
+        verbs[verb] = verbs.get(verb, 0) + count
+        self.commands[speaker] += count
 
-    def _session(self, channel: int) -> Session | None:
-        """The session on a channel, of which something is heard now."""
-        session = self._sessions.get(channel)
-        if session is not None:
-            self._heard[channel] = session
-        return session
+    def _choose(self, late: dict[str, bool]) -> None:
+        """What is spoken is known now, as far as it ever will be: nothing has been said in it yet."""
+        make = HISTORIES.get(self._talk.conversation.family, History)
+        if type(self.history) is not make:
+            self.history = make(self._talk, self._rows, self._options, late)
 
     # Controls.
 
@@ -243,12 +155,8 @@ class Recorder:
         self._controls.hear(time, speaker, said.channel, said.verb, control, place)
         if control is None:
             return
-        if isinstance(control, Completed):
-            session = self._session(said.channel)
-            if session is not None and control.commands:
-                session.completed(speaker, control.commands, time)
-        elif control.VERB.startswith("session."):
-            self._of_session(speaker, said.channel, control, time)
+        if not control.VERB.startswith("connection."):
+            self.history.control(speaker, said.channel, control, time)
         elif isinstance(control, StartOk):
             self._mechanism = control.mechanism
         elif isinstance(control, TuneOk):
@@ -259,32 +167,6 @@ class Recorder:
             self._opened = time
         elif isinstance(control, Close) and self._close is None:
             self._close = speaker, control.reply_code, control.reply_text
-
-    def _of_session(self, speaker: str, channel: int, control: Control, time: int) -> None:
-        session = self._session(channel)
-        if isinstance(control, Attach):
-            if session is None:
-                self._begin(channel, control.name, time, True)
-            return
-        if session is None:
-            if isinstance(control, Attached):
-                self._begin(channel, control.name, time, False).attached = time
-            return
-        if isinstance(control, Attached):
-            if session.attached is None:
-                session.attached = time
-        elif isinstance(control, Detach):
-            if session.detach is None:
-                session.detach, session.detach_by = time, speaker
-        elif isinstance(control, Detached):
-            if control.name and session.raw is not None and control.name != session.raw:
-                return  # about another one, which was asked for while this one was there
-            session.detach_code = control.code
-            refused = session.attached is None and bool(control.code)
-            del self._sessions[channel], self._heard[channel]
-            session.finish("refused" if refused else "detached", time)
-        elif isinstance(control, Timeout):
-            session.timeout = INFINITE if control.timeout is None else control.timeout
 
     # What else was found.
 
@@ -299,10 +181,12 @@ class Recorder:
         elif isinstance(said, Note):
             channel = said.channel
             if said.rule == "gap":
-                self._lost(heard.speaker, heard.time)
+                self.history.lost(heard.speaker, heard.time)
+            elif said.rule == "framing":
+                self._choose(self.history.late)
         elif isinstance(said, OpaqueSeen):
             self._opaque = self._opaque or said.reason
-            self._lost(heard.speaker, heard.time)
+            self.history.lost(heard.speaker, heard.time)
         if finding.level == VIOLATION:
             self._violations += 1
             self._controls.violation()
@@ -312,20 +196,6 @@ class Recorder:
             (heard.time, finding.speaker, finding.level, finding.rule, finding.said, list(finding.legal), finding.text, code,
              channel, at, *packet_place(heard.packet))
         )  # fmt: skip
-
-    def _lost(self, speaker: str, time: int) -> None:
-        """Some of a speaker's words were lost: what depends on them is unknown."""
-        self._late[speaker] = True
-        self._branches.lost()
-        if speaker == "S":
-            for session in self._heard.values():
-                session.lost_of_server()
-            self._heard.clear()
-            return
-        for session in self._sessions.values():
-            session.finish("unknown", time)
-        self._sessions.clear()
-        self._heard.clear()
 
     # The end.
 
@@ -339,7 +209,7 @@ class Recorder:
             if self._verbs["S"]:
                 return None
             return self._opaque or ("the client ended before" if any(self._talk.conversation.octets) else "nothing was said")
-        if header == AMQP_0_10.header:
+        if self._talk.conversation.reads(header):
             return None if self._verbs["S"] or self._opaque is None else self._opaque
         if len(header) < SIZE:
             return "the client ended within its protocol header"
@@ -390,10 +260,7 @@ class Recorder:
         conversation = talk.conversation
         time = talk.last  # not that of another connection that has taken its ports
         end = self._end
-        for session in self._sessions.values():
-            session.finish("open" if end == "open" else "connection", time)
-        self._sessions.clear()
-        self._branches.finish()
+        self.history.finish(end, time)
         self.leave()
         note = self.time_back
         if note is not None:
@@ -415,11 +282,3 @@ class Recorder:
 
 def _before(end: object, start: object) -> bool:
     return isinstance(end, int) and isinstance(start, int) and end < start
-
-
-def structs_of(said: CommandSeen) -> tuple[Struct, ...]:
-    """The structs of a header; none when they cannot be read, which was told apart."""
-    try:
-        return said.structs
-    except DecodeError:
-        return ()

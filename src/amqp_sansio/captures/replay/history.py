@@ -1,0 +1,62 @@
+"""What was said on the channels of a connection as rows: what every family's history does, unless it knows better."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.flows import Talk
+from amqp_sansio.captures.packet import packet_place
+from amqp_sansio.captures.plain import fields_text
+from amqp_sansio.captures.replay.message import UNKNOWN, Properties
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.engine.quick import Answered, Transfers
+from amqp_sansio.events.observed import CommandSeen
+from amqp_sansio.spec.base import Control
+
+
+class History:
+    """The rows go to `rows`; `late` tells of each speaker whether it was not heard from the beginning.  A base class."""
+
+    __slots__ = ("_head", "_rows", "_talk", "late")
+
+    PARTS: ClassVar[tuple[type, ...]] = ()
+    """The classes of which it consists, for a snapshot."""
+
+    def __init__(self, talk: Talk, rows: Rows, options: ReplayOptions, late: dict[str, bool]) -> None:
+        self._talk: Final = talk
+        self._rows: Final = rows
+        self._head: Final = options.body_head
+        self.late: Final = late
+        """Whether something that a speaker said was not heard."""
+
+    def command(self, heard: Heard, said: CommandSeen) -> bool:
+        """One command heard; whether it is a message."""
+        first = self._talk.conversation.time_of(heard.speaker, heard.start + 1)
+        arguments = None if said.command is None else fields_text(said.command, False)
+        octets = len(said.payload) + len(said.header or b"") + len(said.body or b"")
+        whole = said.complete and said.command is not None
+        self._rows.commands.append(
+            (first, heard.speaker, None, said.channel, said.id, said.verb, bool(said.sync), whole, arguments, octets,
+             heard.time, None, None, None, None, UNKNOWN, None, None, heard.start, *packet_place(heard.packet))
+        )  # fmt: skip
+        return False
+
+    def control(self, speaker: str, channel: int, control: Control, time: int) -> None:
+        """One control heard that is not about the connection; its own row is written."""
+
+    def transfers(self, run: Transfers[Properties]) -> None:
+        """Many messages heard, one behind the other: as `command` does it one by one."""
+        raise NotImplementedError
+
+    def answered(self, answer: Answered, time: int, file: int, offset: int) -> None:
+        """What answers messages, said then and in that packet: as `command` and `control` do it."""
+        raise NotImplementedError
+
+    def lost(self, speaker: str, time: int) -> None:
+        """Some of a speaker's words were lost: what depends on them is unknown."""
+        self.late[speaker] = True
+
+    def finish(self, end: str, time: int) -> None:
+        """Nothing more will be heard: the rows of what is open.  `end` is how the connection ended."""
