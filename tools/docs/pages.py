@@ -21,6 +21,7 @@ from amqp_sansio.spec import rules
 from amqp_sansio.spec.base import Command, Control, Struct
 from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.tables import demarcation
+from tools.codegen.compare_older import page as older_versions_page
 from tools.docs import conformance
 from tools.docs.capture_tables import capture_tables_page
 from tools.docs.departures import departures_page
@@ -228,5 +229,6 @@ PAGES: Final = {
     "reference/events.md": events_page,
     "reference/errors.md": errors_page,
     "reference/vocabulary.md": protocol_page,
+    "reference/older-versions.md": older_versions_page,
     "reference/tables.md": capture_tables_page,
 }
