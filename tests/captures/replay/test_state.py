@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.kept.scene import DATA, OPTIONS
 
+from amqp_sansio.captures.columns.replay import ConnectionReplay
 from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.sessions import Sessions
 from amqp_sansio.captures.replay.state import VERSION, read, write
 from amqp_sansio.captures.tcp import Piece
 from amqp_sansio.engine.observer import Observer
@@ -39,3 +42,12 @@ def test_other_versions_and_other_octets_are_refused() -> None:
 def test_nothing_else_is_written() -> None:
     with pytest.raises(TypeError):
         write(OSError(), {})
+
+
+def test_in_the_version_before_a_recorder_kept_what_its_history_keeps() -> None:
+    octets = (DATA / "kept" / "before-families" / "replay.bin").read_bytes()
+    assert octets[0] == VERSION - 1
+    (recorder,) = ConnectionReplay.restore(octets, OPTIONS)._recorders.values()
+    assert isinstance(recorder.history, Sessions)
+    assert recorder.history.late == {"C": False, "S": False}
+    assert recorder.history._sessions
