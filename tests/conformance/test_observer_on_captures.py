@@ -59,7 +59,7 @@ def turns(path: Path, port: int) -> list[list[Turn]]:
         if payload:
             current[client].append((speaker, payload))
             expected[client, speaker] = sequence + (len(packet[tcp + (offset >> 4) * 4 : end])) & 0xFFFFFFFF
-        if flags & 5:
+        if flags & 5 and client in current:
             current[client].append((speaker, "fin" if flags & 1 else "rst"))
     return found
 

@@ -1,0 +1,215 @@
+"""Tests of amqp_sansio.wire.method_reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.steps import assert_linear
+
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
+from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Malformed
+from amqp_sansio.wire.method_frames import frame_content, frame_method, put_frame
+from amqp_sansio.wire.method_reader import MethodReader
+
+PUBLISH = bytes.fromhex("003c0028") + b"\0\0\0\0\0"
+ACK = bytes.fromhex("003c0050") + bytes(9)
+CLOSE = bytes.fromhex("000a0032")
+HEARTBEAT = put_frame(8, 0, b"")
+
+
+def carries(class_code: int, code: int) -> bool:
+    return (class_code, code) == (60, 40)
+
+
+def reader(limits: Limits = DEFAULT_LIMITS, *, tolerant: bool = False, opening: bool = False, most: int = 4096) -> MethodReader:
+    return MethodReader(limits, most, tolerant, carries, offset=8, opening=opening)
+
+
+def units(read: MethodReader) -> list[Assembly | Malformed]:
+    found = []
+    while (unit := read.next()) is not None:
+        found.append(unit)
+    return found
+
+
+def heard(octets: bytes, piece: int = 1 << 20, **how: bool) -> list[Assembly | Malformed]:
+    read = reader(**how)  # type: ignore[arg-type]  # each is a bool
+    found = []
+    for at in range(0, len(octets), piece):
+        read.receive(octets[at : at + piece])
+        found += units(read)
+    return found
+
+
+said = st.one_of(
+    st.tuples(st.just("method"), st.integers(0, 3), st.just(b"")),
+    st.tuples(st.just("beat"), st.just(0), st.just(b"")),
+    st.tuples(st.just("content"), st.integers(1, 3), st.binary(max_size=90)),
+)
+
+
+@given(st.lists(said, max_size=8), st.sampled_from([1, 3, 8, 30, 1 << 20]), st.randoms(use_true_random=False))
+def test_what_is_said_is_read_however_it_is_cut_and_mixed(
+    words: list[tuple[str, int, bytes]], piece: int, chance: Random
+) -> None:
+    """Contents of different channels interleave; each unit comes whole, those of one channel in their order."""
+    lines: dict[int, list[bytes]] = {}
+    expected: dict[int, list[tuple[int, bytes, bytes | None, bytes | None]]] = {}
+    for what, channel, body in words:
+        if what == "method":
+            payload = ACK if channel else CLOSE
+            lines.setdefault(channel, []).append(frame_method(channel, payload))
+            expected.setdefault(channel, []).append((COMMAND if channel else CONTROL, payload, None, None))
+        elif what == "beat":
+            lines.setdefault(0, []).append(HEARTBEAT)
+            expected.setdefault(0, []).append((CONTROL, b"", None, None))
+        else:
+            header = b"\0\x3c\0\0" + len(body).to_bytes(8, "big") + b"\x80\0\x01x"
+            lines.setdefault(channel, []).extend(frame_content(channel, PUBLISH, 60, b"\x80\0\x01x", body, 38))
+            expected.setdefault(channel, []).append((COMMAND, PUBLISH, header, body or None))
+    octets = b""
+    while lines:
+        channel = chance.choice(sorted(lines))
+        octets += lines[channel].pop(0)
+        if not lines[channel]:
+            del lines[channel]
+    found: dict[int, list[tuple[int, bytes, bytes | None, bytes | None]]] = {}
+    for unit in heard(octets, piece):
+        assert isinstance(unit, Assembly)
+        assert 8 <= unit.start < unit.end <= 8 + len(octets)
+        found.setdefault(unit.channel, []).append((unit.kind, unit.payload, unit.header, unit.body))
+    assert found == expected
+
+
+BODY = put_frame(3, 1, b"abc")
+HEADER = put_frame(2, 1, b"\0\x3c\0\0" + (3).to_bytes(8, "big") + b"\0\0")
+CONTENT = frame_content(1, PUBLISH, 60, b"\0\0", b"abc")
+WRONG = [
+    (frame_method(1, ACK)[:-1] + b"\xcd", "frame.end", 501, True),
+    (put_frame(9, 1, b"x"), "frame.type", 501, False),
+    (put_frame(0, 1, b"x"), "frame.type", 501, False),
+    (b"GET / HTTP/1.1\r\n", "frame.type", 501, True),
+    (put_frame(4, 1, b"x"), "frame.type", 501, False),
+    (put_frame(8, 1, b""), "frame.heartbeat", 501, False),
+    (put_frame(8, 0, b"x"), "frame.heartbeat", 501, False),
+    (put_frame(1, 1, b"\0\x3c\0"), "frame.method", 501, False),
+    (put_frame(1, 1, bytes(4089)), "connection.tune-ok.frame-max", 501, True),
+    (HEADER, "content.header-unexpected", 505, False),
+    (BODY, "content.body-unexpected", 505, False),
+    (CONTENT[0] + BODY, "content.body-unexpected", 505, False),
+    (CONTENT[0] + HEADER + HEADER, "content.header-unexpected", 505, False),
+    (CONTENT[0] + frame_method(1, ACK), "content.interrupted", 505, False),
+    (CONTENT[0] + put_frame(2, 1, b"\0\x3d" + bytes(12)), "content.header", 501, False),
+    (CONTENT[0] + put_frame(2, 1, b"\0\x3c" + bytes(11)), "content.header", 501, False),
+    (CONTENT[0] + put_frame(2, 1, b""), "content.header", 501, False),
+    (CONTENT[0] + HEADER + put_frame(3, 1, b"abcd"), "content.size", 501, False),
+    (CONTENT[0] + HEADER + put_frame(3, 1, b"") * 17, "limits.empty_frames", 506, False),
+]
+
+
+@pytest.mark.parametrize("tolerant", [False, True])
+@pytest.mark.parametrize(("octets", "rule", "code", "fatal"), WRONG)
+def test_what_is_wrong_is_named_and_what_follows_is_read(
+    octets: bytes, rule: str, code: int, fatal: bool, tolerant: bool
+) -> None:
+    """Once, at its octet, unless the frame could not be cut; what is left of a refused content is passed over."""
+    found = heard(octets + BODY * (code == 506) + frame_method(2, ACK), tolerant=tolerant)
+    (wrong,) = [unit for unit in found if isinstance(unit, Malformed)]
+    assert (wrong.rule, wrong.code, wrong.fatal) == (rule, code, fatal)
+    assert 8 <= wrong.offset < 8 + len(octets)
+    assert wrong.said
+    assert wrong.legal
+    whole = [unit for unit in found if isinstance(unit, Assembly) and unit.complete]
+    assert ([unit.channel for unit in whole][-1:] == [2]) is not fatal
+    broken = [unit for unit in found if isinstance(unit, Assembly) and not unit.complete]
+    assert len(broken) == (tolerant and octets.startswith(CONTENT[0]))
+
+
+def test_before_the_connection_is_open_there_are_small_methods_of_it_and_no_more() -> None:
+    most = DEFAULT_LIMITS.handshake_octets
+    for octets, rule in (
+        (frame_method(1, ACK), "connection.handshake"),
+        (frame_method(0, PUBLISH), "connection.handshake"),
+        (put_frame(1, 0, CLOSE + bytes(most - 3))[:20], "limits.handshake_octets"),
+    ):
+        read = reader(opening=True, most=1 << 20)
+        read.receive(octets)
+        (wrong,) = units(read)
+        assert isinstance(wrong, Malformed)
+        assert wrong.rule == rule
+    read = reader(opening=True, most=1 << 20)
+    read.receive(put_frame(1, 0, CLOSE + bytes(most - 4)))
+    assert isinstance(read.next(), Assembly)
+    read.opened()
+    read.receive(frame_method(1, ACK))
+    assert isinstance(read.next(), Assembly)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("limit", ["assembly_octets", "header_octets", "buffered_octets"])
+def test_a_content_costs_as_much_as_the_limits_say(limit: str, more: int) -> None:
+    """As much as the limit passes, one octet more does not."""
+    held = len(PUBLISH) + 14 + 3
+    value = {"assembly_octets": held, "header_octets": 14, "buffered_octets": held}[limit] - more
+    read = reader(attrs.evolve(DEFAULT_LIMITS, **{limit: value}))
+    read.receive(b"".join(CONTENT) + frame_method(2, b"\0\x3c\0\x50"))
+    found = units(read)
+    wrong = [unit.rule for unit in found if isinstance(unit, Malformed)]
+    assert wrong == ([f"limits.{limit}"] if more else [])
+    assert isinstance(found[-1], Assembly)
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_as_many_contents_are_under_way_as_channels_are_agreed_to(channels: int) -> None:
+    read = reader(Limits(channels=channels))
+    read.receive(frame_method(1, PUBLISH) + frame_method(2, PUBLISH))
+    assert [unit.rule for unit in units(read) if isinstance(unit, Malformed)] == (["limits.channels"] if channels == 1 else [])
+
+
+def test_what_is_forgotten_is_passed_over_and_counted() -> None:
+    read = reader()
+    read.receive(CONTENT[0] + CONTENT[1])
+    assert read.next() is None
+    assert read.unfinished == 8 + len(CONTENT[0] + CONTENT[1])
+    read.forget(1)
+    read.receive(CONTENT[2] + frame_method(1, ACK))
+    assert [type(unit) for unit in units(read)] == [Assembly]
+    assert read.take_passed() == {1: len(CONTENT[2])}
+    assert read.passed == {}
+
+
+def test_reading_goes_on_behind_lost_octets() -> None:
+    """To an observer what was under way is incomplete."""
+    read = reader(tolerant=True)
+    read.receive(CONTENT[0] + CONTENT[1] + CONTENT[2][:4])
+    read.lost(50)
+    read.receive(b"\x03\0abc\xce" + frame_method(2, ACK) + HEARTBEAT)
+    read.finish()
+    found = units(read)
+    assert [(unit.channel, unit.complete) for unit in found if isinstance(unit, Assembly)] == [(1, False), (2, True), (0, True)]
+    assert read.skipped == 4 + 6
+    assert read.received == read.offset
+
+
+@given(st.binary(max_size=80), st.integers(1, 9), st.booleans())
+def test_any_octets_are_units_or_named(octets: bytes, piece: int, tolerant: bool) -> None:
+    """Whatever comes behind a good frame, however cut: it is read or named, and nothing is raised."""
+    found = heard(frame_method(1, ACK) + octets, piece, tolerant=tolerant)
+    assert isinstance(found[0], Assembly)
+    assert found == heard(frame_method(1, ACK) + octets, 1 << 20, tolerant=tolerant)
+
+
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+def test_the_cost_is_linear(piece: int) -> None:
+    """Twice the frames cost twice the steps, however they are cut: whole contents, and small bodies of one."""
+
+    def read(size: int) -> Callable[[], object]:
+        octets = b"".join(CONTENT) * size + b"".join(frame_content(1, PUBLISH, 60, b"\0\0", bytes(size), 23))
+        return lambda: heard(octets, piece)
+
+    assert_linear(read, 60)
