@@ -14,10 +14,16 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "sessions": (
         "spec.session", "spec.execution", "spec.message", "spec.tx", "spec.dtx", "spec.exchange", "spec.queue", "spec.file",
         "spec.stream", "wire.segments", "wire.segmentation", "wire.frames", "wire.replies", "wire.transfers", "wire.headers",
-        "wire.layouts", "engine.channel", "engine.channels", "engine.session", "engine.standing", "engine.breach",
+        "wire.layouts.dispatch", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
+        "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel", "engine.channels",
+        "engine.session", "engine.standing", "engine.breach",
         "engine.transmit", "engine.hearing", "engine.controls", "engine.attachment", "engine.client", "engine.server",
         "tables.session", "tables.endpoint", "tables.transfer", "engine.session_checker", "engine.quick", "engine.witness",
         "engine.witness_channel", "engine.witness_stream",
+    ),
+    "channels": (
+        "spec.fields", "wire.field_tables", "wire.layouts.methods", "wire.layouts.profiles", "wire.method_frames",
+        "wire.method_framing", "wire.method_reader",
     ),
 }  # fmt: skip
 """What belongs to one family, by the beginnings of module names."""
