@@ -19,6 +19,11 @@ BY_NUMBER = re.compile(r"\b(MutableRangeSet|ById\[|(?:dict|set|frozenset|deque|l
 ROW = "the row or message itself, which waits there until it goes out"
 OWED = "what the receiver owes for a command that is not complete: only a role works on one"
 CLASSES = "classes file and stream count what the specification lets them by marks of their own"
+LATER = "of `_withdrawals` those that a resumed session applies later: a third person is in doubt of its credit there"
+WHOSE = (
+    "whose credit our word takes back: the subscription itself, which its caller holds also when another has its name; the "
+    "book of a third person, by names, costs x2.3 for each message (`python -m bench.books`)"
+)
 OUR = "a word that we said, until it is over: the voice is to say the next one"
 
 REASONS: dict[str, str] = {
@@ -43,8 +48,8 @@ REASONS: dict[str, str] = {
     "engine/quick.py QuickTransfers._quiet": "= channels",
     "engine/results.py Results.asked": "the command itself, of which the caller is told; `Ids.awaited` has names",
     "engine/results.py Results.owed": OWED,
-    "engine/standing.py Standing._withdrawals": "OPEN: as `Subscriptions`; a session that is resumed applies them later",
-    "engine/standing.py Standing._completed_withdrawals": "OPEN: likewise",
+    "engine/standing.py Standing._withdrawals": WHOSE,
+    "engine/standing.py Standing._completed_withdrawals": LATER,
     "engine/standing.py Standing._subscriber_flushes": "our own deliveries: when a flush is executed is ours to say",
     "engine/standing.py Standing._windows": "our own deliveries: the subscriber itself, not its name",
     "engine/witness.py Witness._channels": "= channels",

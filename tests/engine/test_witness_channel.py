@@ -183,6 +183,27 @@ def test_late_and_lost_accuse_nobody() -> None:
         assert [rule for rule in rules(findings) if rule.endswith("!")] == []
 
 
+def test_a_refused_word_about_transfers_counts() -> None:
+    """Also where other ids that it names were never sent, and where its speaker has detached: who holds to it knows it."""
+    witness, findings = attached(True)
+    say(witness, C, Subscribe("q", "d", 0, 0))
+    say(witness, C, Flow("d", 0, 2))
+    say(witness, C, Flow("d", 1, 100))
+    for _ in range(2):
+        say(witness, S, Transfer("d", 0, 0))
+    say(witness, C, Accept(RangeSet.of(0, 7)))
+    assert rules(findings) == ["message.accept.transfers!"]
+    say(witness, C, Accept(RangeSet.of(0)))
+    assert rules(findings) == ["message.accept.acquisition!"]
+    witness.detach(C, Detach(b"s"))
+    book = witness._stream(S).transfers
+    assert book is not None
+    before = {state: ids.freeze() for (_, state), ids in book.standing.items() if ids}
+    say(witness, C, Release(RangeSet.of(1)))
+    assert len(rules(findings)) == 1
+    assert {state: ids.freeze() for (_, state), ids in book.standing.items() if ids} != before
+
+
 def test_what_was_accepted_is_settled_anew_after_a_rollback_and_only_then() -> None:
     for between, told in ((Rollback(), []), (Commit(), ["message.accept.acquisition!"])):
         witness, findings = attached(True)

@@ -11,7 +11,7 @@ from amqp_sansio.engine.witness_content import ContentWitness
 from amqp_sansio.engine.witness_credit import CreditWitness
 from amqp_sansio.engine.witness_demarcation import DemarcationWitness
 from amqp_sansio.engine.witness_stream import StreamWitness
-from amqp_sansio.kernel.serials import TOP, RangeSet
+from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
 from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
@@ -234,6 +234,8 @@ class ChannelWitness:
         elif isinstance(word, Transfer):
             if speaker == SERVER:
                 self._credited.book.delivered(None, word.destination or "", octets, octets)
+        elif isinstance(word, Accept | Reject | Release):
+            self._stream(_other(speaker)).heard(word.VERB, word.transfers or EMPTY)
         elif isinstance(word, Command) and speaker == CLIENT:
             self._credited.hear(None, word, judged=False)
 

@@ -58,7 +58,8 @@ class StreamWitness:
         """The first id heard: what is said about those before it cannot be judged."""
         self._known: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
         self.transfers: Settling | None = Settling() if findings.strict and not late else None
-        """Where its transfers stand; None where nobody asks."""
+        """Where its transfers stand; None where nobody asks: what the rows refuse is against the letter alone, so that an
+        observer that is not strict would pay for it and say nothing else."""
 
     # The sender's words.
 
@@ -173,7 +174,7 @@ class StreamWitness:
             self._findings.note("limits.ranges", _MANY)
         if self._beyond(ids, "session.completed", 0):
             return EMPTY
-        self._said(COMPLETED, news)
+        self.heard(COMPLETED, news)
         if self._known is not None:
             again = ids - self._known.missing(ids)
             if again:
@@ -228,25 +229,24 @@ class StreamWitness:
         """The receiver accepts, rejects, releases or, with its command `id`, acquires transfers; `final`: it has them."""
         if not ids:
             return
+        refused = self.heard(verb, ids, id)
         if self.next is not None and not serial_lt(ids.last, self.next):
             text = f"the transfers {_show(ids)} were not all sent; the next id is {self.next}"
             self._findings.divergence(f"{verb}.transfers", verb, text, about=str(ids.last))
-            return
-        if verb == ACQUIRE and id is not None and self.transfers is not None:
-            self.transfers.acquire(id, ids)
-            self._bound(self.transfers)
-            return
-        refused = self._said(verb, ids)
-        if final and refused:
+        elif final and refused:
             rule, text = f"{verb}.acquisition", f"the transfers {_show(refused)} are settled already, or not acquired"
             self._findings.letter(rule, verb, text, about=str(refused.first))
 
-    def _said(self, verb: str, ids: RangeSet) -> RangeSet:
-        """The receiver says a word about transfers: those of which the rows do not let it."""
+    def heard(self, verb: str, ids: RangeSet, id: int | None = None) -> RangeSet:
+        """The receiver says a word about transfers, perhaps as its command `id`: those of which the rows do not let it."""
         book = self.transfers
         if book is None:
             return EMPTY
-        refused = book.said(RECIPIENT, verb, ids)
+        refused = EMPTY
+        if verb == ACQUIRE and id is not None:
+            book.acquire(id, ids)
+        else:
+            refused = book.said(RECIPIENT, verb, ids)
         self._bound(book)
         return refused
 

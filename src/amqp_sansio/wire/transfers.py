@@ -1,4 +1,4 @@
-"""Many transfers at once: the fast path of a third person, who needs what headers say and how long bodies are."""
+"""Headers of many commands that are alike: for a third person, who needs what headers say and how long bodies are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Sift: TypeAlias = Callable[[tuple[Struct, ...]], tuple[T, bytes | None]]
 
 
 class Headers(Generic[T]):
-    """Reads headers of transfers; those that differ in message-id, times and content-length only are read once."""
+    """Reads headers; those that differ in message-id, times and content-length only are read once."""
 
     __slots__ = ("_last", "_reading", "_remembered", "sift")
 
