@@ -37,5 +37,11 @@ def test_the_layout_says_what_reserved_arguments_send() -> None:
 
 
 def test_a_type_that_nothing_reads_is_named() -> None:
-    with pytest.raises(ValueError, match=r"basic\.get-ok\.no-ack: nothing reads the type table"):
-        load_older(OLD.replace('"bit"/></method>\n    <method', '"table"/></method>\n    <method'))
+    with pytest.raises(ValueError, match=r"basic\.get-ok\.no-ack: nothing reads the type blob"):
+        load_older(OLD.replace('"bit"/></method>\n    <method', '"blob"/></method>\n    <method'))
+
+
+def test_a_dialect_with_tables_names_their_profile() -> None:
+    text = methods_module(load_older(OLD), "old", "rabbitmq")
+    assert "from amqp_sansio.wire.layouts.profiles import PROFILES" in text
+    assert 'METHODS: Final = Methods("old", CODES, ARGUMENTS, CONTENTS, PROFILES["rabbitmq"])' in text

@@ -23,9 +23,10 @@ WIRE = {
     "shortstr": "str8",
     "longstr": "vbin32",
     "timestamp": "uint64",
+    "table": "table",
 }
-"""The type on the wire of each type of the XML; field tables are not read yet."""
-_SENT = {"bit": "False", "vbin8": 'b""', "vbin32": 'b""'}
+"""The type on the wire of each type of the XML."""
+_SENT = {"bit": "False", "vbin8": 'b""', "vbin32": 'b""', "table": "{}"}
 """What a reserved argument sends; numbers send 0."""
 
 
@@ -61,8 +62,9 @@ def _field(element: ElementTree.Element, full: str, domains: dict[str, str]) -> 
     return Field(_name(element), WIRE[kind], False, None, "", element.get("reserved") == "1")
 
 
-def methods_module(model: Model, name: str) -> str:
-    """The layout of the methods of one dialect: their codes and the tables of their arguments."""
+def methods_module(model: Model, name: str, profile: str = "") -> str:
+    """The layout of the methods of one dialect: their codes and the tables of their arguments; `profile` names that of its
+    field tables."""
     verbs = [(c.code << 16 | v.code, v) for c in model.classes for v in c.verbs]
     body = ["", "CODES: Final[dict[type[Method], int]] = {"]
     body += [f"    {cls(v.owner, v.name)}: 0x{code:08X}," for code, v in verbs]
@@ -73,8 +75,10 @@ def methods_module(model: Model, name: str) -> str:
     contents = [quoted(f"{v.owner}.{v.name}") for _, v in verbs if v.segments]
     held = ["{" + ", ".join(contents) + "}"] if contents else []
     body += ["", *call("CONTENTS: Final[frozenset[str]] = frozenset", held, "", 0)]
-    body += ["", *call("METHODS: Final = Methods", [quoted(name), "CODES", "ARGUMENTS", "CONTENTS"], "", 0)]
-    return assembled(f"The methods of {name} as tables.", body, [c.name for c in model.classes])
+    tables = [f"PROFILES[{quoted(profile)}]"] if profile else []
+    body += ["", *call("METHODS: Final = Methods", [quoted(name), "CODES", "ARGUMENTS", "CONTENTS", *tables], "", 0)]
+    more = {"amqp_sansio.wire.layouts.profiles": {"PROFILES"}} if profile else {}
+    return assembled(f"The methods of {name} as tables.", body, [c.name for c in model.classes], more)
 
 
 def _argument(field: Field) -> str:

@@ -29,6 +29,7 @@ _PYTHON = {
     "sequence-set": ("RangeSet", "", ""),
     "byte-ranges": ("ByteRanges", "", ""),
     "map": ("Mapping[str, Value]", "Map", "as_map"),
+    "table": ("Mapping[str, object]", "Map", "as_fields"),
     "array": ("Iterable[Value]", "Array", "as_array"),
     "texts": ("Iterable[str]", "tuple[str, ...]", "as_texts"),
 }
@@ -41,6 +42,7 @@ _FROM = {
     "Map": ("amqp_sansio.spec.values", "Map"),
     "Value": ("amqp_sansio.spec.values", "Value"),
     "Array": ("amqp_sansio.spec.values", "Array"),
+    "as_fields": ("amqp_sansio.spec.fields", "as_fields"),
     "as_map": ("amqp_sansio.spec.values", "as_map"),
     "as_array": ("amqp_sansio.spec.values", "as_array"),
     "as_texts": ("amqp_sansio.spec.values", "as_texts"),

@@ -85,7 +85,7 @@ def _unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, wh
     """The first field that cannot be written, and why; None: each of them can."""
     told = why if isinstance(why, EncodeError) else None
     for (name, kind), value in zip(fields, thing.values(), strict=True):
-        if kind == "bit" or value is None:
+        if kind == "bit" or kind == "table" or value is None:  # whoever writes a field table says itself what is wrong
             continue
         full = f"{what}.{name}"
         if kind in shapes:

@@ -280,12 +280,20 @@ def _missing(what: str, p: int, end: int, stop: int | None = None, code: int = 5
 
 
 def read_arguments(
-    kind: Callable[..., T], what: str, arguments: ArgumentTable, b: bytes, p: int, end: int, reading: Reading
+    kind: Callable[..., T],
+    what: str,
+    arguments: ArgumentTable,
+    b: bytes,
+    p: int,
+    end: int,
+    reading: Reading,
+    read_table: FieldReader | None = None,
 ) -> T:
     """A method whose arguments begin at `p` and fill all octets up to `end`.
 
     Bits that stand side by side share an octet, the first in its lowest bit, reserved ones too.  Bits of no argument are passed
-    over, and so is what a reserved argument holds.  DecodeError names what cannot be read: 502, or 506 for a limit of ours.
+    over, and so is what a reserved argument holds.  `read_table` reads field tables, for
+    dialects differ in them.  DecodeError names what cannot be read: 502, or 506 for a limit of ours.
     """
     values: list[object] = []
     bit = 0  # the place of the next bit in the octet before `p`; 0 where a new octet begins
@@ -301,9 +309,15 @@ def read_arguments(
         else:
             bit = 0
             try:
-                value, stop = _READ[of](b, p, end, reading, 0)
+                if of == "table" and read_table is not None:
+                    value, stop = read_table(b, p, end, reading, 0)
+                else:
+                    value, stop = _READ[of](b, p, end, reading, 0)
             except DecodeError as why:
-                raise DecodeError(f"{what}.{name}", min(why.octet, end), why.rule, 506 if why.code == 506 else 502) from None
+                entry = why.what.removeprefix("table") if of == "table" else ""
+                raise DecodeError(
+                    f"{what}.{name}{entry}", min(why.octet, end), why.rule, 506 if why.code == 506 else 502
+                ) from None
             except BAD as why:
                 if isinstance(why, UnicodeDecodeError):
                     raise DecodeError(f"{what}.{name}", p, decode_error(why, name, p).rule, 502) from None
@@ -318,7 +332,7 @@ def read_arguments(
     return kind(*values)
 
 
-def write_arguments(what: str, thing: Value, arguments: ArgumentTable) -> bytes:
+def write_arguments(what: str, thing: Value, arguments: ArgumentTable, write_table: FieldWriter | None = None) -> bytes:
     """The octets of all arguments of a method.
 
     Raises what `explain.UNWRITABLE` holds for a value that its type cannot hold, and EncodeError where one is None.
@@ -340,7 +354,13 @@ def write_arguments(what: str, thing: Value, arguments: ArgumentTable) -> bytes:
             bits = bit = 0
         if value is None:
             raise EncodeError(f"{what}.{name}", "is missing: no argument of a method is optional")
-        parts.append(_WRITE[of](value))
+        if of != "table" or write_table is None:
+            parts.append(_WRITE[of](value))
+            continue
+        try:
+            parts.append(write_table(value))
+        except EncodeError as why:
+            raise EncodeError(f"{what}.{name}{why.what.removeprefix('table')}", why.rule) from None
     if bit:
         parts.append(OCTET[bits])
     return b"".join(parts)
