@@ -10,11 +10,18 @@ from tests.broker.harness import World, bodies, done
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig
 from amqp_sansio.broker.broker import TURN, WORK, Broker
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.broker.fronts.sessions.peer import PATIENCE
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Origin, TransferReceived
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.limits import BrokerLimits
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.connection import Heartbeat
+from amqp_sansio.spec.session import Flush, KnownCompleted
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_control
 
 
 def test_a_loop_as_an_embedder_writes_it() -> None:
@@ -53,6 +60,29 @@ def test_only_who_has_something_to_send_is_ready(world: World) -> None:
     second.connection.receive_data(octets)
     second.events.extend(second.connection.events())
     assert bodies(second) == [b"x"]
+
+
+@pytest.mark.parametrize("control", [Heartbeat(), Flush(), KnownCompleted(RangeSet())], ids=lambda each: each.VERB)
+def test_controls_that_bring_no_event_keep_nobody_waiting(world: World, control: Control) -> None:
+    """A flood of them is heard some at a time; in between others have their turns, and the loop can read its sockets."""
+    flooding, flooded = world.session(b"1")
+    other, session = world.session(b"2")
+    assert flooded._channel is not None
+    number = 0 if isinstance(control, Heartbeat) else flooded._channel.number
+    flooding.peer.receive_data(frame_control(number, LAYOUT.encode_control(control)) * (20 * PATIENCE))
+    rounds = heard = 0
+    while world.broker._readable():
+        assert world.broker.due == world.broker._at_once, "a loop must know that there is more to read"
+        if rounds < 5:
+            session.publish(routing_key="nowhere", sync=True)
+            other.peer.receive_data(other.connection.data_to_send())
+        heard += sum(isinstance(event, TransferReceived) for _, event in world.broker.events())
+        for each in world.broker.ready():
+            each.data_to_send()
+        rounds += 1
+        assert heard >= min(rounds - 1, 5)
+        assert rounds < 100
+    assert rounds >= 20
 
 
 def test_connections_take_turns_one_event_each(world: World) -> None:

@@ -102,8 +102,7 @@ class Broker:
             raise EncodeError("config", f"takes a ServerConfig, not {type(config).__name__}")
         if config is None:
             config = ServerConfig(profile=Profile(error_codes=self.config.error_codes))
-        # What a header says is read once by the model, for all messages that share it, and is refused there when it is wrong;
-        # and a command is complete when the broker has done it, whatever the profile says.
+        # The model reads a header once, for all messages that share it; a command is complete when the broker has done it.
         profile = attrs.evolve(config.profile, completion="default")
         properties = Map({**self.config.announced, **config.properties})
         self._connected += 1
@@ -153,6 +152,10 @@ class Broker:
                 self._rest(peer)
                 continue
             event = connection.next_event()
+            if event is None and connection._undecoded:  # others have their turn, also those whose octets are not stored yet
+                turns.append(peer)
+                self._ready[peer] = None
+                break
             if event is None:
                 peer._in_turn = False
                 peer._drained()

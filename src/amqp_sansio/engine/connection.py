@@ -74,7 +74,11 @@ class Connection(Lifecycle):
                 self._undecoded = False
                 return None
             endpoints = self._endpoints
+            patience = self._patience + 1 if self._open and self._patience else 0
             while not events:
+                patience -= 1
+                if patience == 0:
+                    return None
                 reader = self._reader
                 if reader is not None and self._closed_cause is None:
                     ahead = reader.ahead  # as `cut_ahead` takes them, without the call

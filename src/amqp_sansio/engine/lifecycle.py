@@ -52,6 +52,7 @@ class Lifecycle(Carrier):
         self._events: deque[Event] = deque()
         self._reader: Reader | None = None
         self._undecoded = False  # octets were stored since next_event last ran dry
+        self._patience = 0  # steps without an event after which next_event returns once open, `_undecoded` still set; 0: never
         self._stored = False  # octets were stored since the last tick
         self._outbox: list[bytes] = []
         self._written = 0  # octets, those in the outbox included
