@@ -7,7 +7,7 @@ there are, and what they mean, differs between documents and brokers: that is a 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from typing import Final
@@ -163,12 +163,15 @@ class Profile:
         if depth > DEEPEST:
             raise EncodeError("", "values are nested too deep")
         parts: list[bytes] = []
-        for name, value in table.items():
+        entries: Iterable[tuple[object, object]] = table.items()  # whatever a caller gave
+        for name, value in entries:
             try:
-                octets = name.encode()
+                octets = name.encode() if isinstance(name, str) else None
+                if octets is None or len(octets) > 255:
+                    raise EncodeError("", f"a name is text of at most 255 octets, not {name!r:.40}")
                 parts += (OCTET[len(octets)], octets, self._value(value, depth))
-            except (AttributeError, IndexError, UnicodeEncodeError):
-                raise EncodeError("", f"a name is text of at most 255 octets, not {name!r:.40}") from None
+            except UnicodeEncodeError:
+                raise EncodeError("", f"a name is no UTF-8: {name!r:.40}") from None
             except EncodeError as why:
                 raise EncodeError(f"[{name!a}]{why.what}", why.rule) from None
         content = b"".join(parts)
