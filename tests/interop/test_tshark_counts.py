@@ -55,7 +55,7 @@ def named_in_exceptions(found: dict[str, list[Row]]) -> Said:
             fields = json.loads(str(row["arguments"]))
             if fields.get("class_code"):
                 codes = bytes([fields["class_code"], fields.get("command_code") or 0])
-                named[str(row["direction"])][verb_of(AMQP_0_10, "command", codes)] += 1
+                named[str(row["direction"])][verb_of(AMQP_0_10.codec, "command", codes)] += 1
     return named
 
 
@@ -69,7 +69,7 @@ def by_tshark(path: Path, ports: set[str]) -> Said:
         source, *cells = line.split("\t")
         for code, cell in enumerate(cells, 1):
             for method in cell.split(",") if cell else ():
-                verb = verb_of(AMQP_0_10, "control" if code <= CONTROLS else "command", bytes([code, int(method)]))
+                verb = verb_of(AMQP_0_10.codec, "control" if code <= CONTROLS else "command", bytes([code, int(method)]))
                 said["S" if source in ports else "C"][verb] += 1
     return said
 
