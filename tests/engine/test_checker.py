@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 
+from amqp_sansio.captures.replay.headers import properties_of
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.observed import Observed
 from amqp_sansio.events import Note, OpaqueSeen
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.wire.assembly import Cut, KnownCommand
+from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.transfers import Headers
 
 
 def test_what_was_found_is_told_behind_what_was_said() -> None:
@@ -26,5 +29,5 @@ def test_without_a_way_of_its_own_everything_is_heard_one_by_one() -> None:
     checker = Checker(False, DEFAULT_LIMITS, {}, deque())
     cut: Cut = (KnownCommand(1, Sync(), False, b""), b"", None, b"", 0, 1)
     assert checker.hear_plain("C", cut) is None
-    assert checker.next_alike("S", None, 0) is None  # type: ignore[arg-type]
+    assert checker.next_alike("S", Headers(Reading.of(DEFAULT_LIMITS), properties_of), 0) is None
     assert checker.books(1) is None

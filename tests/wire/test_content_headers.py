@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,9 +19,15 @@ def _listed(*values: object) -> list[object]:
     return list(values)
 
 
+class Made(Value):
+    """Properties p0, p1 and so on."""
+
+    def __init__(self, values: list[object]) -> None:
+        vars(self).update({f"p{n}": value for n, value in enumerate(values)})
+
+
 def _write(values: list[object]) -> bytes:
-    thing = SimpleNamespace(**{f"p{n}": value for n, value in enumerate(values)})
-    return write_properties("made", cast("Value", thing), _properties(len(values)))
+    return write_properties("made", Made(values), _properties(len(values)))
 
 
 @given(st.data(), st.integers(0, 40))
