@@ -74,11 +74,11 @@ class Connection(Lifecycle):
                 self._undecoded = False
                 return None
             endpoints = self._endpoints
-            patience = self._patience + 1 if self._open and self._patience else 0
+            silent = 0  # steps without an event
             while not events:
-                patience -= 1
-                if patience == 0:
+                if silent and silent == self._patience and self._open:
                     return None
+                silent += 1
                 reader = self._reader
                 if reader is not None and self._closed_cause is None:
                     ahead = reader.ahead  # as `cut_ahead` takes them, without the call
