@@ -151,7 +151,7 @@ AMQP_0_10_FINAL: Final = Dialect(
 """AMQP 0-10 to the letter of its first edition; it differs in dtx.xid only and has the same protocol header."""
 
 DEFAULT: Final = AMQP_0_10
-"""What is spoken where nothing is said."""
+"""The dialect of a config that names none."""
 
 DIALECTS: Final = (AMQP_0_10, AMQP_0_10_FINAL)
 """All that there are; of two with the same header the first is meant."""

@@ -74,6 +74,24 @@ def test_a_client_that_never_says_what_it_speaks_runs_out_of_time() -> None:
     assert closed.origin is Origin.TIMEOUT
 
 
+@pytest.mark.parametrize("by", ["close", "time"])
+def test_nothing_begins_behind_a_connection_that_is_over(by: str) -> None:
+    """Closed here, or given up in time: a header that comes late chooses nothing."""
+    door = Doorstep(BOTH)
+    door.receive_data(MADE_UP.header[:5])
+    if by == "close":
+        door.connection.close()
+    else:
+        door.connection.tick(5.0)
+        door.connection.tick(5.0 + BOTH.limits.handshake_seconds)
+    (closed,) = door.connection.events()
+    assert isinstance(closed, ConnectionClosed)
+    over = door.connection
+    door.receive_data(MADE_UP.header[5:])
+    assert door.connection is over
+    assert over.finished
+
+
 def test_octets_that_end_within_the_header_are_told() -> None:
     door = Doorstep(BOTH)
     door.receive_data(b"AMQP\x01")

@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tools.codegen.compare import answer
 from tools.codegen.model import TABLES
 
 OLDER = TABLES / "older"
@@ -209,11 +210,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) > 1 or not (folder / WHOLE["0-8"]).is_file():
         print(f"usage: python -m tools.codegen.compare_older FOLDER | --versions; no XML in {folder}", file=sys.stderr)
         return 2
-    found = differences(folder)
-    for line in found:
-        print(line)
-    print(f"{sum(len(version(name)) for name in WHOLE)} facts of {len(WHOLE)} versions, {len(found)} differences")
-    return 1 if found else 0
+    return answer(differences(folder), f"{sum(len(version(name)) for name in WHOLE)} facts of {len(WHOLE)} versions")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ class Carrier:
         self.role: Final[Role] = role
         """Which side we are."""
         self.peer: Final[Role] = _OTHER[role]
-        self.codec = codec
+        self.codec: Final = codec
         """How what is said becomes octets."""
         self.limits: Final = limits
         """What an endpoint may cost."""

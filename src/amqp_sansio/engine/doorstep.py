@@ -50,13 +50,12 @@ class Doorstep:
         if self.passed:
             return
         self.passed = True
-        header, waited = bytes(self._early[:SIZE]), self.connection
-        for at, dialect in enumerate(self._config.dialects):
-            if at and header in dialect.spellings and header not in self._config.dialect.spellings:
-                self.connection = speaking(self._config, at)
-                if waited.now is not None:
-                    self.connection.tick(waited.now)
-                    self.connection._handshake_until = waited._handshake_until
-                break
+        header, waited, dialects = bytes(self._early[:SIZE]), self.connection, self._config.dialects
+        chosen = next((at for at, dialect in enumerate(dialects) if header in dialect.spellings), 0)
+        if chosen and waited.closed_cause is None:  # else it is over, and nothing begins behind that
+            self.connection = speaking(self._config, chosen)
+            if waited.now is not None:
+                self.connection.tick(waited.now)
+                self.connection._handshake_until = waited._handshake_until
         self.connection.receive_data(self._early)
         self._early.clear()

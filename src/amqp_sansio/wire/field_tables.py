@@ -101,7 +101,7 @@ class Profile:
             return Map(entries, True), stop  # type: ignore[arg-type]  # what 0-10 has, and fields besides
         if reading.canonical:
             raise DecodeError("", p, "a name comes twice", 502)
-        return DoubledMap(entries, b[start:stop]), stop  # type: ignore[arg-type]
+        return DoubledMap(entries, b[start:stop]), stop  # type: ignore[arg-type]  # likewise
 
     def _read(self, b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
         """The value whose letter lies at `p`, which is before `end`."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.wire.octets import put_u64
+from amqp_sansio.wire.resync import three_in_a_row
 
 METHOD: Final = 1
 CONTENT_HEADER: Final = 2
@@ -75,6 +76,7 @@ _FIRST: Final = re.compile(
     rb"|\x08\x00\x00\x00\x00\x00\x00\xce",  # a heartbeat
     re.DOTALL,
 )
+_GUESSED: Final = 131_072
 _LONGEST: Final = 12
 """Octets that the pattern looks at."""
 
@@ -116,3 +118,17 @@ def find_method_frame(octets: bytes, start: int, max_frame_size: int, ended: boo
     if ended:
         return len(octets), _LONGEST
     return max(at, len(octets) - _LONGEST + 1), _LONGEST
+
+
+def find_three_method_frames(octets: bytes, start: int, ended: bool) -> tuple[int, int]:
+    """The first place where such a frame begins with two others behind it; see `resync.find_three`.
+
+    Frames of more than 131,072 octets, which RabbitMQ agrees to by itself, are not looked for: nobody waits for one that a
+    guess is wrong about.
+    """
+    return three_in_a_row(octets, start, _GUESSED, ended, FRAME_HEAD, find_method_frame, _size_at, plausible_frame)
+
+
+def _size_at(octets: bytes, at: int) -> int:
+    size: int = frame_head(octets, at)[2]
+    return size + OVERHEAD

@@ -8,7 +8,15 @@ from amqp_sansio.errors import EncodeError
 from amqp_sansio.limits import Limits
 from amqp_sansio.wire.assembly import CONTROL, Assembly
 from amqp_sansio.wire.framing import Carries, Framing, Reader
-from amqp_sansio.wire.method_frames import FRAME_MAX_SIZE, FRAME_MIN_SIZE, HEARTBEAT, OVERHEAD, frame_method, put_frame
+from amqp_sansio.wire.method_frames import (
+    FRAME_MAX_SIZE,
+    FRAME_MIN_SIZE,
+    HEARTBEAT,
+    OVERHEAD,
+    find_three_method_frames,
+    frame_method,
+    put_frame,
+)
 from amqp_sansio.wire.method_reader import MethodReader
 
 
@@ -29,6 +37,9 @@ class MethodFraming(Framing):
 
     def overhearing(self, limits: Limits, carries: Carries, offset: int) -> Reader:
         return MethodReader(limits, self.largest, True, carries, offset=offset, extra=self.extra)
+
+    def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:
+        return find_three_method_frames(octets, start, ended)
 
     def is_own(self, unit: Assembly) -> bool:
         return unit.kind == CONTROL and unit.channel == 0

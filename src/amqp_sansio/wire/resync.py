@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
@@ -48,19 +49,37 @@ def find_three(octets: bytes, start: int, max_frame_size: int, ended: bool) -> t
 
     Where the stream has `ended` and nothing is found, the octets needed are what will never come.
     """
-    at, last = start, len(octets) - FRAME_HEADER_SIZE
+    return three_in_a_row(octets, start, max_frame_size, ended, FRAME_HEADER_SIZE, find_frame, _size_at, plausible_header)
+
+
+def three_in_a_row(
+    octets: bytes,
+    start: int,
+    max_frame_size: int,
+    ended: bool,
+    head: int,
+    find: Callable[[bytes, int, int, bool], tuple[int, int]],
+    size_at: Callable[[bytes, int], int],
+    plausible: Callable[[bytes, int, int], bool],
+) -> tuple[int, int]:
+    """`find_three` for frames of any framing, which begin with a `head` of so many octets that tells their size."""
+    at, last = start, len(octets) - head
     while True:
-        at, needed = find_frame(octets, at, max_frame_size, False)
+        at, needed = find(octets, at, max_frame_size, False)
         if not needed:
-            second = at + (octets[at + 2] << 8 | octets[at + 3])
-            third = second + (octets[second + 2] << 8 | octets[second + 3])
+            second = at + size_at(octets, at)
+            third = second + size_at(octets, second)
             if third > last:
-                needed = third + FRAME_HEADER_SIZE - at
-            elif plausible_header(octets, third, max_frame_size):
+                needed = third + head - at
+            elif plausible(octets, third, max_frame_size):
                 return at, 0
         if needed and (not ended or at >= last):
             return at, needed
         at += 1
+
+
+def _size_at(octets: bytes, at: int) -> int:
+    return octets[at + 2] << 8 | octets[at + 3]
 
 
 def plausible_header(octets: bytes, at: int, max_frame_size: int) -> bool:

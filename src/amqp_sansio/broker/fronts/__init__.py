@@ -1,1 +1,1 @@
-"""One front per family over the model: what a connection of that family says, and what it is told."""
+"""One front per family over the model: it does what clients of the family ask for, and answers them."""

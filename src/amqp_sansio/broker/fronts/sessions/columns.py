@@ -1,4 +1,4 @@
-"""The column of sessions: how each condition is told there, by error codes of execution.exception and the field that is wrong.
+"""The column of sessions: the error code of execution.exception that says each condition, and the field that is wrong.
 
 Each row has the code of the specification and that of deployed brokers.  Where the specification gives no code both profiles
 answer alike; where one of the two does not refuse at all its code is None.
