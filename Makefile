@@ -27,6 +27,10 @@ ARGS    ?=
 TESTS   ?=
 SMOKE   ?=
 
+# What Python has compiled it keeps beside the sources, whatever the shell says: else each of the hundreds of processes that tests
+# start compiles it all again.
+export PYTHONDONTWRITEBYTECODE :=
+
 # A checkout that was moved or copied has a .venv that points elsewhere: set it up again.
 ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)

@@ -7,12 +7,16 @@ theirs is used.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
+from amqp_sansio.spec.reply_codes import ReplyCode
+from amqp_sansio.tables.channel_handshake import PIPELINED
 from amqp_sansio.tables.handshake import SESSIONS, Handshake
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Framing
+from amqp_sansio.wire.method_framing import METHODS, METHODS_AND_TRACES
 from amqp_sansio.wire.segmentation import SEGMENTATION
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from amqp_sansio.engine.server_handshake import ServerHandshake
     from amqp_sansio.limits import Limits
     from amqp_sansio.wire.layouts.layout import Layout
+    from amqp_sansio.wire.method_codec import MethodCodec
 
 HEADERS: Final[dict[str, bytes]] = {
     "0-8": b"AMQP\x01\x01\x08\x00",
@@ -110,6 +115,8 @@ class Dialect(Generic[C_co]):
 
 SessionDialect: TypeAlias = "Dialect[Layout]"
 """One in which there are sessions."""
+ChannelDialect: TypeAlias = "Dialect[MethodCodec]"
+"""One in which there are channels."""
 
 
 def _errata() -> Layout:
@@ -154,4 +161,101 @@ DEFAULT: Final = AMQP_0_10
 """The dialect of a config that names none."""
 
 DIALECTS: Final = (AMQP_0_10, AMQP_0_10_FINAL)
-"""All that there are; of two with the same header the first is meant."""
+"""Those of sessions; of two with the same header the first is meant."""
+
+
+def _methods(module: str) -> Callable[[], MethodCodec]:
+    def load() -> MethodCodec:
+        codec: MethodCodec = import_module(f"amqp_sansio.wire.layouts.{module}").CODEC
+        return codec
+
+    return load
+
+
+def _no_client(config: ClientConfig, confidential: bool) -> ClientHandshake:
+    raise NotImplementedError("the older dialects can be observed; there is no client for them yet")
+
+
+def _no_server(config: ServerConfig) -> ServerHandshake:
+    raise NotImplementedError("the older dialects can be observed; there is no server for them yet")
+
+
+_EDITIONS: Final = {
+    "0-8": ("v0_8", "v0_8_unbind", "v0_8_qpid"),
+    "0-9": ("v0_9", "v0_9_rabbitmq", "v0_9_unbind", "v0_9_qpid"),
+    "0-9-1": ("v0_9_1", "v0_9_1_qpid"),
+}
+"""The layouts of each version; what one cannot read may be in another one."""
+
+
+def _judge(
+    counted: bool, variants: tuple[str, ...]
+) -> Callable[[MethodCodec, bool, Limits, Mapping[Speaker, Ear], deque[Observed]], Checker]:
+    def checker(
+        codec: MethodCodec, strict: bool, limits: Limits, ears: Mapping[Speaker, Ear], said: deque[Observed]
+    ) -> Checker:
+        from amqp_sansio.engine.channel_checker import ChannelChecker
+
+        def others() -> tuple[MethodCodec, ...]:
+            return tuple([_methods(each)() for each in variants])
+
+        return ChannelChecker(codec, strict, limits, ears, said, counted, others)
+
+    return checker
+
+
+_CHANNELS: Final = Handshake(PIPELINED, frozenset(int(code) for code in ReplyCode), greets=False)
+
+
+def _channels(name: str, module: str, spellings: tuple[bytes, ...] = ()) -> ChannelDialect:
+    """A dialect of 0-8, 0-9 or 0-9-1; in the first two channel-max is a count, and there are frames beside methods."""
+    version = name.split()[0]
+    latest = version == "0-9-1"
+    others = tuple([each for each in _EDITIONS[version] if each != module])
+    return Dialect(
+        name, HEADERS[version], _methods(module), METHODS if latest else METHODS_AND_TRACES, _CHANNELS, _no_client, _no_server,
+        _judge(not latest, others), spellings=spellings, first_channel=1, virtual_host="/",
+    )  # fmt: skip
+
+
+_EIGHT: Final = (b"AMQP\x01\x01\x09\x01",)
+_NINETY_ONE: Final = (b"AMQP\x01\x01\x00\x5b",)
+
+AMQP_0_8: Final = _channels("0-8", "v0_8", _EIGHT)
+"""AMQP 0-8 as its XML prints it."""
+AMQP_0_8_UNBIND: Final = _channels("0-8 unbind", "v0_8_unbind", _EIGHT)
+"""0-8 with queue.unbind, which a corrected edition of the document has and RabbitMQ answers."""
+AMQP_0_8_QPID: Final = _channels("0-8 Qpid", "v0_8_qpid", _EIGHT)
+"""0-8 in Qpid's own edition: a table behind basic.consume, exchange.bound, basic.recover-ok."""
+AMQP_0_9: Final = _channels("0-9", "v0_9")
+"""AMQP 0-9 as its XML prints it."""
+AMQP_0_9_RABBITMQ: Final = _channels("0-9 RabbitMQ", "v0_9_rabbitmq")
+"""0-9 with the extensions that RabbitMQ takes and says in it, too."""
+AMQP_0_9_UNBIND: Final = _channels("0-9 unbind", "v0_9_unbind")
+"""0-9 with a nowait bit in queue.unbind, as the page of class queue prints it."""
+AMQP_0_9_QPID: Final = _channels("0-9 Qpid", "v0_9_qpid")
+"""0-9 in Qpid's own edition: exchange.bound, basic.recover-sync."""
+AMQP_0_9_1: Final = _channels("0-9-1", "v0_9_1", _NINETY_ONE)
+"""AMQP 0-9-1 with RabbitMQ's extensions, most of which want a capability of the other side."""
+AMQP_0_9_1_QPID: Final = _channels("0-9-1 Qpid", "v0_9_1_qpid", _NINETY_ONE)
+"""0-9-1 in Qpid's own edition: exchange.bound, basic.recover without an answer, basic.recover-sync."""
+
+NAMED: Final = {
+    each.name: each
+    for each in (
+        AMQP_0_10, AMQP_0_10_FINAL, AMQP_0_9_1, AMQP_0_9_1_QPID, AMQP_0_9, AMQP_0_9_RABBITMQ, AMQP_0_9_UNBIND, AMQP_0_9_QPID,
+        AMQP_0_8, AMQP_0_8_UNBIND, AMQP_0_8_QPID,
+    )
+}  # fmt: skip
+"""Every dialect by its name."""
+READABLE: Final[tuple[Dialect[Codec], ...]] = (AMQP_0_10, AMQP_0_9_1, AMQP_0_9_RABBITMQ, AMQP_0_8_UNBIND)
+"""What recordings are read as: one dialect for each header, 0-8 and 0-9 as RabbitMQ speaks them."""
+
+
+def readable(names: Sequence[str] = ()) -> tuple[Dialect[Codec], ...]:
+    """`READABLE`, in which each of these dialects takes the place of the one with the same header.
+
+    KeyError for a name that no dialect has.
+    """
+    instead = {each.header: each for each in [NAMED[name] for name in names]}
+    return tuple([instead.get(each.header, each) for each in READABLE])

@@ -22,6 +22,12 @@ MAX_CHANNELS: Final = 65536
 USERNAME_OCTETS: Final = 255
 """Octets of the longest name that a server looks at when somebody logs in by PLAIN, CRAM-MD5 or SCRAM."""
 
+TABLE_ENTRIES: Final = 65536
+"""Entries of one field table of the older dialects, those of the tables and arrays inside it included."""
+
+TABLE_OCTETS: Final = 1024 * 1024
+"""Octets of the entries of one field table of the older dialects."""
+
 _KIB: Final = 1024
 _MIB: Final = 1024 * 1024
 

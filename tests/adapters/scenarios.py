@@ -321,6 +321,17 @@ def test_a_broker_that_falls_silent_at_the_end_of_a_session_is_given_up_without_
     assert len(lost.value.in_doubt) == 2  # the message and the barrier
 
 
+def test_a_broker_that_answers_no_attach_is_given_up_without_heartbeats(loop: Loop) -> None:
+    async def main(served: Served) -> None:
+        async with loop.connect(f"{served.url}?heartbeat=0", close_timeout=0.2) as connection:
+            served.silence()
+            async with connection.session():
+                raise AssertionError
+
+    with Served() as served, pytest.raises(SessionLost, match=r"no answer to session.attach within 0.2 seconds"):
+        loop.run(lambda: main(served))
+
+
 def test_who_waits_on_a_session_that_was_refused_and_is_never_detached_hears_the_refusal(loop: Loop) -> None:
     async def main(served: Served) -> None:
         config = ClientConfig(limits=Limits(detach_seconds=0.2))

@@ -290,3 +290,37 @@ def test_a_clean_end_at_any_point_of_it_is_no_damage(tmp_path: Path, monkeypatch
         again = Store(copied(files, tmp_path / str(number)))
         assert loaded(again) == ([1] if number < 2 else [1, 2])
         again.close()
+
+
+def test_a_snapshot_marks_the_store_as_used_too(tmp_path: Path) -> None:
+    """As an entry does: what is on the disk may not go without a word."""
+    store = Store(tmp_path / "whole")
+    store.compact(0, encode_snapshot(Broker(BrokerConfig(journal=True)).snapshot()))
+    files = {each.name: each.read_bytes() for each in (tmp_path / "whole").iterdir()}
+    store.close()
+    with pytest.raises(StoreError, match=r"broker\.sqlite-wal is gone or empty"):
+        Store(copied(files, tmp_path / "gone", f"{FILE}-wal"))
+
+
+def test_a_store_without_tables_though_it_was_used_is_refused(tmp_path: Path) -> None:
+    """Somebody has put an empty database in its place: sqlite can tell no difference from a new one."""
+    store = Store(tmp_path / "d")
+    append(store, 1)
+    store.close()
+    os.unlink(tmp_path / "d" / FILE)
+    empty = sqlite3.connect(tmp_path / "d" / FILE)
+    empty.execute("VACUUM")
+    empty.close()
+    assert (tmp_path / "d" / FILE).stat().st_size
+    with pytest.raises(StoreError, match=r"broker\.sqlite is empty, though it was used; to begin anew, remove broker\.mark"):
+        Store(tmp_path / "d")
+    os.unlink(tmp_path / "d" / "broker.mark")
+    Store(tmp_path / "d").close()
+
+
+def test_the_name_of_a_directory_that_is_made_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(module, "sync_directory", synced.append)
+    Store(tmp_path / "d").close()
+    Store(tmp_path / "d").close()
+    assert synced == [tmp_path]

@@ -101,7 +101,9 @@ def by_asyncio(broker: Broker, clock: Clock) -> Iterator[str]:
 
 
 class TrioClock(trio.abc.Clock):
-    """The same for trio."""
+    """The same for trio, whose own clock begins at random, too."""
+
+    BEGINNING: Final = 123_456.0
 
     def __init__(self, clock: Clock) -> None:
         self.clock: Final = clock
@@ -110,7 +112,7 @@ class TrioClock(trio.abc.Clock):
         pass
 
     def current_time(self) -> float:
-        return self.clock.monotonic()
+        return self.clock.monotonic() + self.BEGINNING
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         return deadline - self.current_time()

@@ -113,6 +113,64 @@ def test_logins_are_remembered_and_failed_ones_push_out_none(tmp_path: Path, mon
     assert len(found._logins) == 3
 
 
+def test_the_login_that_is_pushed_out_is_the_one_that_was_not_used_for_longest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "users")
+    for name in "abc":
+        write(path, name, cheap(name))
+    found = Verifiers(path)
+    monkeypatch.setattr(module, "REMEMBERED", 2)
+    asked = []
+
+    def verify(self: Verifier, password: str) -> bool:
+        asked.append(password)
+        return True
+
+    monkeypatch.setattr(Verifier, "verify", verify)
+    for name in "abacab":
+        assert found.verify(name, name)
+    assert asked == ["a", "b", "c", "b"]
+
+
+def test_a_login_is_not_remembered_when_the_file_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a password that was changed while it was checked would go on letting in."""
+    path = str(tmp_path / "users")
+    write(path, "alice", cheap("old"))
+    found = Verifiers(path)
+    real = Verifier.verify
+
+    def verify(self: Verifier, password: str) -> bool:
+        verdict = real(self, password)
+        if password == "old" and "bob" not in found.users:
+            write(path, "alice", cheap("new"))
+            write(path, "bob", cheap("other"))
+            assert "bob" in found.users
+        return verdict
+
+    monkeypatch.setattr(Verifier, "verify", verify)
+    assert found.verify("alice", "old")  # when it was asked, it was so
+    assert not found.verify("alice", "old")
+
+
+def test_a_file_is_on_the_disk_before_it_takes_the_place_of_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    sync, replace = os.fsync, os.replace
+
+    def synced(handle: int) -> None:
+        steps.append("sync")
+        sync(handle)
+
+    def replaced(old: str, new: str) -> None:
+        steps.append("replace")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", replaced)
+    write(str(tmp_path / "users"), "alice", cheap("one"))
+    assert steps == ["sync", "replace"]
+
+
 def test_the_salt_of_a_name_that_nobody_has_is_always_the_same_and_lets_nobody_in(tmp_path: Path) -> None:
     """Also after a restart, and after users came and went: nobody learns who is in the file."""
     path = str(tmp_path / "users")

@@ -10,7 +10,7 @@ from tests.broker.harness import World, bodies, done
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig
 from amqp_sansio.broker.broker import TURN, WORK, Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.peer import PATIENCE
+from amqp_sansio.engine.doorstep import PATIENCE
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, ConnectionOpened, Origin, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet

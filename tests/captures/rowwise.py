@@ -19,9 +19,12 @@ def end_to_end(messages: Iterable[Row]) -> Iterator[dict[str, object]]:
                 delivered.append(row)
     for row in delivered:
         end = _whole(row, "last_octet_ns")
-        before = [each for each in published.get(row["message_id"], ()) if _whole(each, "ts_ns") <= end]
-        if before:
-            start = max(before, key=lambda each: [_whole(each, name) for name in ("ts_ns", "connection", "stream_offset")])
+        of_id = published.get(row["message_id"], ())
+        before = [each for each in of_id if _whole(each, "ts_ns") <= end]
+        if of_id:
+            when = (max if before else min)([_whole(each, "ts_ns") for each in before or of_id])
+            tied = [each for each in of_id if _whole(each, "ts_ns") == when]
+            start = max(tied, key=lambda each: [_whole(each, name) for name in ("connection", "stream_offset")])
             begun = _whole(start, "ts_ns")
             yield {
                 "message_id": row["message_id"],
@@ -33,7 +36,7 @@ def end_to_end(messages: Iterable[Row]) -> Iterator[dict[str, object]]:
                 "published_ns": begun,
                 "delivered_at": row["last_octet_at"],
                 "delivered_ns": end,
-                "latency_ns": end - begun,
+                "latency_ns": end - begun if before else None,
             }
 
 

@@ -34,6 +34,13 @@ def test_the_function_and_the_sql_say_the_same(rows: list[tuple[object, ...]]) -
     assert all(tuple(row) == END_TO_END.names for row in made)
 
 
+def test_a_delivery_before_its_publication_has_no_latency() -> None:
+    rows = [("a", "C", 1, 0, at, 99, None, 0, "sent", "away") for at in (60, 50)]
+    rows.append(("a", "S", 2, 5, 30, 31, None, 0, "come", "there"))
+    (row,) = end_to_end([dict(zip(NAMES, each, strict=True)) for each in rows])
+    assert (row["published_ns"], row["delivered_ns"], row["latency_ns"]) == (50, 31, None)
+
+
 def test_a_message_published_and_delivered() -> None:
     rows = [
         ("a", "C", 1, 0, 10, 11, None, 0, "sent", "away"),

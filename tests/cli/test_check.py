@@ -122,7 +122,7 @@ def _joined(*said: tuple[bool, bytes]) -> build.Talk:
 WORK = build.transfer(b"one") + build.transfer(b"two")
 HELLO_TLS = b"\x16\x03\x01\x00\x05hello"
 UNREADABLE = {
-    "AMQP 0-9-1 is not read here": build.Talk().open().say(True, b"AMQP\0\0\x09\x01").say(False, b"\1" * 30).close(),
+    "AMQP 99-0 is not read here": build.Talk().open().say(True, b"AMQP\1\1\x63\0").say(False, b"\1" * 30).close(),
     "AMQP 1.2.0.10 is not read here": build.Talk().open().say(True, b"AMQP\1\2\0\x0a").say(False, build.HEADER + build.START),
     "TLS is not read here": build.Talk()
     .open()

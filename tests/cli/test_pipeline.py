@@ -78,6 +78,15 @@ def test_the_summary_says_what_was_published(capsys: pytest.CaptureFixture[str])
     ]
 
 
+def test_deliveries_without_a_latency_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    early = attrs.evolve(outcome(), rows={"connections": 2, "end_to_end": 265}, early=7)
+    assert report(early, as_json=False) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "  end_to_end             265  (7 without a latency: delivered before published, by the recorded times)"
+    assert report(early, as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["early"] == 7
+
+
 def test_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert report(outcome(note=2), as_json=True) == 0
     said = json.loads(capsys.readouterr().out)

@@ -8,6 +8,7 @@ import socket
 import pytest
 from tests.cli.serving import Serving, run
 
+from amqp_sansio.cli import progress
 from amqp_sansio.cli.main import main
 from amqp_sansio.cli.probe import SocketTransport
 from amqp_sansio.testing.probe import ProbeError
@@ -35,6 +36,16 @@ def test_a_transcript_can_be_had_again(capsys: pytest.CaptureFixture[str]) -> No
         told = capsys.readouterr().out
         assert "client [1] tx.select()" in told
         assert f"again: amqp-sansio probe {address} --conversations 12 --seed 0 --section tx" in told
+
+
+def test_whoever_waits_for_many_conversations_sees_how_far_they_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "ELSEWHERE", 0.0)
+    with Serving() as serving:
+        assert main(["probe", f"127.0.0.1:{serving.port}", "--section", "tx", "--conversations", "2"]) == 0
+    told = [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()]
+    assert told == ["amqp-sansio: 1 of 2 conversations", "amqp-sansio: 2 of 2 conversations"]
 
 
 def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -16,6 +17,14 @@ WORDS = ("run", "test", "check", "bench", "bench-spark", "fuzz", "soak", "intero
 @pytest.mark.parametrize("word", WORDS)
 def test_the_makefile_knows_the_word(word: str) -> None:
     assert re.search(rf"^{word}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make here")
+def test_what_is_compiled_is_kept_whatever_the_shell_says() -> None:
+    """Where the shell says otherwise each process that a test starts would compile all sources again."""
+    asked = ["make", "-s", "--eval", 'said:; @echo "<$$PYTHONDONTWRITEBYTECODE>"', "said"]
+    environment = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+    assert subprocess.run(asked, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout == "<>\n"
 
 
 @pytest.mark.parametrize("path", [".ci/run", "tools/chores/set-up"])

@@ -13,8 +13,8 @@ SRC = ROOT / "src" / "amqp_sansio"
 FAMILIES: dict[str, tuple[str, ...]] = {
     "sessions": (
         "spec.session", "spec.execution", "spec.message", "spec.tx", "spec.dtx", "spec.exchange", "spec.queue", "spec.file",
-        "spec.stream", "wire.segments", "wire.segmentation", "wire.frames", "wire.replies", "wire.transfers", "wire.headers",
-        "wire.layouts.dispatch", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
+        "spec.stream", "wire.segments", "wire.segmentation", "wire.frames", "wire.one_range", "wire.repeated_headers",
+        "wire.headers", "wire.layouts.dispatch", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
         "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel", "engine.channels",
         "engine.session", "engine.standing", "engine.breach",
         "engine.transmit", "engine.hearing", "engine.controls", "engine.attachment", "engine.client", "engine.server",
@@ -22,8 +22,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "engine.witness_channel", "engine.witness_stream",
     ),
     "channels": (
-        "spec.fields", "wire.field_tables", "wire.layouts.methods", "wire.layouts.profiles", "wire.method_frames",
-        "wire.method_framing", "wire.method_reader",
+        "spec.fields", "spec.methods", "spec.reply_codes", "wire.field_tables", "wire.layouts.methods", "wire.layouts.profiles",
+        "wire.layouts.reply_codes", "wire.layouts.v0_8", "wire.layouts.v0_9", "wire.method_codec",
+        "wire.method_frames", "wire.method_framing", "wire.method_reader", "engine.channel_checker", "engine.channel_witness",
+        "engine.channel_witness_numbered", "engine.channel_witness_opening", "engine.channel_witness_tags", "tables.channel",
+        "tables.channel_handshake", "tables.channel_words",
     ),
 }  # fmt: skip
 """What belongs to one family, by the beginnings of module names."""

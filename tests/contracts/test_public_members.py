@@ -6,6 +6,11 @@ the rooms of the engine need of one another, and programs must not touch, begins
 
 from __future__ import annotations
 
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+
 import pytest
 
 from amqp_sansio import ClientConfig, ClientConnection, Observer, ServerConnection
@@ -129,8 +134,8 @@ PUBLIC = {
         cancel inbox receive
     """,
     "conversation.Talk": """
-        accept ask attached detach detaching ended failure guard has_room in_flight inboxes most_in_flight
-        most_in_flight_octets name name_again open_again post present prompt publish remade resuming room say session
+        accept ask attached detach ended failure guard has_room in_flight inboxes most_in_flight
+        most_in_flight_octets name open_again post prompt publish remade room say session
         speakable subscribe sync timeout transactions unheard wake
     """,
     "conversation.Inbox": """
@@ -146,3 +151,31 @@ def test_what_is_public_on_an_object_is_listed(name: str) -> None:
 
 def test_every_object_that_a_program_holds_is_listed() -> None:
     assert list(held()) == list(PUBLIC)
+
+
+SETTINGS = {"conversation.Talk.most_in_flight", "conversation.Talk.most_in_flight_octets"}
+"""What a program may assign to."""
+
+
+def own_attributes(of: type) -> Iterator[tuple[str, bool]]:
+    """What methods of a class assign to `self`: its name, and whether that is declared as Final."""
+    for node in ast.walk(ast.parse(inspect.getsource(sys.modules[of.__module__]))):
+        if not isinstance(node, ast.ClassDef) or node.name != of.__name__:
+            continue
+        for each in ast.walk(node):
+            if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store) and ast.unparse(each.value) == "self":
+                yield each.attr, False
+            elif isinstance(each, ast.AnnAssign) and ast.unparse(each.annotation).startswith("Final"):
+                yield ast.unparse(each.target).removeprefix("self."), True
+
+
+def test_what_is_public_is_not_assigned_to() -> None:
+    """It is a property, a method, or Final to the type checker; but for settings."""
+    found: set[str] = set()
+    for name, value in held().items():
+        for of in type(value).__mro__:
+            if of.__module__.startswith("amqp_sansio"):
+                attributes = list(own_attributes(of))
+                final = {each for each, is_final in attributes if is_final}
+                found |= {f"{name}.{each}" for each, _ in attributes if not each.startswith("_") and each not in final}
+    assert found == SETTINGS

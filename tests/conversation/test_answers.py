@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
 
-from amqp_sansio.conversation.answers import Answers
+import pytest
+from tests.steps import assert_linear, steps
+
+from amqp_sansio.conversation.answers import IN_FLIGHT, Answers
 from amqp_sansio.conversation.errors import NoResult
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.queue import QueueQueryResult
@@ -51,6 +54,48 @@ def test_what_was_said_is_known_by_name() -> None:
     answers.completion(1, "execution.sync")
     answers.result(2, "queue.query")
     assert [answers.verb(id) for id in (0, 1, 2, 3, None)] == ["message.transfer", "execution.sync", "queue.query", None, None]
+
+
+def test_the_same_message_returned_again_costs_nothing() -> None:
+    """However often the other side names the messages in flight, and whatever else, each one is looked at once."""
+
+    def returning(size: int) -> Callable[[], object]:
+        answers = Answers()
+        for id in range(IN_FLIGHT):
+            answers.message(id, 1)
+        every = RangeSet([(0, 2**31)])
+
+        def work() -> None:
+            for _ in range(size):
+                answers.returned(every, KeyError("returned"))
+
+        return work
+
+    work = returning(1)
+    work()
+    assert steps(work) < 200
+    assert_linear(lambda size: returning(size), 2000)
+
+
+def test_messages_are_returned_whenever_they_were_said() -> None:
+    answers = Answers()
+    told: list[int] = []
+    for id in (2**32 - 2, 2**32 - 1, 0, 1, 2):
+        answers.message(id, 1).on_done(lambda id=id: told.append(id))  # type: ignore[misc]
+        if id == 0:
+            answers.returned(RangeSet([(2**32 - 1, 2**32 - 1)]), KeyError("returned"))
+            answers.completed(RangeSet([(2**32 - 2, 2**32 - 2)]), b"s")
+    answers.returned(RangeSet([(2**32 - 10, 2**32 - 1), (0, 1)]), KeyError("returned"))
+    assert told == [2**32 - 1, 2**32 - 2, 0, 1]
+    assert answers._returnable.freeze() == RangeSet([(2, 2)])
+    answers.completed(RangeSet([(1, 2)]), b"s")
+    assert not answers._returnable, "what is complete is forgotten"
+    answers.returned(RangeSet([(0, 9)]), KeyError("returned"))  # nothing was said since
+    assert not answers._returnable
+    answers.lost(KeyError("gone"))
+    answers.message(0, 1).on_done(lambda: told.append(0))  # another session, that begins again
+    answers.returned(RangeSet([(0, 9)]), KeyError("returned"))
+    assert told[-2:] == [2, 0]
 
 
 def test_a_message_that_nobody_took_is_in_flight_and_told_once() -> None:

@@ -56,6 +56,20 @@ def test_one_endpoint_is_told_plainly() -> None:
     assert str(trying.error) == "a:5672: connection refused: nobody listens there"
 
 
+def test_who_tries_for_ever_remembers_the_last_word_of_each_endpoint_alone() -> None:
+    trying = attempts("amqp://a,b", RetryPolicy(attempts=None, first=1.0, longest=1.0, jitter=0.0, give_up=None))
+    trying.first()
+    converse(trying.client, ServerConnection())
+    trying.client.receive_eof()
+    trying.client.tick(0.0)
+    assert trying.after() is not None
+    for number in range(1000):
+        assert trying.after(OSError(f"word {number}")) is not None
+    assert len(trying._failures) == 2
+    assert "word 998" in str(trying.error)
+    assert "word 999" in str(trying.error)
+
+
 def test_who_was_connected_comes_back_as_the_policy_says_to_all_that_are_known() -> None:
     trying = attempts("amqp://a,b", POLICY)
     trying.first()
@@ -254,3 +268,19 @@ def test_plain_is_said_by_tls_and_at_loopback_addresses_alone_unless_asked_for(u
             assert trying.after() is None
             assert "insecure_plain=1" in str(trying.error)
             assert "insecure_plain=True" in str(trying.error)
+
+
+def test_redirects_are_counted_from_the_last_open_connection_on() -> None:
+    """Those of a broker that sends us elsewhere now and then never add up to too many."""
+    trying = attempts("amqp://a", RetryPolicy(first=1.0, jitter=0.0))
+    trying.first()
+    for number in range(2 * REDIRECTS):
+        converse(trying.client, ServerConnection(ServerConfig()), f"other{number}:7")
+        assert trying.after() == Attempt(Endpoint(f"other{number}", 7), 0.0)
+        if number % 2:
+            converse(trying.client, ServerConnection())
+            trying.client.receive_eof()
+            trying.client.tick(0.0)
+            again = trying.after()
+            assert again is not None
+            assert again.endpoint == Endpoint("a")

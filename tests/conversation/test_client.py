@@ -9,7 +9,7 @@ from amqp_sansio.config import ClientConfig, SaslError, ServerConfig
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.errors import ConnectionLost, SessionLost
 from amqp_sansio.conversation.retry import NEVER
-from amqp_sansio.errors import ConnectionClosedError, LocalProtocolError
+from amqp_sansio.errors import ConnectionClosedError, LimitError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Origin
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue
@@ -30,6 +30,27 @@ def test_names_are_made_of_the_prefix_and_are_not_given_twice() -> None:
     stage.open("mine")
     with pytest.raises(LocalProtocolError, match="in use by this client"):
         stage.client.open_session(b"mine")
+
+
+def test_a_broker_that_never_answers_our_detach_uses_up_the_channels_and_gives_them_back_when_it_does() -> None:
+    """A number is not used again as long as the other side may still speak on it: then LimitError says which limit it was."""
+    stage = staged(retry=NEVER, server=ServerConfig(channel_max=4))
+    late = b""
+    for number in range(4):
+        stage.open(f"session {number}").detach()
+        late = stage.client.machine.data_to_send()
+    with pytest.raises(LimitError, match="channels"):
+        stage.client.open_session()
+    with pytest.raises(LocalProtocolError, match="in use by this client"):
+        stage.client.open_session("session 3")
+    assert len(stage.client.talks) == 4
+    assert stage.peer is not None
+    stage.peer.receive_data(late)
+    stage.broker.tick(stage.now)
+    list(stage.broker.events())
+    stage.run()
+    assert len(stage.client.talks) == 3
+    stage.open("session 3")
 
 
 def test_a_clean_end() -> None:
@@ -154,3 +175,15 @@ def test_a_connection_is_of_use_once_something_was_answered() -> None:
 def test_what_cannot_be_is_told_to_who_asks_for_it() -> None:
     with pytest.raises(SaslError, match="PLAIN cannot carry a NUL"):
         Client(ClientConfig(username="a\0", password="b"), prefix="p")
+
+
+def test_a_connection_is_useful_when_something_came_of_it_and_not_before() -> None:
+    stage = staged()
+    talk = stage.open(timeout=600)
+    useful = [stage.client.useful]
+    stage.get(talk.say(queue.Declare("q")))
+    useful.append(stage.client.useful)
+    stage.cut()
+    stage.connect()
+    useful.append(stage.client.useful)
+    assert useful == [False, True, False]

@@ -22,6 +22,18 @@ def test_who_let_an_end_pass_is_not_waited_for_again_on_that_connection() -> Non
     assert ending.timeout == 10.0
 
 
+def test_who_has_spoken_since_is_waited_for_again() -> None:
+    stage = staged()
+    ending = Ending(stage.client, 10.0)
+    ending.missed()
+    assert ending.timeout == 0.0
+    talk = stage.client.open_session()
+    assert ending.timeout == 0.0
+    stage.run()
+    assert talk.attached.done
+    assert ending.timeout == 10.0
+
+
 def test_who_gets_on_has_come_further_however_much_is_said_meanwhile() -> None:
     stage = staged()
     ending = Ending(stage.client, 10.0)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from tests.families.made_up import MADE_UP
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.hosting import OwnGuest, OwnServer
+from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.engine.doorstep import PATIENCE
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Authenticated, ConnectionClosed, ConnectionOpened, Event
+from amqp_sansio.spec.connection import Heartbeat
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_control
 
 
 def carry(server: OwnServer, *pairs: tuple[ClientConnection, OwnGuest]) -> None:
@@ -41,6 +47,30 @@ def test_events_of_all_connections_come_to_one_handler_in_turns() -> None:
         assert next(type(event) for each, event in heard if each is connection) is Authenticated
         assert [type(event) for each, event in heard if each is connection][-1] is ConnectionOpened
     assert heard[0][0] is not heard[1][0]  # nobody waits for another's flood
+
+
+@pytest.mark.parametrize("config", [ServerConfig(), ServerConfig(dialects=(MADE_UP, AMQP_0_10))], ids=["one", "several"])
+def test_controls_that_bring_no_event_keep_nobody_waiting(config: ServerConfig) -> None:
+    """A flood of them is heard some at a time; in between others have their turns, and the loop can read its sockets."""
+    heard: list[ServerConnection] = []
+    server = OwnServer(config, lambda connection, event: heard.append(connection))
+    flooding, other = server.connect(), server.connect()
+    first, second = ClientConnection(ClientConfig()), ClientConnection(ClientConfig())
+    carry(server, (first, flooding), (second, other))
+    heard.clear()
+    flooding.receive_data(frame_control(0, LAYOUT.encode_control(Heartbeat())) * (20 * PATIENCE))
+    second.session(b"s")
+    other.receive_data(second.data_to_send())
+    assert server.next_event() is None
+    assert server.due is not None
+    assert server.due <= server._now, "a loop must know that there is more to read"
+    assert server.next_event() is not None
+    assert heard == [other.connection]
+    rounds = 0
+    while server._turns:
+        server.next_event()
+        rounds += 1
+    assert rounds > 15
 
 
 def test_who_has_ended_is_ready_once_more_and_then_forgotten() -> None:

@@ -227,3 +227,60 @@ def test_credit_in_octets_neither_starves_nor_overruns(sizes: list[int], prefetc
                 if accept:
                     message.accept()
     assert found == sizes
+
+
+def test_credit_is_granted_again_when_half_of_it_is_used() -> None:
+    """Not with each message: that would be a word for each; and not at the end: then nothing would be on its way."""
+    stage, talk = filled(20)
+    inbox = talk.subscribe("q", prefetch=6, accept=False)
+    stage.run()
+    taken: list[int] = []
+    for _ in range(6):
+        inbox.take()
+        stage.run()
+        taken.append(len(inbox.messages))
+    assert taken == [5, 4, 6, 5, 4, 6]
+
+
+def test_what_is_here_may_be_taken_while_the_connection_is_made_again() -> None:
+    stage, talk = filled(4)
+    inbox = talk.subscribe("q", prefetch=4, accept=False)
+    stage.run()
+    stage.cut()
+    found = [inbox.take() for _ in range(4)]
+    assert [message and message.body for message in found] == [b"0", b"1", b"2", b"3"]
+    stage.connect()
+    talk.publish("", "q", b"4")
+    stage.run()
+    talk.publish("", "q", b"5")
+    stage.run()
+    assert bodies(inbox) == [b"4", b"5"]
+
+
+def test_a_subscription_that_was_cancelled_is_forgotten() -> None:
+    stage, talk = filled(1)
+    inbox = talk.subscribe("q")
+    stage.run()
+    assert [*talk.inboxes.values()] == [inbox]
+    stage.get(inbox.cancel())
+    assert talk.inboxes == {}
+
+
+def test_a_browser_sees_all_or_as_many_as_it_gives_back() -> None:
+    """And takes none."""
+    stage, talk = filled(10)
+    found: dict[bool, list[bytes]] = {}
+    for accept in (False, True):
+        inbox = talk.subscribe("q", prefetch=3, accept=accept, browse=True)
+        stage.run()
+        seen = []
+        while (message := inbox.take()) is not None:
+            seen.append(message.body)
+            if accept and len(seen) == 1:
+                with pytest.raises(LocalProtocolError, match="NOT-ACQUIRED"):
+                    message.accept()
+                message.release()
+            stage.run()
+        found[accept] = seen
+    assert found == {False: [b"%d" % number for number in range(10)], True: [b"0", b"1", b"2", b"3"]}
+    assert stage.depth("q") == 10

@@ -14,6 +14,7 @@ from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, Sessi
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
 from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.codes import XaStatus
@@ -286,6 +287,7 @@ def test_a_silent_broker_is_not_awaited_for_ever_in_a_branch(waits: int, verb: s
     async def work() -> None:
         async with world.session() as session:
             await session.sync()
+            world.timeouts.clear()
             world.deaf = waits == 0
             async with session.branch(XID):
                 world.deaf = True
@@ -323,6 +325,60 @@ def test_a_silent_broker_is_not_awaited_for_ever_to_attach_again_for_a_transacti
             async with session.transaction():
                 await session.send("", "q", b"x")
                 world.fall_silent_once_open()
+
+    with pytest.raises(SessionLost, match=r"no answer to session.attach within 1.0 seconds"):
+        run(work())
+
+
+def test_a_silent_broker_is_not_awaited_for_ever_to_attach() -> None:
+    """Also where another end was waited for in vain before: who begins something waits."""
+    world = World()
+
+    async def begin() -> None:
+        world.deaf = True
+        for _ in range(2):
+            with pytest.raises(SessionLost, match=r"no answer to session.attach within 1.0 seconds"):
+                async with world.session():
+                    raise AssertionError
+
+    run(begin())
+    assert world.timeouts == [1.0, 1.0]
+
+
+async def carry_out(session: Session) -> None:
+    whole = TwoPhase({"one": XID})
+    (ask,) = whole.take()
+    assert isinstance(ask, Ask)
+    try:
+        await session.carry_out(ask, whole)
+    finally:
+        assert whole.states["one"] == "committing alone in doubt"
+
+
+CALLS: dict[str, Callable[[Session], Coroutine[Any, Any, object]]] = {
+    "say": lambda session: session.say(queue.Declare("q")),
+    "ask": lambda session: session.ask(queue.Query("q")),
+    "sync": lambda session: session.sync(),
+    "send": lambda session: session.send("", "q", b"x"),
+    "publish": lambda session: session.publish("", "q", b"x"),
+    "prepare": lambda session: session.prepare(XID),
+    "commit": lambda session: session.commit(XID),
+    "rollback": lambda session: session.rollback(XID),
+    "recover": lambda session: session.recover(),
+    "forget": lambda session: session.forget(XID),
+    "carry_out": lambda session: carry_out(session),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_no_call_waits_for_ever_to_attach_again(call: str) -> None:
+    world = World(ServerConfig(session_timeout=600))
+
+    async def work() -> None:
+        async with world.session(60) as session:
+            await session.sync()
+            world.fall_silent_once_open()
+            await CALLS[call](session)
 
     with pytest.raises(SessionLost, match=r"no answer to session.attach within 1.0 seconds"):
         run(work())

@@ -24,6 +24,7 @@ from amqp_sansio.conversation.headers import HEADERS
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
+from amqp_sansio.events import TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import queue
@@ -518,7 +519,7 @@ def test_what_is_posted_is_what_is_published() -> None:
             for sync in (False, True):
                 posted.post("", key, b"x", dict(properties), sync)
                 published.publish("", key, b"x", sync=sync, **properties)
-    ours, theirs = posted.present, published.present
+    ours, theirs = posted._session, published._session
     assert ours is not None
     assert theirs is not None
     assert ours._carrier.data_to_send() == theirs._carrier.data_to_send()  # type: ignore[attr-defined]  # a ClientConnection
@@ -534,3 +535,42 @@ def test_what_is_no_routing_key_is_not_remembered(key: Any) -> None:
             talk.post("", key, b"x", {})
     assert not talk.in_flight
     assert not talk._headers
+
+
+def test_a_quarter_of_what_may_be_in_flight_asks_for_completion() -> None:
+    """So the next ones need not wait for all of it."""
+    stage = staged()
+    talk = stage.open()
+    talk.most_in_flight = 12
+    for _ in range(12):
+        talk.publish("", "q", b"x")
+    assert stage.peer is not None
+    stage.peer.receive_data(stage.client.machine.data_to_send())
+    stage.broker.tick(stage.now)
+    came = [event.sync for _, event in stage.broker.events() if isinstance(event, TransferReceived)]
+    assert came == [False, False, True] * 4
+
+
+@pytest.mark.parametrize("timeout", [0, None])
+def test_a_session_without_a_lifetime_says_so(timeout: int | None) -> None:
+    """To a broker that keeps sessions of whoever asks for nothing."""
+    stage = staged()
+    talk = stage.client.open_session(timeout=timeout)
+    assert stage.peer is not None
+    stage.peer.receive_data(stage.client.machine.data_to_send())
+    stage.broker.tick(stage.now)
+    list(stage.broker.events())
+    stage.client.receive_data(stage.peer.data_to_send())
+    stage.client.tick(stage.now)
+    assert talk.attached.done
+    said = LAYOUT.encode_control(controls.RequestTimeout(0)) in stage.client.machine.data_to_send()
+    assert said == (timeout == 0)
+
+
+def test_a_session_is_resumed_though_the_broker_believes_that_the_lost_connection_lives() -> None:
+    stage = staged()
+    talk = stage.open(timeout=600)
+    stage.client.receive_eof()
+    stage.client.tick(stage.now)
+    stage.connect()  # the broker has not heard of the end of the first one
+    assert (talk.speakable, talk.remade) == (True, 0)

@@ -37,7 +37,7 @@ def again(session: Session, max_frame_size: int = 65535) -> BareCarrier:
     """The session attached on a new transport, up to `attached`."""
     carrier = BareCarrier(session.role, max_frame_size=max_frame_size)
     if session.role == "client":
-        session._bind(carrier.channel(0))
+        carrier.channel(0).bind(session)
         session.attach()
         carrier.hear(c.Attached(session.name))
     else:
@@ -63,7 +63,7 @@ def test_session_request_timeout_maximum_granted_timeout(most: int | None, asked
 def test_a_client_asks_for_the_lifetime_that_it_wants() -> None:
     carrier = BareCarrier("client")
     session = Session(b"s", "client", timeout=None)
-    session._bind(carrier.channel(0))
+    carrier.channel(0).bind(session)
     session.attach()
     carrier.hear(c.Attached(b"s"))
     assert carrier.said() == [c.Attach(b"s"), c.RequestTimeout(None)]
@@ -134,7 +134,7 @@ def test_headers_are_minded_only_where_they_are_read_otherwise_than_by_default()
     """Two readings are compared by value in either build: whoever minds looks at every header on receipt."""
     for limits, minds in ((DEFAULT_LIMITS, False), (attrs.evolve(DEFAULT_LIMITS, nesting=7), True)):
         session = Session(b"s", "client", limits=limits)
-        session._bind(BareCarrier("client", limits=limits).channel(0))
+        BareCarrier("client", limits=limits).channel(0).bind(session)
         assert session._minds_headers is minds
 
 
@@ -273,7 +273,7 @@ def test_an_attachment_that_was_never_used_is_resumed_too() -> None:
     ours, theirs = wire.session(timeout=None)
     wire.cut()
     wire.client.happened()
-    ours._bind(wire.client.channel(0))
+    wire.client.channel(0).bind(ours)
     ours.attach()
     wire.run()
     assert wire.client.happened() == [SessionAttached(b"s", 0, True)]
@@ -285,7 +285,7 @@ def test_commands_lost_before_the_other_side_saw_any() -> None:
     ours, _ = wire.session(timeout=None)
     ours.publish(body=b"1")
     wire.cut()
-    ours._bind(wire.client.channel(0))
+    wire.client.channel(0).bind(ours)
     ours.attach()
     wire.run()
     assert [event.body for event in wire.server.happened() if isinstance(event, TransferReceived)] == [b"1"]
@@ -297,7 +297,7 @@ def test_loss_while_resuming_and_while_attaching() -> None:
     carrier.lost()
     for until_attached in (True, False, True):
         carrier = BareCarrier("client")
-        session._bind(carrier.channel(0))
+        carrier.channel(0).bind(session)
         session.attach()
         if until_attached:
             carrier.hear(c.Attached(b"s"))
@@ -344,7 +344,7 @@ def test_detach_and_attach_again_on_the_same_connection() -> None:
     wire.run()
     assert standing(ours) == "detached"
     wire.client.happened()
-    ours._bind(wire.client.channel(0))
+    wire.client.channel(0).bind(ours)
     ours.attach()
     wire.run()
     assert SessionAttached(b"s", 0, True) in wire.client.happened()
@@ -357,7 +357,7 @@ def test_detach_and_attach_again_on_the_same_connection() -> None:
 def test_a_session_that_was_never_attached_does_not_expire() -> None:
     carrier = BareCarrier("client")
     session = Session(b"s", "client")
-    session._bind(carrier.channel(0))
+    carrier.channel(0).bind(session)
     session.attach()
     carrier.hear(c.Detached(b"s", 1))
     assert session.tick(0.0) is None
@@ -369,13 +369,13 @@ def test_a_session_that_the_other_side_may_have_made_anew_asks_to_be_kept_again(
     """Found by simulation: a server that had crashed kept nothing, because nothing had been said and nobody asked it again."""
     carrier = BareCarrier("client")
     session = Session(b"s", "client", timeout=60)
-    session._bind(carrier.channel(0))
+    carrier.channel(0).bind(session)
     session.attach()
     carrier.hear(c.Attached(b"s"), c.Timeout(60))
     assert carrier.said() == [c.Attach(b"s"), c.RequestTimeout(60)]
     carrier.lost()
     carrier = BareCarrier("client")
-    session._bind(carrier.channel(0))
+    carrier.channel(0).bind(session)
     session.attach()
     carrier.hear(c.Attached(b"s"), c.Expected(EMPTY))
     assert session.state == "attached"

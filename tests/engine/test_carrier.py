@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.engine.carrier import Carrier
+from amqp_sansio.engine.carrier import Carrier, legal_of
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
 from amqp_sansio.testing.carriers import BareCarrier
@@ -21,7 +22,7 @@ def test_who_carries_endpoints_does_all_that_they_ask_for(made: type[Carrier]) -
 
 @pytest.mark.skipif(COMPILED, reason="a compiled class lists its attributes beside its methods")
 def test_endpoints_ask_for_nothing_else() -> None:
-    assert sorted(name for name in vars(Carrier) if name[:1] == "_" != name[1:2]) == sorted(("_decode", *ASKED))
+    assert sorted(name for name in vars(Carrier) if name[:1] == "_" != name[1:2]) == sorted(("_blame", "_decode", *ASKED))
 
 
 @pytest.mark.parametrize(("make", "role"), [(ClientConnection, "client"), (ServerConnection, "server")])
@@ -31,3 +32,8 @@ def test_what_a_connection_says_before_anything_was_agreed(make: type[ClientConn
     assert found._max_frame_size == MIN_MAX_FRAME_SIZE
     assert found._closed_cause is None
     assert found.eager_headers is (role == "server")
+
+
+def test_what_would_have_been_let_pass_is_the_limit_and_nothing_where_octets_are_wrong() -> None:
+    assert legal_of(DecodeError("x", 0, "limit header_structs: at most 3; it has 4")) == ("limit header_structs: at most 3",)
+    assert legal_of(DecodeError("x", 0, "no such field; there are others")) == ()

@@ -37,7 +37,7 @@ def client(name: bytes = b"x", timeout: int | None = 0) -> tuple[BareCarrier, Se
     """A client with a session attached on channel 0."""
     carrier = BareCarrier("client")
     session = Session(name, "client", timeout=timeout)
-    session._bind(carrier.channel(0))
+    carrier.channel(0).bind(session)
     session.attach()
     carrier.hear(c.Attached(name))
     carrier.happened()
@@ -220,13 +220,13 @@ def test_detached_with_an_empty_name_is_about_whatever_is_attached() -> None:
 def test_attach_refused_as_busy_can_be_said_again_with_force() -> None:
     carrier = BareCarrier("client")
     session = Session(b"x", "client")
-    session._bind(carrier.channel(0))
+    carrier.channel(0).bind(session)
     session.attach()
     carrier.hear(c.Detached(b"x", 1))
     assert carrier.happened() == [
         SessionDetached(b"x", 0, Origin.PEER, 1, "attach was refused: session-busy, it is attached elsewhere")
     ]
-    session._bind(carrier.channel(0))
+    carrier.channel(0).bind(session)
     session.attach(force=True)
     assert carrier.said() == [c.Attach(b"x"), c.Attach(b"x", True)]
     carrier.hear(c.Attached(b"x"))
@@ -296,9 +296,9 @@ def test_a_closing_connection_lets_nothing_be_said() -> None:
 def test_a_session_has_one_transport_and_a_transport_one_session() -> None:
     carrier, session = client()
     with pytest.raises(LocalProtocolError, match="one-transport-per-session"):
-        session._bind(carrier.channel(1))
+        carrier.channel(1).bind(session)
     with pytest.raises(LocalProtocolError, match="one-session-per-transport"):
-        Session(b"y", "client")._bind(carrier.channel(0))
+        carrier.channel(0).bind(Session(b"y", "client"))
 
 
 def test_attach_again_does_no_harm() -> None:
@@ -391,6 +391,16 @@ def test_a_breach_within_a_command_ends_the_session_alone() -> None:
     assert carrier.said() == carrier.happened() == []
     carrier.hear(c.Detached(b"x", 0))
     assert carrier.channel(0).free
+
+
+@pytest.mark.parametrize(("code", "pointed", "names"), [(506, True, 0), (506, False, None), (503, True, None)])
+def test_a_command_that_is_too_large_is_named_where_its_id_is_known(code: int, pointed: bool, names: int | None) -> None:
+    carrier, _ = server()
+    if pointed:
+        carrier.hear(c.CommandPoint(0, 0))
+    carrier.channel(0).receive_breach("limits.assembly_octets", "too large", code, "message.transfer", (), 7)
+    (refused,) = [each for each in carrier.said() if isinstance(each, execution.Exception_)]
+    assert (refused.error_code, refused.command_id) == (code, names)
 
 
 def test_the_same_over_a_wire() -> None:

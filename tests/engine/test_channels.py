@@ -15,7 +15,7 @@ from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 def attached(channels: Channels, number: int, name: bytes) -> Session:
     session = Session(name, "client")
     channel = channels.at(number)
-    session._bind(channel)
+    channel.bind(session)
     session.attach()
     channel.receive_control(Attached(name), 0)
     return session

@@ -12,7 +12,7 @@ from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.wire.assembly import Cut, KnownCommand
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.transfers import Headers
+from amqp_sansio.wire.repeated_headers import Headers
 
 
 def test_what_was_found_is_told_behind_what_was_said() -> None:

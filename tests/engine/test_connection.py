@@ -37,7 +37,7 @@ from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detached
 from amqp_sansio.testing.link import Link
 from amqp_sansio.testing.scripted import ScriptedPeer
-from amqp_sansio.wire.frames import frame_command
+from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
@@ -254,3 +254,10 @@ def test_an_open_connection_tells_what_it_agreed() -> None:
     assert [type(event) for event in events] == [StartReceived, ConnectionOpened, ConnectionClosed]
     assert peer.connection.channel_max == 5
     assert peer.connection.max_frame_size == 4096
+
+
+def test_who_has_patience_for_so_many_steps_without_an_event_hears_the_rest_when_it_asks_again() -> None:
+    connection = served().connection
+    connection._patience = 3
+    connection.receive_data(frame_control(0, LAYOUT.encode_control(Heartbeat())) * 7)
+    assert [(connection.next_event(), connection._undecoded) for _ in range(3)] == [(None, True), (None, True), (None, False)]

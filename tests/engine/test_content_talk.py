@@ -291,7 +291,7 @@ def test_one_global_quality_makes_the_windows_of_other_sessions_unknown() -> Non
     def deliveries(global_: bool) -> list[Event]:
         carrier, _ = told(C, (*CONSUMING, (C, file.Qos(0, 1)), (S, file.QosOk())))
         second = Session(b"t", "client")
-        second._bind(carrier.channel(1))
+        carrier.channel(1).bind(second)
         second.attach()
         carrier.hear(c.Attached(b"t"), channel=1)
         second.send(file.Qos(0, 5, global_))

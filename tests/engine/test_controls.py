@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from tests.engine.opened import served
 
 from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, Profile
 from amqp_sansio.engine.inbound import EXPECTED_RANGES
 from amqp_sansio.errors import LocalProtocolError
-from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, SessionDetached
+from amqp_sansio.events import CommandsCompleted, CommandsConfirmed, CommandsSkipped, Origin, SessionDetached, TransferReceived
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import execution, message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Control
 from amqp_sansio.testing.carriers import BareCarrier, attached_session
+from amqp_sansio.wire.frames import frame_command
 
 
 def test_flush_is_answered_in_order_even_when_there_is_nothing() -> None:
@@ -237,7 +239,7 @@ def test_expectations_of_billions_can_still_be_answered() -> None:
     session.publish()
     carrier.lost()
     carrier = BareCarrier("client")
-    session._bind(carrier.channel(0))
+    carrier.channel(0).bind(session)
     session.attach()
     carrier.hear(c.Attached(b"s"))
     carrier.take()
@@ -265,3 +267,14 @@ def test_an_application_may_end_what_a_gap_has_completed() -> None:
     session.complete(0)
     with pytest.raises(LocalProtocolError):
         session.complete(0)
+
+
+@pytest.mark.parametrize(("gap", "heard"), [(5, 1), (0, 0)])
+def test_a_gap_ahead_leaves_what_is_under_way_to_be_heard(gap: int, heard: int) -> None:
+    """Only a gap over the next id means that a command which was begun will not be finished."""
+    peer = served()
+    peer.say(c.Attach(b"s"), c.CommandPoint(0, 0), channel=1)
+    payload = peer.dialect.codec.encode_command(message.Transfer("", 1, 0), False)
+    *begun, rest = frame_command(1, payload, b"\0\0\0\x04\0\x63\0\0", b"body")
+    events = peer.say(b"".join(begun), peer.octets_of(c.Gap(RangeSet.of(gap)), 1), rest)
+    assert [type(event) for event in events].count(TransferReceived) == heard

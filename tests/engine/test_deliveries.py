@@ -128,6 +128,18 @@ def test_a_snapshot() -> None:
             Deliveries(False, False).restore({**deliveries.snapshot(), key: "x"})
 
 
+def test_what_was_perhaps_not_received_keeps_its_place_behind_a_snapshot() -> None:
+    """An acknowledgement of all passes over it, so that one up to its tag finds it before what was delivered later."""
+    deliveries = delivered(1, 2)
+    settled(deliveries, Ack(0, True), heard=False)
+    deliveries.deliver(3, True, 7, 10)
+    again = Deliveries(False, False)
+    again.restore(deliveries.snapshot())
+    for each in (deliveries, again):
+        each.deliver(4, True, 8, 10)
+        assert settled(each, Ack(0, True), Ack(3, True), Ack(3), Ack(4), heard=False) == [True, True, False, True]
+
+
 def test_a_window_in_octets_goes_on_behind_a_snapshot() -> None:
     """What was under way when the snapshot was taken fills the window of octets as before, and is given back once."""
     deliveries = delivered(1, 2)

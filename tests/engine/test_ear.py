@@ -146,6 +146,7 @@ def test_what_never_was_a_frame() -> None:
     assert drain(ear) == []
     assert ear.unread
     assert ear.heard == 26
+    assert ear.unfinished == 1  # where a word about its first octet will end
 
 
 @pytest.mark.parametrize(

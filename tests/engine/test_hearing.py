@@ -539,7 +539,7 @@ def test_what_a_server_sends_again_may_be_for_a_subscription_whose_cancel_is_com
         carrier.lost()
         carrier = BareCarrier("client")
         session = Session.restore(session.snapshot())
-        session._bind(carrier.channel(0))
+        carrier.channel(0).bind(session)
         session.attach()
         said = c.Attached(b"s"), c.Flush(True, True, True), c.Expected(RangeSet.of(id + 1)), c.Completed(RangeSet([(0, id)]))
         carrier.hear(*said, c.CommandPoint(0, 0))

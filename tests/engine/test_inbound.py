@@ -289,6 +289,21 @@ def test_what_the_sender_knows_to_be_complete_is_not_confirmed_any_more() -> Non
     assert inbound.confirmed.freeze() == RangeSet.of(1)
 
 
+@pytest.mark.parametrize("how", ["complete", "gap"])
+def test_what_is_complete_is_not_confirmed_besides(how: str) -> None:
+    """However it came to be complete: `confirmed` holds what will be, and is not yet."""
+    inbound = Inbound()
+    inbound.point(0)
+    receive(inbound, 3)
+    inbound.confirmed.update(RangeSet([(0, 2)]))
+    if how == "complete":
+        inbound.complete(RangeSet.of(1))
+    else:
+        inbound.gap(RangeSet.of(1))
+    assert inbound.confirmed.freeze() == RangeSet.of(0, 2)
+    assert inbound.known.freeze() == RangeSet.of(1)
+
+
 def test_gap_in_a_new_session() -> None:
     inbound = Inbound()
     assert inbound.gap(EMPTY) == EMPTY

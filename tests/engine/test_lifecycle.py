@@ -465,3 +465,26 @@ def test_limit_inbox_octets(extra: int) -> None:
     peer = opened("server", limits=Limits(inbox_octets=1000))
     peer.connection.receive_data(bytes([15, 0, 255, 255]) + bytes(996 + extra))
     assert peer.connection.wants_data is (extra < 0)
+
+
+@pytest.mark.parametrize("extra", [-1, 0])
+@pytest.mark.parametrize("limits", [Limits(handshake_inbox_octets=1000), Limits(inbox_octets=1000)])
+def test_a_stranger_may_send_the_lesser_of_both(limits: Limits, extra: int) -> None:
+    conn = ServerConnection(ServerConfig(limits=limits))
+    conn.receive_data(ServerConfig().dialect.header)
+    list(conn.events())
+    conn.receive_data(bytes([15, 0, 255, 255]) + bytes(996 + extra))
+    assert conn.wants_data is (extra < 0)
+
+
+def test_an_open_connection_is_no_stranger() -> None:
+    conn = opened("server", limits=Limits(handshake_inbox_octets=1000)).connection
+    conn.receive_data(bytes([15, 0, 255, 255]) + bytes(1996))
+    assert conn.wants_data
+
+
+def test_nothing_is_wanted_behind_the_end_of_the_octets() -> None:
+    conn = opened("server").connection
+    assert conn.wants_data
+    conn.receive_eof()
+    assert not conn.wants_data

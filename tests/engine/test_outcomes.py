@@ -152,7 +152,7 @@ def test_a_branch_whose_command_is_refused_says_so() -> None:
 
 def resumed(session: Session, expected: int) -> BareCarrier:
     carrier = BareCarrier("client")
-    session._bind(carrier.channel(0))
+    carrier.channel(0).bind(session)
     session.attach()
     carrier.hear(c.Attached(b"s"), c.Expected(RangeSet.of(expected)), c.CommandPoint(0, 0))
     assert session.state == "attached"
@@ -187,7 +187,7 @@ def test_a_resumption_that_fails_makes_it_unknown() -> None:
     commit = session.select_tx().commit()
     cut(session)
     carrier = BareCarrier("client")
-    session._bind(carrier.channel(0))
+    carrier.channel(0).bind(session)
     session.attach()
     carrier.hear(c.Attached(b"s"), c.Expected(RangeSet()))
     assert told(carrier.happened()) == [TransactionEnded(b"s", commit, UNKNOWN)]

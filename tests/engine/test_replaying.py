@@ -6,6 +6,7 @@ from amqp_sansio import ServerConfig, ServerConnection, Session
 from amqp_sansio.engine.replaying import Replaying
 from amqp_sansio.events import AttachRequested, Event, SessionAttached, SessionDetached
 from amqp_sansio.kernel.serials import TOP, MutableRangeSet, RangeSet
+from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.connection import Open, StartOk, TuneOk
@@ -16,18 +17,18 @@ ROOM = 10_000
 BODY = 3000
 
 
-def opened(room: int = ROOM, frame: int = 0) -> ScriptedPeer:
+def opened(room: int = ROOM, frame: int = 0, limits: Limits = DEFAULT_LIMITS) -> ScriptedPeer:
     """A server with so much room for what can wait, and its client."""
-    peer = ScriptedPeer(ServerConnection(ServerConfig(session_timeout=600)))
+    peer = ScriptedPeer(ServerConnection(ServerConfig(session_timeout=600, limits=limits)))
     peer.say(HEADER, StartOk({}, "ANONYMOUS", b"", "en_US"), TuneOk(0, frame, 0), Open(""))
     peer.connection._most_waiting = room
     peer.connection.data_to_send()
     return peer
 
 
-def kept(messages: int, body: int = BODY, frame: int = 0) -> tuple[ScriptedPeer, Session]:
+def kept(messages: int, body: int = BODY, frame: int = 0, limits: Limits = DEFAULT_LIMITS) -> tuple[ScriptedPeer, Session]:
     """A session with so many deliveries in doubt, which the client has detached."""
-    peer = opened(frame=frame)
+    peer = opened(frame=frame, limits=limits)
     peer.say(c.Attach(b"s"), c.RequestTimeout(600), c.CommandPoint(0, 0), channel=1)
     (session,) = peer.server.sessions
     peer.say(message.Subscribe("q", "d", 1, 1), message.Flow("d", 0, messages), message.Flow("d", 1, 1 << 30), channel=1)
@@ -162,3 +163,12 @@ def test_commands_wait_until_all_was_said_again() -> None:
     while session._replaying is not None:
         peer.connection.data_to_send()
     assert [type(event).__name__ for event in peer.connection.events()] == ["SessionAttached", "CommandReceived"]
+
+
+def test_a_command_beyond_the_octets_that_may_come_early_is_not_heard() -> None:
+    peer, session = kept(20, limits=Limits(early_octets=20))
+    again(peer, session, RangeSet.of(0))
+    (event,) = peer.say(c.CommandPoint(3, 0), queue.Declare("q" * 40), channel=1)
+    assert isinstance(event, SessionDetached)
+    assert event.violation is not None
+    assert event.violation.rule == "limits.early_octets"

@@ -132,7 +132,7 @@ def test_a_race_with_the_other_side_raises_and_changes_nothing(name: str, state:
         carrier = BareCarrier("client")
         snapshot = session.snapshot()
         session = Session.restore(snapshot)
-        session._bind(carrier.channel(0))
+        carrier.channel(0).bind(session)
         session.attach()
     elif state == "detached":
         carrier.lost()
@@ -143,7 +143,7 @@ def test_a_race_with_the_other_side_raises_and_changes_nothing(name: str, state:
     elif state == "resuming":
         carrier.lost()
         carrier = BareCarrier("client")
-        session._bind(carrier.channel(0))
+        carrier.channel(0).bind(session)
         session.attach()
         carrier.hear(c.Attached(b"s"))
     else:

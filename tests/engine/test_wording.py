@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.engine.carrier import violation_of
 from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.wording import frame_of, judge_encoding, judge_headers, verb_of, violation_of
+from amqp_sansio.engine.wording import frame_of, judge_encoding, judge_headers, verb_of
 from amqp_sansio.events.observed import CommandSeen, FrameSeen
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec.execution import Sync

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, Note, OpaqueSeen
+from amqp_sansio.events import CommandSeen, ControlSeen, HeaderSeen, MethodSeen, Note, OpaqueSeen
 from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.execution import Sync
 
@@ -16,6 +16,10 @@ PAIRS: list[tuple[Value, Value]] = [
     (
         CommandSeen(1, b"s", 0, "execution.sync", Sync(), True, b"\x03\x01"),
         CommandSeen(1, None, None, "execution.sync", Sync(), True, b"\x03\x01", b"", b"body", False),
+    ),
+    (
+        MethodSeen(1, "basic.publish", None, b"\0\x3c\0\x28", b"header", None, b"body"),
+        MethodSeen(1, "basic.publish", None, b"\0\x3c\0\x28", b"header", None, b"body", False),
     ),
     (OpaqueSeen("security layer"), OpaqueSeen("a broken frame")),
     (Note("tcp.reset", "reset"), Note("tcp.reset", "reset", 1)),

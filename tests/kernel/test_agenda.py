@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from tests.steps import assert_linear
+
 from amqp_sansio.kernel.agenda import FEW, Agenda
 
 
@@ -66,3 +70,16 @@ def test_many_that_stay_are_not_looked_through_each_time() -> None:
         agenda.forget(number)
     assert 400 <= len(agenda._heap) <= 1000
     assert agenda.due(1000.0) == list(range(600, 1000))
+
+
+def test_noting_many_costs_what_they_are() -> None:
+    def noted(count: int) -> Callable[[], None]:
+        agenda: Agenda[int] = Agenda()
+
+        def note() -> None:
+            for number in range(count):
+                agenda.note(number, float(number))
+
+        return note
+
+    assert_linear(noted, 500)

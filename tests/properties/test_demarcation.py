@@ -119,7 +119,7 @@ def test_what_our_client_says_nobody_holds_against_it(
 
 def attached(wire: Wire, watch: Observer) -> tuple[Session, Session]:
     ours = Session(b"s", "client", profile=wire.profile)
-    ours._bind(wire.client.channel(0))
+    wire.client.channel(0).bind(ours)
     ours.attach()
     while overheard(wire, watch):
         wire.step()
@@ -174,7 +174,7 @@ def test_every_outcome_is_told_once(select: Command, steps: list[tuple[str, obje
                 ours = Session.restore(ours.snapshot())
                 theirs = wire.sessions[b"s"] = Session.restore(theirs.snapshot())
                 application.session = theirs
-            ours._bind(wire.client.channel(0))
+            wire.client.channel(0).bind(ours)
             ours.attach()
             wire.run()
             assert ours.state == theirs.state == "attached"

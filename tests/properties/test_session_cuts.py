@@ -136,7 +136,7 @@ class Both:
             self.server = Session.restore(pickle.loads(pickle.dumps(self.server.snapshot())))
             self.wire.sessions[b"s"] = self.server
             self.subscription = self.client.subscriptions["d"]
-        self.client._bind(self.wire.client.channel(n % 2))
+        self.wire.client.channel(n % 2).bind(self.client)
         self.client.attach(force=restore)
 
     def finish(self) -> None:

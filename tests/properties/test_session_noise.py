@@ -101,7 +101,7 @@ class Alone:
             session.detach()
         elif verb == "attach":
             if session._channel is None:
-                session._bind(carrier.channel(0))
+                carrier.channel(0).bind(session)
             session.attach()
         elif verb == "deliver":
             session.deliver("d", body=b"x")

@@ -104,6 +104,7 @@ def test_through_spark_connect(cuts: list[Path], expected: Rows, tmp_path: Path)
     settings = {**environment(), "SPARK_REMOTE": "local[2]", "PYTHONPATH": str(HERE.parents[1] / "src")}
     # A local server of Connect listens on port 15002, which another run on this machine may have; with this it takes any.
     settings["SPARK_TESTING"] = "1"
+    settings["JAVA_TOOL_OPTIONS"] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # the server is made where no CONF is read
     words = [sys.executable, str(HERE / "job.py"), str(out), *map(str, cuts)]
     done = subprocess.run(words, cwd=tmp_path, env=settings, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-4000:]

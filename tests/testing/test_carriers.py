@@ -33,7 +33,7 @@ def test_octets_beyond_a_cut_are_lost() -> None:
     wire.cut(to_server=27)
     assert [type(event) for event in wire.server.happened()] == [SessionDetached]
     before = theirs._inbound.begun
-    ours._bind(wire.client.channel(0))
+    wire.client.channel(0).bind(ours)
     ours.attach()
     wire.run()
     assert SessionAttached(b"s", 0, True) in wire.client.happened()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from tests.steps import assert_linear
 
 from amqp_sansio.errors import DecodeError, EncodeError
-from amqp_sansio.limits import Limits
-from amqp_sansio.spec.fields import Field
-from amqp_sansio.spec.values import Datetime
+from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS, Limits
+from amqp_sansio.spec.fields import Field, as_fields
+from amqp_sansio.spec.values import Datetime, List
 from amqp_sansio.wire.field_tables import Profile
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.reading import Reading
@@ -121,34 +122,76 @@ NATIVES: list[tuple[object, bytes]] = [
 def test_natives_of_python_are_written_by_the_profile(value: object, octets: bytes) -> None:
     """And come back as they were."""
     assert RABBITMQ.write({"k": value}) == sized(b"\x01k" + octets)
-    assert RABBITMQ.read(sized(b"\x01k" + octets), 0, len(octets) + 6)[0] == {"k": value}
+    back = tuple(value) if isinstance(value, list) else value
+    assert RABBITMQ.read(sized(b"\x01k" + octets), 0, len(octets) + 6)[0] == {"k": back}
 
 
-@pytest.mark.parametrize(
-    ("octets", "value"),
-    [
-        (b"B\x05", Field("B", 5)),
-        (b"l\0\0\0\0\0\0\0\x05", Field("l", 5)),
-        (b"L" + b"\xff" * 8, Field("L", -1)),
-        (b"s\xff\xff", Field("s", -1)),
-        (b"t\x02", Field("t", 2)),
-        (b"S\0\0\0\x01\xff", Field("S", b"\xff")),
-        (b"f\x7f\xc0\0\0", Field("f", b"\x7f\xc0\0\0")),
-    ],
-)
-def test_what_would_be_written_otherwise_keeps_its_letter(octets: bytes, value: Field) -> None:
-    assert RABBITMQ.read(sized(b"\x01k" + octets), 0, len(octets) + 6)[0]["k"] == value
+LETTERS: list[tuple[bytes, object]] = [
+    (b"b\xff", -1),
+    (b"B\xff", 255),
+    (b"s\xff\xfe", -2),
+    (b"u\xff\xfe", 65534),
+    (b"I" + b"\xff" * 4, -1),
+    (b"i" + b"\xff" * 4, (1 << 32) - 1),
+    (b"l" + b"\xff" * 8, -1),
+    (b"L" + b"\xff" * 8, -1),
+    (b"f\x3f\x80\0\0", 1.0),
+    (b"t\x00", False),
+    (b"t\x02", True),
+    (b"S\0\0\0\x01\xff", b"\xff"),
+    (b"x\0\0\0\x01a", b"a"),
+    (b"D\x01\xff\xff\xff\xff", Decimal("429496729.5")),
+    (b"T\xff" + bytes(7), Datetime(255 << 56)),
+    (b"A\0\0\0\x04Vs\0\x01", List([None, 1])),
+]
+
+
+@pytest.mark.parametrize(("octets", "value"), LETTERS)
+def test_each_letter_gives_a_plain_value_and_is_kept(octets: bytes, value: object) -> None:
+    """Signs and meanings are the profile's; type and value are exactly these, and the octets come again."""
+    octets = sized(b"\x01k" + octets)
+    table, _ = RABBITMQ.read(octets, 0, len(octets))
+    assert (table["k"], type(table["k"])) == (value, type(value))
+    assert table.fields[0][1].letter.encode() == octets[6:7]
+    assert RABBITMQ.write(table) == octets
+    assert RABBITMQ.write({"inside": table}) == sized(b"\x06insideF" + octets)
+
+
+@pytest.mark.parametrize("octets", [b"f\x7f\x80\0\1", b"d\x7f\xf0\0\0\0\0\0\1"])
+def test_what_is_no_number_keeps_its_octets(octets: bytes) -> None:
+    """Packing it again would change the bits of a signalling one."""
+    octets = sized(b"\x01k" + octets)
+    table, _ = RABBITMQ.read(octets, 0, len(octets))
+    assert table["k"] != table["k"]
+    assert RABBITMQ.write(table) == octets
 
 
 def test_letters_mean_what_the_profile_says() -> None:
     """l is signed at RABBITMQ and not in the document; s is a number there and a text here; U is refused there."""
     octets = sized(b"\x01l" + b"l" + b"\xff" * 8)
-    assert RABBITMQ.read(octets, 0, len(octets))[0]["l"] == Field("l", -1)
-    assert PROFILES["0-9-1"].read(octets, 0, len(octets))[0]["l"] == Field("l", (1 << 64) - 1)
+    assert RABBITMQ.read(octets, 0, len(octets))[0]["l"] == -1
+    assert PROFILES["0-9-1"].read(octets, 0, len(octets))[0]["l"] == (1 << 64) - 1
+    assert RABBITMQ.read(sized(b"\x01ss\x01a"), 0, 9)[0]["s"] == 0x161
+    assert PROFILES["0-9-1"].read(sized(b"\x01ss\x01a"), 0, 9)[0]["s"] == "a"
     with pytest.raises(DecodeError, match=r"table\['u'\] at octet 6: tables of rabbitmq have no letter 'U' \(502\)"):
         RABBITMQ.read(sized(b"\x01uU\0\0"), 0, 9)
     with pytest.raises(EncodeError, match=r"tables of 0-8 hold no bool like True"):
         PROFILES["0-8"].write({"k": True})
+
+
+CHOSEN: list[tuple[str, object, str]] = [
+    ("rabbitmq", 1, "I"), ("rabbitmq", 1 << 31, "l"), ("0-9-1", -(1 << 31) - 1, "L"), ("0-9-1", 1 << 63, "l"), ("0-8", -1, "I"),
+    ("0-8", b"x", "S"), ("0-9-1", b"x", "S"), ("0-8", datetime(2026, 1, 2, tzinfo=UTC), "T"), ("0-8", "é", "S"),
+    ("0-9", {"x": 1}, "F"), ("0-9", Decimal("1.5"), "D"), ("rabbitmq", Field("", 7), "I"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value", "letter"), CHOSEN)
+def test_a_value_without_a_letter_gets_that_of_the_profile(name: str, value: object, letter: str) -> None:
+    octets = PROFILES[name].write({"k": value})
+    table, _ = PROFILES[name].read(octets, 0, len(octets))
+    assert table.fields[0][1].letter == letter
+    assert PROFILES[name].write(table) == PROFILES[name].write(as_fields({"k": value}) or {}) == octets
 
 
 @pytest.mark.parametrize(
@@ -157,12 +200,44 @@ def test_letters_mean_what_the_profile_says() -> None:
         1 << 63, -(1 << 63) - 1, object(), Decimal("-1"), Decimal("1e3"), Decimal("NaN"), Field("B", 256), Field("Z", 1),
         Field("t", 256), Field("V", 1), Field("F", 1), Field("A", "x"), Field("s", "x"), Field("S", 1), {1: 2}, {"x" * 256: 1},
         [object()], Field("T", -1), Field("f", b"123"),
+        datetime(2026, 1, 2), datetime(1969, 1, 2, tzinfo=UTC), Decimal(1 << 32), Decimal("1E-256"), Field("f", 1e300),
+        "\ud800", Field("U", 1), Field("s", "text"), Field("t", "x", b"no octet"),
     ],
 )  # fmt: skip
 def test_a_value_that_cannot_be_written_is_named(value: object) -> None:
     with pytest.raises(EncodeError) as raised:
         RABBITMQ.write({"k": value})
     assert raised.value.what.startswith("table['k']")
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("kind", ["entries of a table", "an array", "tables inside"])
+def test_entries_up_to_the_limit(kind: str, more: int) -> None:
+    """An array counts as one, and so does each value in it."""
+    count = TABLE_ENTRIES + more
+    if kind == "entries of a table":
+        octets = sized(b"\0V" * count)
+    elif kind == "an array":
+        octets = sized(b"\0A" + sized(b"V" * (count - 1)))
+    else:
+        octets = sized((b"\0F" + sized(b"\0V")) * (count // 2) + b"\0V" * (count % 2))
+    if more <= 0:
+        assert RABBITMQ.write(RABBITMQ.read(octets, 0, len(octets))[0]) == octets
+        return
+    with pytest.raises(DecodeError, match=f"limit TABLE_ENTRIES is {TABLE_ENTRIES}") as raised:
+        RABBITMQ.read(octets, 0, len(octets))
+    assert raised.value.code == 506
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_octets_up_to_the_limit(more: int) -> None:
+    octets = sized(b"\x01kS" + sized(bytes(TABLE_OCTETS - 7 + more)))
+    if more <= 0:
+        assert RABBITMQ.write(RABBITMQ.read(octets, 0, len(octets))[0]) == octets
+        return
+    with pytest.raises(DecodeError, match=f"limit TABLE_OCTETS is {TABLE_OCTETS}") as raised:
+        RABBITMQ.read(octets, 0, len(octets))
+    assert raised.value.code == 506
 
 
 @pytest.mark.parametrize("depth", [31, 32, 33])

@@ -104,7 +104,7 @@ WRONG = [
     (CONTENT[0] + BODY, "content.body-unexpected", 505, False),
     (CONTENT[0] + HEADER + HEADER, "content.header-unexpected", 505, False),
     (CONTENT[0] + frame_method(1, ACK), "content.interrupted", 505, False),
-    (CONTENT[0] + put_frame(2, 1, b"\0\x3d" + bytes(12)), "content.header", 501, False),
+    (CONTENT[0] + put_frame(2, 1, b"\0\x3d" + bytes(12)), "content.class", 505, False),
     (CONTENT[0] + put_frame(2, 1, b"\0\x3c" + bytes(11)), "content.header", 501, False),
     (CONTENT[0] + put_frame(2, 1, b""), "content.header", 501, False),
     (CONTENT[0] + HEADER + put_frame(3, 1, b"abcd"), "content.size", 501, False),

@@ -34,7 +34,7 @@ def test_what_a_type_cannot_hold_is_refused(code: int) -> None:
         (0x90, (b"", b"x" * 65535), (b"x" * 65536, None)), (0x04, ("a", "€"), ("ab", "☃")),
         (0x27, ("a", "\U0010ffff"), ("", "\ud800")),
         (0xC8, (Decimal(2**31 - 1), Decimal("1e-255")), (Decimal(2**31), Decimal("1e-256"))),
-        (0xD8, (Decimal("1e18"), Decimal(0)), (Decimal("1e19"), Decimal("NaN"))),
+        (0xD8, (Decimal("1e18"), Decimal(0)), (Decimal("1e19"), Decimal("NaN"), Decimal("1" * 5000))),
     ],
 )  # fmt: skip
 def test_the_bounds_of_a_type(code: int, good: tuple[Value, Value], bad: tuple[Value, Value]) -> None:

@@ -3,7 +3,8 @@
 Each round takes the next seed and runs the property tests with the profile `soak`, the fuzzer, the pipeline (all combinations
 of how its work can be cut, and a stream that is killed twenty times), captures with every one of their packets lost or cut, and
 with odd packets by the thousand (twenty minutes at most, from another recording on in each round), every recording in forty
-variants of how it may have been captured (clocks, both ends, tunnels, cut, rotated, link types), and `serve`: 200 faults
+variants of how it may have been captured (clocks, both ends, tunnels, cut, rotated, link types), greed in the broker for
+longer, and `serve`: 200 faults
 (connections cut, and silent, processes killed, disks full: fifty each), a gigabyte of messages of all sizes and a thousand
 connections; and the live source and sink of Spark at every step of their protocol: a hundred crashes of each and a hundred
 kills of the broker under each, at least, exactly once and at least once; a hundred kills of the JVM; and, where Java and Maven
@@ -67,14 +68,22 @@ def main() -> int:
         print(f"soak: round {seed}, {left:.0f} s left", flush=True)
         properties = (sys.executable, "-m", "pytest", "-n", "2", "tests/properties", f"--hypothesis-seed={seed}")
         fuzz = (sys.executable, "-m", "fuzz", "--seconds", str(int(min(left, 300.0)) + 1), "--seed", str(seed))
-        pipeline = (sys.executable, "-m", "pytest", "tests/spark", "-k", "how_the_work_is_cut or killed_and_started_again")
+        pipeline = (
+            sys.executable,
+            "-m",
+            "pytest",
+            "tests/spark",
+            "-k",
+            "how_the_work_is_cut or killed_and_started_again or clocks",
+        )
         environment["AMQP_SEED"] = str(seed)
         names = [f"tests/cli/test_{each}.py" for each in ("cuts", "faults", "load")]
         serving = (sys.executable, "-m", "pytest", "-v", "-rP", *names)
         live = (sys.executable, "-m", "pytest", "-v", "tests/spark/live/test_crashes.py", "tests/spark/live/test_kills.py")
         broker_j = (sys.executable, "-m", "tools.interop", "--as-it-is", "--only", "broker_j", "-v", "-k", "crash_after_crash")
         seeds = (sys.executable, "-m", "amqp_sansio", "simulate", "--seed", str(seed * SEEDS), "--count", str(SEEDS))
-        captures = [f"tests/captures/test_{each}.py" for each in ("variants", "observed")]
+        captures = [f"tests/{each}.py" for each in ("captures/test_variants", "captures/test_observed")]
+        captures += ["tests/captures/columns/test_read.py", "tests/broker/test_greedy.py"]
         variants = (sys.executable, "-m", "pytest", "-n", "2", *captures)
         for command in (properties, fuzz, pipeline, variants, serving, live, broker_j, seeds):
             failed = failed or not passes(command, environment)

@@ -8,7 +8,9 @@ from pathlib import Path
 from tools.codegen.codes import codes_module, rules_module
 from tools.codegen.layouts import errata_module, fields_module, final_module, structs_module
 from tools.codegen.model import load
+from tools.codegen.older import older_files
 from tools.codegen.properties import properties_module
+from tools.codegen.reply_codes import enum_module, layout_module
 from tools.codegen.vocabulary import module
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,12 +23,14 @@ def generate() -> dict[str, str]:
     files = {f"spec/{amqp.name}.py": module(model, amqp) for amqp in model.classes}
     files["spec/codes.py"] = codes_module(model)
     files["spec/rules.py"] = rules_module(model)
+    files["spec/reply_codes.py"] = enum_module()
+    files["wire/layouts/reply_codes.py"] = layout_module()
     files["wire/layouts/structs.py"] = structs_module(model)
     files["wire/layouts/properties.py"] = properties_module(model)
     files["wire/layouts/fields.py"] = fields_module(model)
     files["wire/layouts/v0_10.py"] = errata_module(model)
     files["wire/layouts/v0_10_final.py"] = final_module(model)
-    return files
+    return {**files, **older_files()}
 
 
 def stale(files: dict[str, str], source: Path = SOURCE) -> list[str]:

@@ -27,6 +27,8 @@ def table_facts(folder: Path = TABLES) -> list[str]:
 
 
 def _flatten(line: Line, path: str, facts: list[str]) -> None:
+    if line.kind.startswith("also"):  # what only other families have
+        return
     facts.append(f"{path} {' '.join(line.words)}".strip())
     if line.kind in _INSIDE:
         name = line.name if len(line.words) > 1 and line.kind != "header" else line.kind

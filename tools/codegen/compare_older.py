@@ -1,8 +1,9 @@
 """`python -m tools.codegen.compare_older FOLDER`: do the tables of the older dialects say what the documents in FOLDER say?
 
-Whole tables: 0-8, 0-9 and 0-9-1, in tables/older; RabbitMQ's XML and the two excerpts are differences from one of them.  Prints
-every difference between tables and documents; exit code 1 when there is one, 2 when the folder is not there.  `--versions`
-prints what differs between the versions instead, as a page in Markdown.
+Whole tables: 0-8, 0-9 and 0-9-1, in tables/older; RabbitMQ's XML and the two excerpts are differences from one of them.  What
+peers speak and no document prints (`UNPRINTED`) has tables that are compared with nothing.  Prints every difference between
+tables and documents; exit code 1 when there is one, 2 when the folder is not there.  `--versions` prints what differs between
+the versions instead, as a page in Markdown.
 """
 
 from __future__ import annotations
@@ -24,6 +25,15 @@ CHANGES = {
     "0-9-queue-class": ("0-9", "amqp-0-9-queue-class.txt"),
 }
 """What is kept as differences: the table it differs from, and its document."""
+UNPRINTED = {
+    "0-8-unbind": "0-8 with its excerpts",
+    "0-8-qpid": "0-8",
+    "0-9-rabbitmq": "0-9",
+    "0-9-qpid": "0-9",
+    "rabbitmq-unprinted": "RabbitMQ's XML",
+    "0-9-1-qpid": "0-9-1",
+}
+"""Tables of what is spoken and no document here prints, and what each differs from."""
 _PAIRS = (("0-8", "0-9"), ("0-9", "0-9-1"), ("0-9-1", "rabbitmq"))
 _INSIDE = {"class", "method", "field", "property", "domain"}
 _CUT = "view on Meta::CPAN"
@@ -194,6 +204,8 @@ def page() -> str:
         lines += _section(f"From {old} to {new}", changed(version(old), version(new)))
     for name in ("0-8-excerpts", "0-9-queue-class"):
         lines += _section(f"{name} against the XML of {CHANGES[name][0]}", table_lines(name))
+    for name, base in UNPRINTED.items():
+        lines += _section(f"{name} against {base}: spoken, but in no document here", table_lines(name))
     return "\n".join(lines)
 
 
@@ -210,7 +222,9 @@ def main(arguments: list[str]) -> int:
     if len(arguments) > 1 or not (folder / WHOLE["0-8"]).is_file():
         print(f"usage: python -m tools.codegen.compare_older FOLDER | --versions; no XML in {folder}", file=sys.stderr)
         return 2
-    return answer(differences(folder), f"{sum(len(version(name)) for name in WHOLE)} facts of {len(WHOLE)} versions")
+    lines = sum(len(table_lines(name)) for name in CHANGES)
+    whole = sum(len(version(name)) for name in WHOLE)
+    return answer(differences(folder), f"{whole} facts of {len(WHOLE)} versions, {lines} changes of {len(CHANGES)} documents")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ _MODULES = {
     ),
     "amqp_sansio.wire.layouts.layout": "Layout",
     "amqp_sansio.wire.layouts.methods": "Methods",
+    "amqp_sansio.wire.method_codec": "MethodCodec",
     "amqp_sansio.spec.base": "Command Control Method Struct",
     "amqp_sansio.spec.values": "Array ByteRanges Map",
     "amqp_sansio.kernel.serials": "RangeSet",
@@ -48,9 +49,17 @@ KINDS = ("CONTROL", "COMMAND")
 
 
 def assembled(
-    about: str, body: list[str], vocabulary: list[str], more: dict[str, set[str]] | None = None, fills: bool = False
+    about: str,
+    body: list[str],
+    vocabulary: list[str],
+    more: dict[str, set[str]] | None = None,
+    fills: bool = False,
+    package: str = "amqp_sansio.spec",
 ) -> str:
-    """A module of these lines under its docstring and the imports that they need; `fills`: it writes Final attributes."""
+    """A module of these lines under its docstring and the imports that they need; `fills`: it writes Final attributes.
+
+    Classes of the vocabulary are in `package`, but for class connection, which all families share.
+    """
     text = "\n".join(body).strip("\n")
     words = set("".join(c if c.isalnum() or c == "_" else " " for c in text).split())
     groups: dict[str, set[str]] = {k: set(v) for k, v in (more or {}).items()}
@@ -58,7 +67,9 @@ def assembled(
         used = {n for n in names.split() if n in words and f"def {n}(" not in text and f"\n{n}: Final" not in "\n" + text}
         if used:
             groups[where] = groups.get(where, set()) | used
-    groups["amqp_sansio.spec"] = {owner for owner in vocabulary if re.search(rf"\b{owner}\.", text)}
+    for owner in vocabulary:
+        if re.search(rf"(?<![\"\w.]){owner}\.", text):
+            groups.setdefault("amqp_sansio.spec" if owner == "connection" else package, set()).add(owner)
     head = [*docstring(about, 0, [HEAD]), "", "from __future__ import annotations", "", *import_lines(groups)]
     # Attributes are Final for everyone but those who make the object.
     first = ['# mypy: disable-error-code="misc"'] if fills else []

@@ -59,6 +59,8 @@ class Field:
     text: str
     reserved: bool = False
     """Whether it is an argument of methods that has a place on the wire and no meaning."""
+    optional: bool = False
+    """Whether it is an argument of methods that some versions do not have."""
 
 
 @dataclass
@@ -111,6 +113,8 @@ class Verb:
     result: str | None
     segments: Segments | None
     text: str
+    also: list[Field] = field(default_factory=list)
+    """Fields of a word that all families share and that 0-10 does not have."""
 
 
 @dataclass
@@ -122,6 +126,8 @@ class AmqpClass:
     structs: list[StructType]
     verbs: list[Verb]
     text: str
+    also: list[Verb] = field(default_factory=list)
+    """Verbs of a class that all families share and that 0-10 does not have."""
 
 
 @dataclass
@@ -232,7 +238,7 @@ def _verb(line: Line, owner: str) -> Verb:
         (header,) = part.all("header")
         segments = Segments("required" in header.words, [e.name for e in header.all("entry")], any(part.all("body")))
     return Verb(
-        line.kind,
+        line.kind.removeprefix("also-"),
         owner,
         line.name,
         int(line.words[2]),
@@ -242,6 +248,7 @@ def _verb(line: Line, owner: str) -> Verb:
         f"{owner}.{result}" if result else None,
         segments,
         line.text,
+        [_field(f) for f in line.all("also")],
     )
 
 
@@ -261,4 +268,5 @@ def _class(line: Line) -> AmqpClass:
         structs,
         verbs,
         line.text,
+        [_verb(v, name) for v in line.all("also-control")],
     )

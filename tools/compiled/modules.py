@@ -35,6 +35,7 @@ LEFT_OUT: Final = {
     "engine/snapshot.py": "as captures/replay/state.py",
     "kernel/deadlines.py": "nothing to gain",
     "spec/codes.py": "data",
+    "spec/fields.py": "derives from spec/values.py",
     "spec/natives.py": "derives from built-in classes",
     "spec/rules.py": "data",
     "spec/values.py": "derives from built-in classes",

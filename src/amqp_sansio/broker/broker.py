@@ -52,10 +52,8 @@ class Broker:
     def __init__(self, config: BrokerConfig = DEFAULT_BROKER_CONFIG) -> None:
         self.config: Final = config
         self.limits: Final[BrokerLimits] = config.limits
-        self.now: float | None = None
-        """The moment of the last tick; None before the first."""
-        self._began = 0.0
-        """The moment of the first one, by which all had arrived that was there before."""
+        self._now: float | None = None
+        self._began = 0.0  # the moment of the first tick, by which all had arrived that was there before
         self.hints: Final = Hints()
         """Arguments that clients gave and that change nothing: `take` them for a log."""
         self._journals: Final = Journal(config.journal)
@@ -70,12 +68,9 @@ class Broker:
         self._agenda: Final[Agenda[Peer | Holder]] = Agenda()
         self._settling: Final[dict[Holder, None]] = {}
         """Who has publishes to accept or to reject."""
-        self._bereaved: Final[list[tuple[Holder, str]]] = []
-        """Who must hear that a queue is gone, and which."""
-        self._clean = False
-        """Whether a snapshot was taken without any connection, and nobody has connected since."""
-        self._remembered: Final[dict[Key, None]] = {}
-        """The sessions that are in the last snapshot, as long as nothing happens to them."""
+        self._bereaved: Final[list[tuple[Holder, str]]] = []  # who must hear that a queue is gone, and which
+        self._clean = False  # whether a snapshot was taken without any connection, and nobody has connected since
+        self._remembered: Final[dict[Key, None]] = {}  # sessions in the last snapshot to which nothing happened since
         self._opened = 0  # the entry by which messages of a clean snapshot may have been delivered
         self._leaving: Final[dict[Key, int]] = {}  # what `_touched` wrote and is not known to be journalled
         self._throttle: Final = Throttle(config.limits.throttle_messages)
@@ -319,6 +314,11 @@ class Broker:
 
     # --- time -------------------------------------------------------------------------------------------------------------
 
+    @property
+    def now(self) -> float | None:
+        """The moment of the last tick (monotonic seconds); None before the first."""
+        return self._now
+
     def tick(self, now: float) -> float | None:
         """Says what time it is (monotonic seconds), and does what is due; answers what `due` would at this point.
 
@@ -329,9 +329,9 @@ class Broker:
         (BrokerConfig.epoch) counts from the last tick then, and may be early.
         """
         now = now + 0.0  # what is no number is refused before anything has changed
-        if self.now is None:
+        if self._now is None:
             self._began = now
-        self.now = now
+        self._now = now
         due = dict.fromkeys(self._untold)
         self._untold.clear()
         for each in self._agenda.due(now):
@@ -370,7 +370,7 @@ class Broker:
 
     @property
     def _at_once(self) -> float:
-        return AT_ONCE if self.now is None else self.now
+        return AT_ONCE if self._now is None else self._now
 
     def _tick_peer(self, peer: Peer, now: float) -> None:
         connection = peer._connection

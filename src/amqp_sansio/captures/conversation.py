@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -22,6 +23,16 @@ _NAME: Final = b"AMQP"
 _HEADER_OCTETS: Final = 8
 _START: Final = b"\x01\x01"
 _START_AT: Final = _HEADER_OCTETS + 12
+_STARTS: Final = re.compile(rb"(?:AMQP....)?\x01\x00\x00....\x00\x0a\x00\x0a", re.DOTALL)
+"""How a server of the older dialects begins: with connection.start, without a header, whatever was asked for."""
+_METHOD: Final = b"\x01"
+
+
+def _as_server(head: bytes) -> bool:
+    """Whether one who begins so is a server."""
+    if _STARTS.match(head):
+        return True
+    return head[_START_AT : _START_AT + 2] == _START and head[_HEADER_OCTETS : _HEADER_OCTETS + 1] != _METHOD
 
 
 class Witness(Protocol):
@@ -245,7 +256,7 @@ class Conversation:
                 # comes behind what the other side said: a server waits to be spoken to.
                 if not (final or heads[1 - side] or len(head) >= _START_AT + 2 or self._ended[side]):
                     return
-                answers = head[_START_AT : _START_AT + 2] == _START or self._prelude[0][0] != side
+                answers = _as_server(head) or self._prelude[0][0] != side
                 self.client = 1 - side if answers else side
             self.listen()
             return
@@ -253,6 +264,12 @@ class Conversation:
             client = 1 - self.server if self.server is not None else 0
             if self.server is not None and heads[client] and _NAME.startswith(heads[client]) and not heads[self.server]:
                 self.listen()  # cut off inside the first four octets of the header
+                return
+        for side, head in enumerate(heads):
+            if self.server in (None, side) and _STARTS.match(head):  # nobody saw what the client said first
+                self.client = 1 - side
+                self.server = side
+                self.listen()
                 return
         others = [len(head) >= len(_NAME) or (bool(head) and not _NAME.startswith(head)) for head in heads]
         if all(others) or final or max(map(len, heads)) >= PRELUDE_OCTETS:

@@ -17,7 +17,8 @@ from typing import TypeAlias
 from uuid import UUID
 
 from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.kernel.value import Value
+from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.values import OpaqueValue, UnknownStruct
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -79,7 +80,7 @@ def struct(value: Struct) -> dict[str, Json]:
     return {"struct": value.NAME, **fields(value)}
 
 
-def fields(value: Control | Command | Struct, secrets: bool = True) -> dict[str, Json]:
+def fields(value: Value, secrets: bool = True) -> dict[str, Json]:
     """The fields that are there, by name.  Without `secrets`, those that are secret as their length in octets."""
     found: dict[str, Json] = {}
     hidden: frozenset[str] = frozenset() if secrets else value.SECRETS
@@ -94,7 +95,7 @@ def fields(value: Control | Command | Struct, secrets: bool = True) -> dict[str,
     return found
 
 
-def fields_text(value: Control | Command | Struct, secrets: bool = True, begun: str = "") -> str:
+def fields_text(value: Value, secrets: bool = True, begun: str = "") -> str:
     """What `compact` makes of `fields`, at once; behind what is `begun`."""
     found = [begun] if begun else []
     for name, key, secret in _keys(value.FIELDS, value.SECRETS):

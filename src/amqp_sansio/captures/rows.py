@@ -1,4 +1,4 @@
-"""What was heard, as rows: one for each protocol header, control, command or opaque part."""
+"""What was heard, as rows: one for each protocol header, control, command, method or opaque part."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TypedDict
 from amqp_sansio.captures.conversation import Heard
 from amqp_sansio.captures.plain import Json, fields, struct
 from amqp_sansio.errors import DecodeError
-from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, OpaqueSeen
+from amqp_sansio.events.observed import CommandSeen, ControlSeen, HeaderSeen, MethodSeen, OpaqueSeen
+from amqp_sansio.kernel.value import Value
 from amqp_sansio.wire.headers import decode_headers
 
 
@@ -64,6 +65,17 @@ def row_of(file: str, connection: str, heard: Heard, secrets: bool = False) -> R
             row["headers"] = headers_of(said.header)
         if said.body:
             row["body_octets"] = len(said.body)
+    elif isinstance(said, MethodSeen):
+        row["kind"] = "method"
+        row["channel"] = said.channel
+        row["verb"] = said.verb
+        row["complete"] = said.complete
+        if said.method is not None:
+            row["fields"] = fields(said.method, secrets)
+        if said.header is not None:
+            row["headers"] = [properties_of(said.verb, said.properties, said.header)]
+        if said.body:
+            row["body_octets"] = len(said.body)
     elif isinstance(said, ControlSeen):
         row["kind"] = "control"
         row["channel"] = said.channel
@@ -81,6 +93,13 @@ def row_of(file: str, connection: str, heard: Heard, secrets: bool = False) -> R
     else:
         return None
     return row
+
+
+def properties_of(verb: str, properties: Value | None, header: bytes) -> Json:
+    """What a content header holds; its octets as they are when it cannot be read."""
+    if properties is None:
+        return {"struct": None, "octets": header.hex()}
+    return {"struct": f"{verb.partition('.')[0]}.properties", **fields(properties)}
 
 
 def headers_of(segment: bytes) -> list[Json]:

@@ -13,7 +13,7 @@ from amqp_sansio.captures.packet import Warn
 from amqp_sansio.captures.reader import read_packets
 from amqp_sansio.captures.rows import Row, row_of
 from amqp_sansio.captures.source import Told
-from amqp_sansio.events.observed import CommandSeen
+from amqp_sansio.events.observed import CommandSeen, MethodSeen
 
 HELD_ROWS: Final = 8192
 """Rows that wait for something captured before them and not yet whole; beyond it they come out of order."""
@@ -39,7 +39,11 @@ def transcript(
         row = row_of(path, talk.name, heard, secrets)
         if row is not None:
             count += 1
-            weight = len(heard.said.header or b"") + len(heard.said.payload) if isinstance(heard.said, CommandSeen) else 0
+            weight = (
+                len(heard.said.header or b"") + len(heard.said.payload)
+                if isinstance(heard.said, CommandSeen | MethodSeen)
+                else 0
+            )
             octets += weight
             heappush(waiting, (heard.packet, count, weight, talk, row))
 

@@ -20,8 +20,8 @@ from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.source import Told
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.engine.quick import Answered, Transfers
-from amqp_sansio.events.observed import CommandSeen, ControlSeen
-from amqp_sansio.wire.transfers import Headers
+from amqp_sansio.events.observed import CommandSeen, ControlSeen, MethodSeen
+from amqp_sansio.wire.repeated_headers import Headers
 
 FINDINGS: Final = 1000
 """Findings kept for one connection; one more note counts the rest."""
@@ -38,7 +38,8 @@ class Verdict(NamedTuple):
     """What is to be said about one connection.
 
     `not_judged` says why nothing in it was judged, None when something was; `octets` and `unread` are those of the client and
-    of the server that were captured, and that could not be read; `doubt` is what a person may have lost.
+    of the server that were captured, and that could not be read; `doubt` is what a person may have lost; `methods` counts what
+    is said on the channels of a dialect without commands.
     """
 
     connection: str
@@ -51,6 +52,7 @@ class Verdict(NamedTuple):
     not_judged: str | None
     unread: tuple[int, int]
     doubt: Doubt
+    methods: int = 0
 
     @property
     def verdict(self) -> str:
@@ -97,7 +99,7 @@ class FindingRow(TypedDict):
 class _Case:
     """What is gathered about a connection while it lasts."""
 
-    __slots__ = ("_doubt", "_recorder", "_rows", "commands", "controls", "findings", "more", "violated")
+    __slots__ = ("_doubt", "_recorder", "_rows", "commands", "controls", "findings", "methods", "more", "violated")
 
     def __init__(self, talk: Talk, options: ReplayOptions) -> None:
         self._rows: Final = Rows()
@@ -108,6 +110,7 @@ class _Case:
         self.violated = False
         self.controls = 0
         self.commands = 0
+        self.methods = 0
 
     def hear(self, heard: Heard) -> None:
         self._recorder.hear(heard)
@@ -117,6 +120,8 @@ class _Case:
             self.commands += 1
         elif isinstance(said, ControlSeen):
             self.controls += 1
+        elif isinstance(said, MethodSeen):
+            self.methods += 1
         elif (found := finding_of(heard)) is not None:
             self.add(found)
 
@@ -161,7 +166,7 @@ class _Case:
         octets = conversation.octets[client], conversation.octets[1 - client]
         doubt = self._doubt.grown(self._rows, recorder.common[1])
         self._rows.clear()
-        said = self.controls, self.commands, octets, recorder.not_judged, conversation.unread, doubt
+        said = self.controls, self.commands, octets, recorder.not_judged, conversation.unread, doubt, self.methods
         return Verdict(talk.name, conversation.dialect, findings, conversation.packet, *said)
 
 

@@ -41,7 +41,11 @@ def _verdict(verdict: Verdict) -> str:
     word = _many(broken, "violation") if broken else verdict.verdict
     if verdict.not_judged is not None and not broken:
         word += f": {verdict.not_judged}"
-    said = f"{verdict.commands} commands, {verdict.controls} controls, {verdict.octets[0]}+{verdict.octets[1]} octets"
+    if verdict.methods:
+        words = f"{verdict.methods + verdict.controls} methods"
+    else:
+        words = f"{verdict.commands} commands, {verdict.controls} controls"
+    said = f"{words}, {verdict.octets[0]}+{verdict.octets[1]} octets"
     unread = sum(verdict.unread)
     if unread and verdict.verdict != NOT_JUDGED:
         said += f", {unread} of them not judged"
@@ -114,16 +118,19 @@ def check(
     strict: bool,
     make: MakeWitness | None = None,
     brokers: Sequence[str] = (),
+    dialects: Sequence[str] = (),
 ) -> int:
     """Prints a verdict on each connection.
 
-    `brokers` are names of brokers, see `pipeline.named_brokers`.
+    `brokers` are names of brokers, see `pipeline.named_brokers`; `dialects` those of dialects, see
+    `amqp_sansio.dialects.readable`.
     1 somebody broke the protocol, 3 nothing was judged or no AMQP was found, 0 otherwise; 2 a file could not be read.
     """
     if make is None:
         from amqp_sansio.captures.witnesses import observers
+        from amqp_sansio.dialects import readable
 
-        make = observers(strict)
+        make = observers(strict, dialects=readable(dialects))
     unread = warned = False
     sums = _Sums()
     options = ReplayOptions(**named_brokers(brokers))

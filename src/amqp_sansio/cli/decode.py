@@ -93,12 +93,24 @@ def _date(time: int) -> str:
         return f"{time} ns"
 
 
-def decode(files: Sequence[str], *, as_json: bool, ports: Sequence[int], secrets: bool, make: MakeWitness | None = None) -> int:
-    """Prints everything heard in the files; 0, or 2 when one of them could not be read (to its end)."""
+def decode(
+    files: Sequence[str],
+    *,
+    as_json: bool,
+    ports: Sequence[int],
+    secrets: bool,
+    make: MakeWitness | None = None,
+    dialects: Sequence[str] = (),
+) -> int:
+    """Prints everything heard in the files; 0, or 2 when one of them could not be read (to its end).
+
+    `dialects` are names; see `amqp_sansio.dialects.readable`.
+    """
     if make is None:
         from amqp_sansio.captures.witnesses import observers
+        from amqp_sansio.dialects import readable
 
-        make = observers()
+        make = observers(dialects=readable(dialects))
     status, told = 0, False
     progress = Progress()
     write = sys.stdout.write

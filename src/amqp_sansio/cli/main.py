@@ -145,6 +145,7 @@ def port(text: str) -> int:
 def parser() -> argparse.ArgumentParser:
     """The grammar of the command line."""
     from amqp_sansio.cli.pipeline import add_broker
+    from amqp_sansio.dialects import NAMED
 
     top = argparse.ArgumentParser(
         prog="amqp-sansio", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -161,6 +162,15 @@ def parser() -> argparse.ArgumentParser:
         verb.add_argument("files", nargs="+", metavar="FILE", help="a pcap or pcapng file")
         verb.add_argument("--json", action="store_true", help="one JSON object on each line")
         _add_ports(verb)
+        verb.add_argument(
+            "--dialect",
+            action="append",
+            default=[],
+            choices=sorted(NAMED),
+            metavar="NAME",
+            dest="dialects",
+            help="read connections with its header as this dialect; may be repeated: " + ", ".join(sorted(NAMED)),
+        )
         if name == "decode":
             verb.add_argument("--secrets", action="store_true", help="show SASL responses and challenges")
         else:
@@ -307,11 +317,14 @@ def _run(arguments: Sequence[str] | None) -> int:
     if given.verb == "decode":
         from amqp_sansio.cli.decode import decode
 
-        return decode(given.files, as_json=given.json, ports=given.ports, secrets=given.secrets)
+        return decode(given.files, as_json=given.json, ports=given.ports, secrets=given.secrets, dialects=given.dialects)
     if given.verb == "check":
         from amqp_sansio.cli.check import check
 
-        return check(given.files, as_json=given.json, ports=given.ports, strict=given.strict, brokers=given.broker)
+        return check(
+            given.files, as_json=given.json, ports=given.ports, strict=given.strict, brokers=given.broker,
+            dialects=given.dialects,
+        )  # fmt: skip
     if given.verb == "run":
         from amqp_sansio.cli.run import run
 

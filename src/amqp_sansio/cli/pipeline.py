@@ -147,10 +147,12 @@ def summary(outcome: Outcome) -> str:
     """What was published, for people."""
     lines = [f"{outcome.out}: {outcome.files} files, {size(outcome.octets)}, in {outcome.seconds:.1f} s"]
     for name, rows in outcome.rows.items():
-        levels = ""
+        told = ""
         if name == "violations" and rows:
-            levels = "  (" + ", ".join(f"{count} of level {level}" for level, count in sorted(outcome.findings.items())) + ")"
-        lines.append(f"  {name:<14}{rows:>12}{levels}")
+            told = "  (" + ", ".join(f"{count} of level {level}" for level, count in sorted(outcome.findings.items())) + ")"
+        if name == "end_to_end" and outcome.early:
+            told = f"  ({outcome.early} without a latency: delivered before published, by the recorded times)"
+        lines.append(f"  {name:<14}{rows:>12}{told}")
     return "\n".join(lines)
 
 
@@ -181,6 +183,7 @@ def report(outcome: Outcome, as_json: bool) -> int:
             "tables": dict(outcome.rows),
             "findings": dict(outcome.findings),
             "damage": [{"capture": each.capture, "offset": each.offset, "text": each.text} for each in outcome.damage],
+            **({"early": outcome.early} if outcome.early else {}),
             **({"late": [attrs.asdict(each) for each in outcome.late]} if outcome.late else {}),
             "files": outcome.files,
             "octets": outcome.octets,

@@ -9,7 +9,7 @@ from amqp_sansio.conversation.errors import NoResult
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.picking import pick
-from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le
 from amqp_sansio.spec.base import Command, Struct
 
 IN_FLIGHT: Final = 1000
@@ -32,7 +32,7 @@ class Answers:
     heard of that (`unheard`).
     """
 
-    __slots__ = ("_results", "_tickets", "_unconfirmed", "messages", "octets")
+    __slots__ = ("_results", "_returnable", "_returnable_from", "_tickets", "_unconfirmed", "messages", "octets")
 
     def __init__(self) -> None:
         self.messages = 0
@@ -42,6 +42,8 @@ class Answers:
         self._tickets: Final[dict[int, tuple[Ticket[None], str, int]]] = {}
         self._results: Final[dict[int, tuple[Ticket[Struct], str]]] = {}
         self._unconfirmed: Final[deque[Ticket[None]]] = deque(maxlen=IN_FLIGHT)
+        self._returnable: Final = MutableRangeSet()  # in flight and not returned, of what was said when one last was
+        self._returnable_from: int | None = None  # what was said since; None: none was
 
     def message(self, id: int, octets: int) -> Ticket[None]:
         """A message with a body of so many octets is in flight: the ticket for its completion."""
@@ -79,6 +81,8 @@ class Answers:
         But not where the session was `refused`: then it will be lost, and that is why there was none.
         """
         tickets = self._tickets
+        if self._returnable:
+            self._returnable.discard(ids)
         for id in pick(ids, tickets):
             ticket, _, octets = tickets.pop(id)
             if octets >= 0:
@@ -99,8 +103,17 @@ class Answers:
 
     def returned(self, ids: RangeSet, error: Exception) -> None:
         """Nobody took these messages.  They stay in flight until their completion comes, too."""
-        for id in pick(ids, self._tickets):
-            ticket = self._tickets[id][0]
+        tickets = self._tickets
+        if not tickets:
+            return
+        first, last = self._returnable_from, next(reversed(tickets))
+        if first is None:
+            first = next(iter(tickets))
+        if serial_le(first, last):
+            self._returnable.add_range(first, last)
+            self._returnable_from = serial_add(last, 1)
+        for id in pick(self._returnable.take(ids), tickets):
+            ticket = tickets[id][0]
             ticket.fail(error)
             self._unconfirmed.append(ticket)
 
@@ -118,6 +131,8 @@ class Answers:
         waiting += [each for each, _ in self._results.values()]
         self._tickets.clear()
         self._results.clear()
+        self._returnable.clear()
+        self._returnable_from = None
         self.messages = self.octets = 0
         for ticket in waiting:
             ticket.fail(error)

@@ -46,7 +46,7 @@ class Attempts:
         self._seen = 0
         self._redirects = 0
         self._named = 0  # hosts that were tried because a redirect named them
-        self._failures: list[tuple[str, str]] = []
+        self._failures: dict[str, str] = {}  # what became of each endpoint when it was tried last
 
     def first(self) -> Attempt:
         """The first one: at once."""
@@ -66,8 +66,8 @@ class Attempts:
         if not opened:
             cause = self._not_opened(cause, closed, error)
         if opened:
-            self._failures = []
-        self._failures.append((str(self._at), cause))
+            self._failures = {}
+        self._failures[str(self._at)] = cause
         self.error = ConnectionLost(cause) if opened else self._failed()
         if opened:
             self._seen = client.connections
@@ -106,9 +106,9 @@ class Attempts:
 
     def _failed(self) -> ConnectFailed:
         """What was tried in a row, and what became of it."""
-        where = dict(self._failures)  # the last word of each
+        where = self._failures
         if len(where) == 1:
-            return ConnectFailed(*self._failures[-1])
+            return ConnectFailed(*next(iter(where.items())))
         return ConnectFailed(", ".join(where), "; ".join([f"{each}: {cause}" for each, cause in where.items()]))
 
     def _try(self, endpoint: Endpoint, delay: float) -> Attempt:

@@ -73,6 +73,8 @@ class Client:
         """What the last open connection told about other hosts."""
         self.connections = 0
         """How many were open so far."""
+        self.heard = 0
+        """How often octets came."""
         self.entered = False
         """Whether somebody brings it onto connections: without, a session would wait for ever."""
         self.useful = False
@@ -125,6 +127,7 @@ class Client:
         machine = self._machine or self.machine
         if not self._greeted and len(self.said) < KEPT:
             self.said += data[: KEPT - len(self.said)]
+        self.heard += 1
         machine.receive_data(data)
 
     def receive_eof(self, error: OSError | None = None) -> None:
@@ -284,19 +287,19 @@ class Client:
         Who resumes does so by force: the other side may believe that the lost connection lives.
         """
         machine = self.machine
-        if talk.present is None:
+        if talk._session is None:
             talk._session = machine.session(talk.name, talk.timeout)
         elif talk.session.resumable:
             machine.resume(talk.session, force=True)
-            talk.resuming = True
+            talk._resuming = True
         else:
             # Another name: under the old one the other side may still keep something that this one would be taken for.
-            name = talk.name_again
+            name = talk._first_name + b"-again-%d" % (talk.remade + 1)
             session = machine.session(name, talk.timeout)
             self.talks.pop(talk.name, None)
             self.talks[name] = talk
             talk._remake(session)
-            talk.resuming = False
+            talk._resuming = False
         self.wake()
 
     def _open_again(self, talk: Talk) -> None:
@@ -308,7 +311,7 @@ class Client:
         """Gives up waiting for the end of sessions that were refused: it has to follow, and whoever waits hears the refusal."""
         for talk in [talk for talk, until in self._refused.items() if now >= until]:
             del self._refused[talk]
-            if self.comes_back and talk.attached.done and not talk.detaching:
+            if self.comes_back and talk.attached.done and not talk._detaching:
                 talk._fail(None, partial(self._open_again, talk))
             else:
                 talk._over(talk.failure.error)
@@ -317,10 +320,10 @@ class Client:
         if talk is None:
             return
         self._refused.pop(talk, None)
-        lost = machine._closed_cause is not None and self.comes_back and not talk.detaching
-        forgotten = talk.resuming and event.ended and machine._closed_cause is None and self.comes_back
+        lost = machine._closed_cause is not None and self.comes_back and not talk._detaching
+        forgotten = talk._resuming and event.ended and machine._closed_cause is None and self.comes_back
         violated = event.violation is not None
-        failed = event.ended and not (lost or forgotten or violated or talk.detaching) and self.comes_back
+        failed = event.ended and not (lost or forgotten or violated or talk._detaching) and self.comes_back
         if failed and machine._closed_cause is None and talk.attached.done:
             talk._fail(event, lambda: self._open_again(talk))
             return

@@ -13,18 +13,19 @@ from amqp_sansio.kernel.serials import EMPTY
 
 
 class Ending:
-    """`seconds` for the other side to answer; but whoever let one of them pass is not waited for again on that connection."""
+    """`seconds` for the other side to answer; but who let them pass at one end, and has said nothing since on that connection,
+    is not waited for at the next ones."""
 
     def __init__(self, client: Client, seconds: float) -> None:
         self.seconds: Final = seconds
         """What was asked for."""
         self._client: Final = client
-        self._missed: int | None = None  # the connection on which there was no answer
+        self._missed: tuple[int, int] | None = None  # on which connection, and how often octets had come then
 
     @property
     def timeout(self) -> float:
-        """Seconds to wait now."""
-        return 0.0 if self._missed == self._client.connections else self.seconds
+        """Seconds to wait now for an end."""
+        return 0.0 if self._missed == (self._client.connections, self._client.heard) else self.seconds
 
     @property
     def opened(self) -> Ticket[ConnectionOpened]:
@@ -33,16 +34,16 @@ class Ending:
 
     def come(self, talk: Talk) -> tuple[int, bool, int]:
         """How far the other side has come with what was said on a session: while that changes, it gets on with it."""
-        session = talk.present
+        session = talk._session
         done = 0 if session is None else session._outbound.next_id - len(session.in_doubt)
         return self._client.connections, talk.attached.done, done & 0xFFFFFFFF
 
     def missed(self) -> None:
         """There was no answer in time."""
-        self._missed = self._client.connections
+        self._missed = self._client.connections, self._client.heard
 
     def silent(self, talk: Talk, awaited: str) -> None:
         """There was no answer to `awaited` in time: the session is over, and what is in doubt is told with its error."""
         self.missed()
-        in_doubt = EMPTY if talk.present is None else talk.present.in_doubt
+        in_doubt = EMPTY if talk._session is None else talk._session.in_doubt
         talk._over(SessionLost(talk.name, f"no answer to {awaited} within {self.seconds} seconds", in_doubt))

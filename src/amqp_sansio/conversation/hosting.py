@@ -81,6 +81,12 @@ class Host(Protocol[Some]):
         raise NotImplementedError
 
 
+def load(config: ServerConfig) -> None:
+    """Loads what a client needs who comes by this config: when it comes, strangers may hold all file descriptors."""
+    for dialect in config.dialects:
+        _ = dialect.codec
+
+
 class OwnServer:
     """A server of one's own: `handle` is called with each event and its connection, and says on it what it likes.
 
@@ -94,6 +100,7 @@ class OwnServer:
         failed: Callable[[ServerConnection, Exception], object] | None = None,
     ) -> None:
         self.config: Final = config
+        load(config)
         self._handle: Final = handle
         self._failed: Final = failed
         self._connections: Final[dict[OwnGuest, None]] = {}
@@ -131,6 +138,9 @@ class OwnServer:
             guest, _ = self._turns.popitem(last=False)
             event = guest.connection.next_event()
             self._said[guest] = None
+            if event is None and guest.connection._undecoded:  # others have their turn
+                self._turns[guest] = None
+                break
             if event is not None:
                 self._turns[guest] = None
                 self._handled = True

@@ -37,12 +37,12 @@ class Inbox:
         self.explicit: Final = explicit
         self.browse: Final = browse
         self.messages: Final[deque[Message]] = deque()
-        self.closed = False
-        """Nothing more comes: it was cancelled here, or its session is over (then `error` tells why)."""
-        self.error: Exception | None = None
+        self._closed = False
+        self._error: Exception | None = None
         self._waiting: Ticket[None] | None = None
         self._taken = 0
         self._taken_octets = 0
+        self._owing = False  # credit is granted again when the session is resumed
         self._subscription: Subscription | None = None
         self._said: int | None = None  # the id of message.subscribe in its session
         self._cancelling: Ticket[None] | None = None
@@ -55,13 +55,24 @@ class Inbox:
         subscription = session._subscriptions[self.destination]
         self._subscription = subscription
         self._taken = self._taken_octets = 0
+        self._owing = False
         if not self.explicit:
             subscription.set_mode(CREDIT_MODE)
         subscription.grant(self.prefetch, self.octets)
 
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more comes: it was cancelled here, or its session is over (then `error` tells why)."""
+        return self._closed
+
+    @property
+    def error(self) -> Exception | None:
+        """Why its session is over; None as long as it is not, or went well."""
+        return self._error
+
     def _arrive(self, received: TransferReceived) -> None:
         """A message came."""
-        session = self.talk.present
+        session = self.talk._session
         assert session is not None  # it brought it
         self.messages.append(Message(received, self, session))
         self._wake()
@@ -69,8 +80,8 @@ class Inbox:
     def take(self) -> Message | None:
         """The next message, None when there is none for now.  When it is closed and empty: raises `error`, if there is one."""
         if not self.messages:
-            if self.closed and self.error is not None:
-                raise seen(self.error)
+            if self._closed and self._error is not None:
+                raise seen(self._error)
             return None
         message = self.messages.popleft()
         if not self.explicit:
@@ -83,7 +94,7 @@ class Inbox:
         self.talk.open_again()
         if self._waiting is None or self._waiting.done:
             self._waiting = Ticket()
-            if self.messages or self.closed:
+            if self.messages or self._closed:
                 self._waiting.settle(None)
         return self._waiting
 
@@ -151,8 +162,8 @@ class Inbox:
 
     def _close(self, error: Exception | None) -> None:
         """Nothing more comes.  What is here and belongs to a session that is over cannot be settled and is dropped."""
-        self.closed = True
-        self.error = error
+        self._closed = True
+        self._error = error
         if error is not None:
             self.messages.clear()
         self._wake()
@@ -172,9 +183,17 @@ class Inbox:
         self._taken += 1
         self._taken_octets += len(message.body) + (len(message.received.header) if message.session.counts_headers else 0)
         bounded = self.octets != INFINITE and not self.messages  # then what is left may be too little for the next one
-        if (self._taken * 2 < self.prefetch and not bounded) or self._subscription is None or self.closed:
+        if (self._taken * 2 < self.prefetch and not bounded) or self._subscription is None or self._closed:
             return
-        if not self.talk.speakable:
+        if self.talk.speakable:
+            self._grant()
+        elif not self._owing:
+            self._owing = True
+            self.talk._once_attached(self._grant)
+
+    def _grant(self) -> None:
+        self._owing = False
+        if self._subscription is None or self._closed or not self._taken:
             return
         octets = INFINITE if self.octets == INFINITE else self._taken_octets
         self._subscription.grant(self._taken, octets)

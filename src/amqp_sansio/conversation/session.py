@@ -23,8 +23,11 @@ from amqp_sansio.spec.dtx import Xid
 Value = TypeVar("Value")
 
 
-async def in_time(line: Line, ending: Ending, talk: Talk, ticket: Ticket[Value], awaited: str) -> Value:
-    """What comes of a ticket; after `close_timeout` seconds of an open connection without any progress, its session is lost."""
+async def in_time(line: Line, ending: Ending, talk: Talk, ticket: Ticket[Value], awaited: str, *, ends: bool = False) -> Value:
+    """What comes of a ticket; after `close_timeout` seconds of an open connection without any progress, its session is lost.
+
+    What `ends` something is not waited for where another end was waited for in vain, and nothing came since.
+    """
     while not ticket.done:
         if not ending.opened.done:
             with suppress(AmqpError):
@@ -32,7 +35,7 @@ async def in_time(line: Line, ending: Ending, talk: Talk, ticket: Ticket[Value],
             continue
         come = ending.come(talk)
         try:
-            await line.wait(ticket, ending.timeout)
+            await line.wait(ticket, ending.timeout if ends else ending.seconds)
         except TimeoutError:
             if come == ending.come(talk):
                 ending.silent(talk, awaited)
@@ -43,6 +46,8 @@ class Session:
     """A session, to be used as `async with connection.session() as session`.
 
     While the connection is being made again, what is said here waits for that; never longer than the retry policy lets it.
+    Blocks and `cancel()` wait for the broker as long as `close_timeout` says; calls, as long as the connection lives: cancel
+    them to wait no longer.
     """
 
     def __init__(self, talk: Talk, line: Line, ending: Ending) -> None:
@@ -78,15 +83,8 @@ class Session:
 
     async def _finish(self) -> None:
         """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
-        await self._attached_in_time()
-        await self._in_time(self.talk.sync(), "execution.sync")
-
-    async def _attached_in_time(self) -> None:
-        """As `_attached`, but where the other side does not answer, SessionLost."""
-        self.talk.open_again()
-        while not self.talk.attached.done:
-            await self._in_time(self.talk.attached, "session.attach")
-        self.talk.attached.result()
+        await self._attached()
+        await in_time(self._line, self._ending, self.talk, self.talk.sync(), "execution.sync", ends=True)
 
     async def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
         return await in_time(self._line, self._ending, self.talk, ticket, awaited)
@@ -104,10 +102,10 @@ class Session:
                 raise
 
     async def _attached(self) -> None:
-        """Until something may be said; raises why nothing ever will."""
+        """Until something may be said; raises why nothing ever will: SessionLost where nobody answers to the attach."""
         self.talk.open_again()
         while not self.talk.attached.done:
-            await self._line.wait(self.talk.attached)
+            await self._in_time(self.talk.attached, "session.attach")
         self.talk.attached.result()
 
     async def say(self, command: Command) -> None:
@@ -143,6 +141,7 @@ class Session:
 
     async def _room(self) -> None:
         """Until a message may be published, for which there is no room now."""
+        await self._attached()
         while not self.talk.has_room:
             await self._line.wait(self.talk.room)
             await self._line.writable()
@@ -170,13 +169,13 @@ class Session:
         TransactionFailed when it was not committed, or when nobody can know: so, too, after `close_timeout` seconds in which
         the other side gets on with nothing.
         """
-        await self._attached_in_time()
+        await self._attached()
         transactions = self.talk.transactions
         transactions.begin()
         try:
             yield
             transactions.check()
-            await self._attached_in_time()
+            await self._attached()
         except BaseException:
             transactions.abandon()
             raise
@@ -188,14 +187,14 @@ class Session:
 
         Then `prepare`, `commit` or `rollback` decide about it.  BranchFailed after `close_timeout` seconds without an answer.
         """
-        await self._attached_in_time()
+        await self._attached()
         transactions = self.talk.transactions
         started = transactions.begin_branch(xid, join=join, resume=resume)
         try:
             await self._in_time(started, "dtx.start")
             yield
             transactions.check()
-            await self._attached_in_time()
+            await self._attached()
         except BaseException:
             transactions.abandon_branch(xid, started)
             raise
@@ -289,4 +288,4 @@ class Subscription:
 
         SessionLost after `close_timeout` seconds in which the other side gets on with nothing.
         """
-        await in_time(self._line, self._ending, self.inbox.talk, self.inbox.cancel(), "message.cancel")
+        await in_time(self._line, self._ending, self.inbox.talk, self.inbox.cancel(), "message.cancel", ends=True)

@@ -61,22 +61,19 @@ class Talk:
         guard: AbstractContextManager[object] = nullcontext(),
         owing: dict[Talk, None] | None = None,
     ) -> None:
-        self.name = name
-        """What it is called on the present connection; a session that was made again has another name."""
+        self._name = name
         self.guard: Final = guard
         self.timeout: Final = timeout
         """Seconds that the other side is asked to keep the session without a connection; 0: not at all; None: for ever."""
         self.wake: Final = wake
-        self.attached: Ticket[None] = Ticket()
+        self._attached: Ticket[None] = Ticket()
         self.ended: Final[Ticket[None]] = Ticket()
         self.inboxes: Final[dict[str, Inbox]] = {}
         self.most_in_flight = IN_FLIGHT
         self.most_in_flight_octets = IN_FLIGHT_OCTETS
-        self.detaching = False
-        self.resuming = False
-        """It is being resumed: whether the other side kept it is not known yet."""
-        self.remade = 0
-        """How often it was made again because the other side had lost it."""
+        self._detaching = False
+        self._resuming = False  # whether the other side kept it is not known yet
+        self._remade = 0
         self._first_name: Final = name
         self._session: Session | None = None
         self._owing: Final = {} if owing is None else owing  # who has accepted something and not said so yet
@@ -103,14 +100,19 @@ class Talk:
         return self._session
 
     @property
-    def present(self) -> Session | None:
-        """The engine's session, None before the first; to look at."""
-        return self._session
+    def name(self) -> bytes:
+        """What it is called on the present connection; a session that was made again has another name."""
+        return self._name
 
     @property
-    def name_again(self) -> bytes:
-        """The name that it has when it is made again."""
-        return self._first_name + b"-again-%d" % (self.remade + 1)
+    def attached(self) -> Ticket[None]:
+        """Settled when the session is attached; another ticket once it is so no more."""
+        return self._attached
+
+    @property
+    def remade(self) -> int:
+        """How often it was made again because the other side had lost it."""
+        return self._remade
 
     @property
     def in_flight(self) -> int:
@@ -130,14 +132,14 @@ class Talk:
         if self.failure.again is not None:
             self.failure.again()
             self.failure.again = None
-        elif self.attached.done and self.attached.error is None:
+        elif self._attached.done and self._attached.error is None:
             self.failure.must_live()
 
     def _check(self) -> None:
         """Raises what does not let a call say something: it failed, or its transaction or its queues are gone."""
         self.transactions.check()
         self.failure.must_live()
-        self.failure.check(self.name)
+        self.failure.check(self._name)
 
     def unheard(self) -> None:
         """Raises the first error of a message that was published and of which nobody asked what became of it."""
@@ -189,7 +191,7 @@ class Talk:
         if self._room is None or self._room.done:
             self._room = Ticket()
             if self.ended.done:
-                self._room.fail(self.ended.error or SessionLost(self.name, ENDED_HERE))
+                self._room.fail(self.ended.error or SessionLost(self._name, ENDED_HERE))
             self._check_room()
         self.prompt()
         return self._room
@@ -247,7 +249,8 @@ class Talk:
         if answers.octets >= self.most_in_flight_octets:
             raise LimitError("most_in_flight_octets", self.most_in_flight_octets, answers.octets + len(body))
         self._check()
-        prompt = sync or answers.messages % self._often == self._often - 1
+        often = max(1, self.most_in_flight // 4)  # so many ask for their completion, that the next ones need not wait for it
+        prompt = sync or answers.messages % often == often - 1
         session = self._session
         if session is None or self._acceptance.ids:
             session = self.session
@@ -256,11 +259,6 @@ class Talk:
         self._unprompted = not prompt
         self.wake()
         return ticket
-
-    @property
-    def _often(self) -> int:
-        """Every so many messages ask for their completion, so that the next ones need not wait for it."""
-        return max(1, self.most_in_flight // 4)
 
     def prompt(self) -> None:
         """Somebody waits: asks for the completion of everything said so far, unless that was asked for since the last message.
@@ -278,7 +276,8 @@ class Talk:
         browse: bool = False,
     ) -> Inbox:  # fmt: skip
         """Subscribes to a queue.  With `accept` each message is to be settled, and `prefetch` bounds those that are not;
-        without, the broker forgets a message when it sends it.  `browse` leaves the messages on the queue."""
+        without, the broker forgets a message when it sends it.  `browse` leaves the messages on the queue: without `accept` all
+        are seen; with it each is to be released, for what was only shown cannot be accepted."""
         if prefetch < 1:
             raise LocalProtocolError("message.subscribe", f"prefetch {prefetch}", ("a prefetch of 1 or more",))
         self._check()
@@ -306,7 +305,7 @@ class Talk:
     def detach(self) -> Ticket[None]:
         """Ends the session; settled when it is over.  What was published and not confirmed is in doubt: `sync` first."""
         self._flush()
-        self.detaching = True
+        self._detaching = True
         if self._session is None or self._session.state in ("ended", "detached"):
             self.failure.again = None
             self._over(None if self.failure.seen else self.failure.error)
@@ -331,20 +330,20 @@ class Talk:
             case CommandsCompleted(ids=ids):
                 self._completed(ids)
             case ResultReceived(id=id, value=value):
-                self._answers.resulted(id, value, self.name)
+                self._answers.resulted(id, value, self._name)
             case CommandReceived(command=message.Reject() as reject):
                 error = MessageReturned(reject.code or 0, reject.text or "")
                 self._answers.returned(reject.transfers or EMPTY, error)
             case ExceptionReceived(id=id):
                 subscribing = message.Subscribe.VERB if id in [inbox._said for inbox in self.inboxes.values()] else ""
                 verb = self._answers.verb(id) or self.transactions.verb(id or 0) or subscribing
-                refused = failure_of(self.name, event, verb)
+                refused = failure_of(self._name, event, verb)
                 self.failure.error, self.failure.id = refused, id
                 self._answers.refused(id, refused)
             case ProducerCreditChanged():
                 self._check_room()
             case SessionAttached():
-                self.resuming = False
+                self._resuming = False
                 later = self._later[:]
                 self._later.clear()
                 if event.resumed:
@@ -354,13 +353,13 @@ class Talk:
                     self.session.request_timeout(0)
                 self._flush()
                 self._check_room()
-                self.attached.settle(None)
+                self._attached.settle(None)
             case _:
                 self.transactions.hear(event)
 
     def _completed(self, ids: RangeSet) -> None:
         """The other side has executed these commands."""
-        self._answers.completed(ids, self.name, self.failure.error is not None)
+        self._answers.completed(ids, self._name, self.failure.error is not None)
         if self._room is not None:
             self._check_room()
 
@@ -369,11 +368,11 @@ class Talk:
 
         Where the session lives on, nothing is known to be lost yet: it will be resumed.
         """
-        if self.attached.done:  # else somebody waits for it, who hears of the next attachment, or of the end
-            self.attached = Ticket()
+        if self._attached.done:  # else somebody waits for it, who hears of the next attachment, or of the end
+            self._attached = Ticket()
         if comes_back and not event.ended:
             return
-        self.failure.ended(self.name, event, self.detaching)
+        self.failure.ended(self._name, event, self._detaching)
         if comes_back:
             self._in_doubt(event.in_doubt)
             self.failure.error = None
@@ -383,17 +382,17 @@ class Talk:
     def _fail(self, event: SessionDetached | None, again: Callable[[], None]) -> None:
         """It failed while the connection lives (None: its end did not come): who waits hears so; the next call says `again`."""
         if event is not None:
-            self.failure.ended(self.name, event, self.detaching)
+            self.failure.ended(self._name, event, self._detaching)
         self.failure.again = again
-        self.attached = Ticket()
+        self._attached = Ticket()
         self._in_doubt(self.session.in_doubt if event is None else event.in_doubt)
         self.failure.interrupt(self.inboxes)
         if self._room is not None:
-            self._room.fail(self.failure.for_others or SessionLost(self.name, ENDED_HERE))
+            self._room.fail(self.failure.for_others or SessionLost(self._name, ENDED_HERE))
 
     def _in_doubt(self, ids: RangeSet) -> None:
         """The session is gone: who waits for an answer hears so."""
-        error = self.failure.for_others or SessionLost(self.name, "the session ended", ids)
+        error = self.failure.for_others or SessionLost(self._name, "the session ended", ids)
         self.transactions.lost()
         self._acceptance.clear()
         self._answers.lost(error)
@@ -402,14 +401,14 @@ class Talk:
         """It is over for good."""
         if error is not None and self.failure.error is None:
             doubt = self._session.in_doubt if self._session is not None else EMPTY
-            self.failure.error = error if isinstance(error, SessionLost) else SessionLost(self.name, str(error), doubt)
+            self.failure.error = error if isinstance(error, SessionLost) else SessionLost(self._name, str(error), doubt)
         error = error and self.failure.error
         self._in_doubt(EMPTY)
         self.failure.close(self.inboxes, error is None)
-        gone = (error and self.failure.for_others) or SessionLost(self.name, ENDED_HERE)
-        if self.attached.done:
-            self.attached = Ticket()
-        self.attached.fail(gone)
+        gone = (error and self.failure.for_others) or SessionLost(self._name, ENDED_HERE)
+        if self._attached.done:
+            self._attached = Ticket()
+        self._attached.fail(gone)
         if self._room is not None:
             self._room.fail(gone)
         if error is None:
@@ -418,13 +417,13 @@ class Talk:
             self.ended.fail(error)
 
     def _remake(self, session: Session) -> None:
-        """The other side has lost the session, and this is a new one, called `name_again`."""
-        self.name = session.name
+        """The other side has lost the session, and this is a new one, under another name."""
+        self._name = session.name
         self._session = session
-        self.remade += 1
+        self._remade += 1
         gone = self.failure.over()
         for inbox in [inbox for inbox in self.inboxes.values() if inbox.queue in gone]:
-            inbox._close(SessionReopened(self.name, (inbox.queue,)))
+            inbox._close(SessionReopened(self._name, (inbox.queue,)))
             del self.inboxes[inbox.destination]
 
     def _resubscribe(self) -> None:
@@ -446,4 +445,4 @@ class Talk:
             self._room.settle(None)
 
     def __repr__(self) -> str:
-        return f"<Talk {self.name!r}, {self.in_flight} in flight>"
+        return f"<Talk {self._name!r}, {self.in_flight} in flight>"

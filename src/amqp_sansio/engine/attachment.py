@@ -2,188 +2,160 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from amqp_sansio.engine import outcomes
+from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.standing import Standing
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
 from amqp_sansio.events import Origin, SessionAttached, SessionDetached, Violation
 from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.spec import session as controls
 from amqp_sansio.tables.endpoint import ATTACHED_AGAIN, KEPT, OVER, TRANSPORT
 from amqp_sansio.tables.session import ATTACH, ATTACHED, DETACH, EXPECTED
-from amqp_sansio.wire.reading import DEFAULT_READING
-
-if TYPE_CHECKING:
-    from amqp_sansio.engine.carrier import Role
-    from amqp_sansio.engine.channel import Channel
-    from amqp_sansio.engine.session import Session
 
 
-def bind(session: Session, channel: Channel) -> None:
-    """Puts the session on a free channel, on which `attach` then speaks."""
-    if session._channel is not None or not session._may(ATTACH):
-        raise LocalProtocolError("session.attach", session.state, session.legal, "session.attach.one-transport-per-session")
-    if not channel.free:
-        raise LocalProtocolError(
-            "session.attach", "the channel is in use", ("a free channel",), "session.attach.one-session-per-transport"
-        )
-    take(session, channel)
+class Attachment(Standing):
+    """What a session does about its transport.  See `Session`."""
 
+    def attach(self, force: bool = False) -> None:
+        """Asks for the attachment; `SessionAttached` or `SessionDetached` follows.  Said again it does no harm.
 
-def attach(session: Session, force: bool = False) -> None:
-    """Asks for the attachment; `SessionAttached` or `SessionDetached` follows.  Said again it does no harm.
+        `force` takes the session away from another transport.
+        """
+        if self.state in ("resuming", "attached"):
+            return
+        if not self._may(ATTACH):
+            raise SessionDetachedError("session.attach", self.name, self._cause)
+        if self._channel is None:
+            raise SessionDetachedError("session.attach", self.name, f"{self._cause}; resume it on a connection")
+        self.check_open("session.attach")
+        if self.state == "attaching" and not force:
+            return
+        if not self._channel.can_say(ATTACH):
+            raise LocalProtocolError("session.attach", "detaching", ("after session.detached",))
+        self._channel.say(controls.Attach(self.name, force))
+        first = self.state == "detached"
+        self._step(self.role, ATTACH)
+        if first:
+            self._cause = "waiting for attached"
+            self._begin()
 
-    `force` takes the session away from another transport.
-    """
-    if session.state in ("resuming", "attached"):
-        return
-    if not session._may(ATTACH):
-        raise SessionDetachedError("session.attach", session.name, session._cause)
-    if session._channel is None:
-        raise SessionDetachedError("session.attach", session.name, f"{session._cause}; resume it on a connection")
-    session.check_open("session.attach")
-    if session.state == "attaching" and not force:
-        return
-    if not session._channel.can_say(ATTACH):
-        raise LocalProtocolError("session.attach", "detaching", ("after session.detached",))
-    session._channel.say(controls.Attach(session.name, force))
-    first = session.state == "detached"
-    session._step(session.role, ATTACH)
-    if first:
-        session._cause = "waiting for attached"
-        begin(session)
+    def detach(self) -> None:
+        """Ends the attachment; `SessionDetached` follows.  With a timeout of 0 it ends the session as well."""
+        if not self._may(DETACH):
+            raise SessionDetachedError("session.detach", self.name, self._cause)
+        self.check_open("session.detach")
+        assert self._channel is not None
+        self._flush_pending()
+        self._channel.say(controls.Detach(self.name))
+        self._step(self.role, DETACH)
+        self._cause = "detached by us"
 
+    def tick(self, now: float) -> float | None:
+        """For a detached session: says what time it is (monotonic seconds), and ends it when its time is over.
 
-def detach(session: Session) -> None:
-    """Ends the attachment; `SessionDetached` follows.  With a timeout of 0 it ends the session as well."""
-    if not session._may(DETACH):
-        raise SessionDetachedError("session.detach", session.name, session._cause)
-    session.check_open("session.detach")
-    assert session._channel is not None
-    session._flush_pending()
-    session._channel.say(controls.Detach(session.name))
-    session._step(session.role, DETACH)
-    session._cause = "detached by us"
+        Its time begins with the first tick after it was detached.  Answers `due`.
+        """
+        moment = self.due
+        if moment is None:
+            return None
+        if self._detached_at is None:
+            self._detached_at = now
+            moment = self.due
+        if moment is not None and now >= moment:
+            self._step(TRANSPORT, OVER)
+            self._cause = f"detached for {self._timeout} s"
+            return None
+        return moment
 
+    @property
+    def due(self) -> float | None:
+        """The moment at which a detached session ends unless it is resumed (monotonic seconds).
 
-def tick(session: Session, now: float) -> float | None:
-    """For a detached session: begins its time, ends it when that is over; `due`."""
-    moment = due(session)
-    if moment is None:
-        return None
-    if session._detached_at is None:
-        session._detached_at = now
-        moment = due(session)
-    if moment is not None and now >= moment:
-        session._step(TRANSPORT, OVER)
-        session._cause = f"detached for {session._timeout} s"
-        return None
-    return moment
+        At most any clock's moment when its time begins with the next tick; None when it is not detached or has no end.
+        """
+        if self.state != "detached" or self._channel is not None or self._timeout is None or not self._established:
+            return None
+        return AT_ONCE if self._detached_at is None else self._detached_at + self._timeout
 
+    def _attached(self, speaker: Role) -> None:
+        """`speaker` said attached: either commands may be said, or first we find out what the other side has."""
+        if self._established:
+            self._step(speaker, ATTACHED_AGAIN)
+            self._resumed_at = self._outbound.next_id
+            self._cause = "waiting for what the other side expects"
+            assert self._channel is not None
+            self._channel.say(controls.Flush(True, True, True))
+            self._outbound.ask_expected()
+        else:
+            self._step(speaker, ATTACHED)
+            self._ready(False)
 
-def due(session: Session) -> float | None:
-    """When a detached session ends; at once when its time is to begin, None when it has no end or is not detached."""
-    if session.state != "detached" or session._channel is not None or session._timeout is None or not session._established:
-        return None
-    return AT_ONCE if session._detached_at is None else session._detached_at + session._timeout
+    def _accepted(self) -> None:
+        """As `_attached`, on the side that was asked."""
+        self._begin()
+        self._attached(self.role)
 
+    def _resumed(self, resumed: bool = True) -> None:
+        """The other side has told what it expects.  `resumed`: it has state of the session, which goes on."""
+        self._step(self.peer, EXPECTED)
+        self._ready(resumed)
 
-def attached(session: Session, speaker: Role) -> None:
-    """`speaker` said attached: either commands may be said, or first we find out what the other side has."""
-    if session._established:
-        session._step(speaker, ATTACHED_AGAIN)
-        session._resumed_at = session._outbound.next_id
-        session._cause = "waiting for what the other side expects"
-        assert session._channel is not None
-        session._channel.say(controls.Flush(True, True, True))
-        session._outbound.ask_expected()
-    else:
-        session._step(speaker, ATTACHED)
-        _ready(session, False)
+    def _ready(self, resumed: bool) -> None:
+        """Commands may be said."""
+        assert self._channel is not None
+        self._cause = ""
+        self._established = True
+        self._emit(SessionAttached(self.name, self._channel.number, resumed))
+        self._emit_held()
+        if self.role == "client" and self._timeout != 0 and not self._timeout_known:
+            self._channel.say(controls.RequestTimeout(self._timeout))
 
+    def _granted(self, seconds: int | None) -> None:
+        """Somebody granted a detached lifetime: it is ours from now on."""
+        self._timeout = seconds
+        self._timeout_known = True
+        if seconds == 0:
+            self._outbound.stop_retaining()
+        else:
+            self._outbound.begin_retaining()
 
-def take(session: Session, channel: Channel) -> None:
-    """The channel is this session's."""
-    session._channel = channel
-    channel.session = session
-    channel.channels.name(channel)
-    channel.in_step()
-    carrier = channel.carrier
-    session._minds_headers = carrier.eager_headers or carrier.reading != DEFAULT_READING
-    session._command_cache.clear()
+    def _leave(
+        self,
+        origin: Origin,
+        code: int | None,
+        text: str,
+        *,
+        ended: bool = False,
+        keep: bool = False,
+        violation: Violation | None = None,
+    ) -> None:
+        """The attachment is over: says so in an event and gives the channel free.
 
+        The session ends with it when `ended`, or when nobody wants it to live detached and it is not to be kept.
+        """
+        channel = self._channel
+        assert channel is not None
+        code = None if code is None else int(code)
+        ended = ended or (self._timeout == 0 and not keep and self.state != "attaching")
+        self._step(TRANSPORT, OVER if ended else KEPT)
+        self._emit_held()
+        self._cause = text or f"{origin} detached it" + (f" (code {code})" if code else "")
+        if violation is not None:
+            self._cause = f"{violation.rule}: {violation.text or violation.said}"
+        if ended and self.role == "client":
+            outcomes.ended(self)
+        self._emit(
+            SessionDetached(self.name, channel.number, origin, code, text, violation, self.in_doubt, ended)
+        )  # fmt: skip
+        self._detached_at = None  # its time begins at its next tick: the last one of the connection may be long ago
+        self._touched = False
+        self._replaying = None
+        self._channel = None
+        channel.session = None
+        channel.channels.forget(channel.number)
 
-def accepted(session: Session) -> None:
-    """As `attached`, on the side that was asked."""
-    begin(session)
-    attached(session, session.role)
-
-
-def resumed(session: Session, resumed: bool = True) -> None:
-    """The other side has told what it expects.  `resumed`: it has state of the session, which goes on."""
-    session._step(session.peer, EXPECTED)
-    _ready(session, resumed)
-
-
-def _ready(session: Session, resumed: bool) -> None:
-    """Commands may be said."""
-    assert session._channel is not None
-    session._cause = ""
-    session._established = True
-    session._emit(SessionAttached(session.name, session._channel.number, resumed))
-    session._emit_held()
-    if session.role == "client" and session._timeout != 0 and not session._timeout_known:
-        session._channel.say(controls.RequestTimeout(session._timeout))
-
-
-def granted(session: Session, seconds: int | None) -> None:
-    """Somebody granted a detached lifetime: it is ours from now on."""
-    session._timeout = seconds
-    session._timeout_known = True
-    if seconds == 0:
-        session._outbound.stop_retaining()
-    else:
-        session._outbound.begin_retaining()
-
-
-def leave(
-    session: Session,
-    origin: Origin,
-    code: int | None,
-    text: str,
-    *,
-    ended: bool = False,
-    keep: bool = False,
-    violation: Violation | None = None,
-) -> None:
-    """The attachment is over: says so in an event and gives the channel free.
-
-    The session ends with it when `ended`, or when nobody wants it to live detached and it is not to be kept.
-    """
-    channel = session._channel
-    assert channel is not None
-    code = None if code is None else int(code)
-    ended = ended or (session._timeout == 0 and not keep and session.state != "attaching")
-    session._step(TRANSPORT, OVER if ended else KEPT)
-    session._emit_held()
-    session._cause = text or f"{origin} detached it" + (f" (code {code})" if code else "")
-    if violation is not None:
-        session._cause = f"{violation.rule}: {violation.text or violation.said}"
-    if ended and session.role == "client":
-        outcomes.ended(session)
-    session._emit(
-        SessionDetached(session.name, channel.number, origin, code, text, violation, session.in_doubt, ended)
-    )  # fmt: skip
-    session._detached_at = None  # its time begins at its next tick: the last one of the connection may be long ago
-    session._untouch()
-    session._replaying = None
-    session._channel = None
-    channel.session = None
-    channel.channels.forget(channel.number)
-
-
-def begin(session: Session) -> None:
-    """Both halves begin an attachment: nothing is known of the new channel yet."""
-    session._attachments += 1
-    session._outbound.begin_attachment()
-    session._inbound.begin_attachment()
+    def _begin(self) -> None:
+        """Both halves begin an attachment: nothing is known of the new channel yet."""
+        self._attachments += 1
+        self._outbound.begin_attachment()
+        self._inbound.begin_attachment()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine import attachment
 from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.transmit import say_exception
 from amqp_sansio.errors import DecodeError
@@ -44,7 +43,7 @@ def violate(
         channel.say(controls.Detached(session.name, code))
     else:
         say_exception(session, execution.Exception_(code, id, codes[0], codes[1], None, f"{rule}: {text}"[:1000]))
-    attachment.leave(session, Origin.VIOLATION, detach_code, text, ended=True, violation=violation)
+    session._leave(Origin.VIOLATION, detach_code, text, ended=True, violation=violation)
 
 
 def codes_of(payload: bytes) -> tuple[int, int]:

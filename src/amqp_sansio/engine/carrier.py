@@ -16,7 +16,7 @@ from amqp_sansio.events import Event, Violation
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
-from amqp_sansio.wire.assembly import Assembly
+from amqp_sansio.wire.assembly import Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.reading import Reading
 
@@ -36,6 +36,12 @@ def rule_of(what: str, error: DecodeError) -> str:
 def legal_of(error: DecodeError) -> tuple[str, ...]:
     """What would have been let pass: as much as the limit; nothing that can be listed where the octets are wrong."""
     return (error.rule.partition(";")[0],) if error.limit is not None else ()
+
+
+def violation_of(speaker: str, malformed: Malformed) -> Violation:
+    """What is wrong with a frame, as what its speaker did."""
+    rule, said, legal, text = malformed.rule, malformed.said, malformed.legal, malformed.text
+    return Violation(speaker, rule, said, legal, malformed.code, malformed.channel, malformed.offset, text)
 
 
 class Carrier:
@@ -65,13 +71,14 @@ class Carrier:
         try:
             return self.codec.read_control(unit, self.reading)
         except DecodeError as error:
-            self._fail(
-                Violation(
-                    self.peer, rule_of("control", error), self.codec.said_in(unit), legal_of(error), CloseCode.FRAMING_ERROR,
-                    unit.channel, unit.start, str(error),
-                )
-            )  # fmt: skip
+            self._blame(unit, rule_of("control", error), self.codec.said_in(unit), legal_of(error), str(error))
             return None
+
+    def _blame(
+        self, unit: Assembly, rule: str, said: str, legal: tuple[str, ...], text: str, code: int = CloseCode.FRAMING_ERROR
+    ) -> None:
+        """The peer broke a rule of the connection with this unit: see `_fail`."""
+        self._fail(Violation(self.peer, rule, said, legal, code, unit.channel, unit.start, text))
 
     def _write(self, octets: bytes) -> None:
         """Appends whole frames to the output."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine import attachment
 from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.controls import hear_control
 from amqp_sansio.engine.hearing import hear_assembly
@@ -13,9 +12,10 @@ from amqp_sansio.events import AttachRequested, Origin, Violation
 from amqp_sansio.spec import session as controls
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import DetachCode, ErrorCode
-from amqp_sansio.tables.session import ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
+from amqp_sansio.tables.session import ATTACH, ATTACHMENT_VERBS, OTHER, AttachmentDialogue, attachment_verb
 from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
+from amqp_sansio.wire.reading import DEFAULT_READING
 from amqp_sansio.wire.segments import frame_control
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class Channel:
     def _attached(self, name: bytes, refused: bool, offset: int) -> None:
         session = self.session
         if session is not None and session.state == "attaching" and session.name == name:
-            attachment.attached(session, self.peer)
+            session._attached(self.peer)
         elif session is not None and session.name != name and session._hears and session.profile.strict:
             text = f"another session is attached here: {session.name!r}"
             violate(session, "session.attached", f"attached({name!r})", (), ErrorCode.INVALID_ARGUMENT, offset, text)
@@ -226,7 +226,7 @@ class Channel:
         if session.state != "detaching":  # else the two crossed, and we go on waiting for our own answer
             refused = session.state == "refused"
             text = session._cause if refused else ""
-            attachment.leave(session, Origin.PEER, DetachCode.NORMAL, text, ended=refused, keep=session.state == "attaching")
+            session._leave(Origin.PEER, DetachCode.NORMAL, text, ended=refused, keep=session.state == "attaching")
 
     def _detached(self, code: int) -> None:
         session = self.session
@@ -234,12 +234,32 @@ class Channel:
         if session is None:
             return  # never answer detached with detached
         if session.state == "detaching":
-            attachment.leave(session, Origin.LOCAL, code, "" if session._cause == "detached by us" else session._cause)
+            session._leave(Origin.LOCAL, code, "" if session._cause == "detached by us" else session._cause)
         elif session.state == "attaching":
             why = _REFUSED.get(code, f"detached with code {code}")
-            attachment.leave(session, Origin.PEER, code, f"attach was refused: {why}", keep=True)
+            session._leave(Origin.PEER, code, f"attach was refused: {why}", keep=True)
         else:
-            attachment.leave(session, Origin.PEER, code, session._cause, ended=session.state == "refused")
+            session._leave(Origin.PEER, code, session._cause, ended=session.state == "refused")
+
+    def bind(self, session: Session) -> None:
+        """Puts a session on this channel, if it is free; `Session.attach` then speaks on it."""
+        if session._channel is not None or not session._may(ATTACH):
+            raise LocalProtocolError("session.attach", session.state, session.legal, "session.attach.one-transport-per-session")
+        if not self.free:
+            raise LocalProtocolError(
+                "session.attach", "the channel is in use", ("a free channel",), "session.attach.one-session-per-transport"
+            )
+        self._take(session)
+
+    def _take(self, session: Session) -> None:
+        """The channel is this session's."""
+        session._channel = self
+        self.session = session
+        self.channels.name(self)
+        self.in_step()
+        carrier = self.carrier
+        session._minds_headers = carrier.eager_headers or carrier.reading != DEFAULT_READING
+        session._command_cache.clear()
 
     # --- what we answer -------------------------------------------------------------------------------------------------------
 
@@ -262,9 +282,9 @@ class Channel:
         if holder is not None:
             holder.force_off()
         self.requested = None
-        attachment.take(session, self)
+        self._take(session)
         self.say(controls.Attached(session.name))
-        attachment.accepted(session)
+        session._accepted()
 
     def refuse(self, code: int = DetachCode.SESSION_BUSY) -> None:
         """Answers `requested` with detached and this detach code."""
@@ -280,14 +300,14 @@ class Channel:
             if self.carrier._closed_cause is None:
                 self.say(controls.Detached(session.name, DetachCode.SESSION_BUSY))
             text = "taken to another transport"
-            attachment.leave(session, Origin.PEER, DetachCode.SESSION_BUSY, text, keep=True)
+            session._leave(Origin.PEER, DetachCode.SESSION_BUSY, text, keep=True)
 
     def lost(self, origin: Origin, text: str, violation: Violation | None = None) -> None:
         """The connection ended: the session, if any, is detached (event SessionDetached) and may live on by itself."""
         self.requested = None
         if self.session is not None:
             ended = self.session.state == "refused"
-            attachment.leave(self.session, origin, None, text, ended=ended, violation=violation)
+            self.session._leave(origin, None, text, ended=ended, violation=violation)
 
     def __repr__(self) -> str:
         return f"<Channel {self.number}>"

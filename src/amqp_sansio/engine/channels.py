@@ -10,6 +10,7 @@ from amqp_sansio.engine.carrier import Carrier, Role
 from amqp_sansio.engine.channel import Channel
 from amqp_sansio.engine.controls import completed_run
 from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
+from amqp_sansio.engine.feedback import replies_of
 from amqp_sansio.engine.hearing import hear_transfer
 from amqp_sansio.engine.replaying import go_on
 from amqp_sansio.engine.session import Session
@@ -24,7 +25,7 @@ from amqp_sansio.wire.assembly import COMMAND, Assembly, Cut, Malformed
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Reader
 from amqp_sansio.wire.layouts.layout import Layout
-from amqp_sansio.wire.replies import Replies, replies_of
+from amqp_sansio.wire.one_range import OneRange
 from amqp_sansio.wire.segmentation import Segmentation
 from amqp_sansio.wire.segments import SegmentReader
 
@@ -77,7 +78,7 @@ class Channels(Endpoints):
         self._touched: dict[Standing, None] = {}
         self._roomless: Final[dict[Session, None]] = {}
         self._reader: SegmentReader | None = None
-        self._replies: Replies | None = None
+        self._replies: OneRange | None = None
         self.discarded = 0
         """Octets that came for no session, as far as they count (limits.discarded_octets)."""
 
@@ -197,12 +198,10 @@ class Channels(Endpoints):
         channel = self.at(unit.channel)
         most = carrier.limits.sessions
         if type(control) is Attach and channel.session is None and self.attached >= most:
-            carrier._fail(
-                Violation(
-                    carrier.peer, "limits.sessions", control.VERB, (f"at most {most} sessions",),
-                    CloseCode.CONNECTION_FORCED, unit.channel, unit.start, "more sessions than our limit",
-                )
-            )  # fmt: skip
+            legal = (f"at most {most} sessions",)
+            carrier._blame(
+                unit, "limits.sessions", control.VERB, legal, "more sessions than our limit", CloseCode.CONNECTION_FORCED
+            )
             return
         channel.receive_control(control, unit.start, len(unit.payload))
         if channel.requested is not None:

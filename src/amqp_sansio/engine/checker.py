@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from typing import ClassVar, Final, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.findings import Findings
@@ -17,7 +17,11 @@ from amqp_sansio.kernel.machine import Table
 from amqp_sansio.limits import Limits
 from amqp_sansio.wire.assembly import Assembly, Cut
 from amqp_sansio.wire.framing import FrameCut
-from amqp_sansio.wire.transfers import Headers
+from amqp_sansio.wire.repeated_headers import Headers
+
+if TYPE_CHECKING:
+    from amqp_sansio.dialects import Dialect
+    from amqp_sansio.wire.codec import Codec
 
 T = TypeVar("T")
 
@@ -52,6 +56,9 @@ class Checker:
         found = self.findings.found
         while found:
             self._said.append(Observed(speaker, start, end, found.popleft()))
+
+    def consider(self, others: Sequence[Dialect[Codec]]) -> None:
+        """It was heard from the middle: what is said may be in one of these others as well, as far as frames tell."""
 
     def carries(self, class_code: int, code: int) -> bool:
         """Whether what has these numbers may have a content; of what is unknown nobody can say that it may not."""

@@ -72,7 +72,7 @@ class ClientConnection(ClientHandshake):
 
     def _attach(self, session: Session, force: bool) -> Session:
         channel = self._channels.free(self._channel_max)
-        session._bind(channel)
+        channel.bind(session)
         try:
             session.attach(force)
         except AmqpError:  # a name too long for a frame: nothing has changed

@@ -7,13 +7,11 @@ from typing import Final, NoReturn
 from amqp_sansio.config import ClientConfig, ClientExchange, SaslError
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.endpoints import Endpoints
-from amqp_sansio.engine.heartbeat import Heartbeat
 from amqp_sansio.engine.sasl import IN_CLEAR, client_mechanisms
 from amqp_sansio.errors import EncodeError
-from amqp_sansio.events import ConnectionOpened, ConnectionRedirected, Origin, StartReceived, Violation
-from amqp_sansio.protocol import ProtocolHeader, mismatch
+from amqp_sansio.events import ConnectionOpened, ConnectionRedirected, Origin, StartReceived
+from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.base import Control
-from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
@@ -46,13 +44,7 @@ class ClientHandshake(Connection):
         if self._handshake.greets and header.octets == self._our_header:
             self._dialogue.said("server", words.PROTOCOL_HEADER)
             return
-        self._dialogue.said("server", words.OTHER_PROTOCOL_HEADER)
-        self._drop(
-            Violation(
-                "server", "connection.start.client-support", header.name, (ProtocolHeader(self._our_header).name,), 0, None, 0,
-                f"version mismatch: {mismatch(self._our_header, header)}",
-            )
-        )  # fmt: skip
+        self._refuse_header("connection.start.client-support", header)
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
         match control:
@@ -104,10 +96,10 @@ class ClientHandshake(Connection):
         challenge = secure.challenge or b""
         self._rounds += 1
         if self._rounds > self.limits.sasl_rounds:
-            self._over_limit("sasl_rounds", self.limits.sasl_rounds, "rounds", assembly)
+            self._over_limit(assembly, "sasl_rounds", self.limits.sasl_rounds, "rounds")
             return
         if len(challenge) > self.limits.sasl_octets:
-            self._over_limit("sasl_octets", self.limits.sasl_octets, "octets in a challenge", assembly)
+            self._over_limit(assembly, "sasl_octets", self.limits.sasl_octets, "octets in a challenge")
             return
         exchange = self._exchange
         assert exchange is not None  # start chose it
@@ -115,14 +107,6 @@ class ClientHandshake(Connection):
             self._say(SecureOk(exchange.step(challenge)))
         except Exception as error:
             self._give_up(f"authentication failed: {_reason(error)}")
-
-    def _over_limit(self, limit: str, value: int, unit: str, assembly: Assembly) -> None:
-        self._fail(
-            Violation(
-                "server", f"limits.{limit}", words.SECURE, (f"at most {value} {unit}",), CloseCode.CONNECTION_FORCED,
-                assembly.channel, assembly.start, f"more than {value} {unit}",
-            )
-        )  # fmt: skip
 
     def _give_up(self, text: str) -> None:
         """Nobody broke the protocol, but this client cannot go on: it closes the socket."""
@@ -134,32 +118,22 @@ class ClientHandshake(Connection):
     def _hear_tune(self, tune: Tune, assembly: Assembly) -> None:
         exchange = self._exchange
         if exchange is None or not exchange.done:
-            self._drop(
-                Violation(
-                    "server", "connection.tune", words.TUNE, (words.SECURE, words.CLOSE), 0, assembly.channel, assembly.start,
-                    "tune before the SASL exchange was complete: who the server is was not proved",
-                )
-            )  # fmt: skip
+            text = "tune before the SASL exchange was complete: who the server is was not proved"
+            self._drop(assembly, "connection.tune", words.TUNE, (words.SECURE, words.CLOSE), text)
             return
         offer, settings = heard_offer(tune), self._settings
         for broken in broken_by_offer(offer, self._framing.smallest):
-            self._fail(
-                Violation(
-                    "server", f"connection.tune.{broken.rule}", f"{words.TUNE} {broken.field}={broken.said}", (broken.legal,),
-                    CloseCode.FRAMING_ERROR, assembly.channel, assembly.start, f"legal is {broken.legal}",
-                )
-            )  # fmt: skip
+            said, text = f"{words.TUNE} {broken.field}={broken.said}", f"legal is {broken.legal}"
+            self._blame(assembly, f"connection.tune.{broken.rule}", said, (broken.legal,), text)
             return
         self._channel_max = min(self._channel_max, offer.channel_max or self._channel_max)
         self._max_frame_size = min(settings.max_frame_size, offer.max_frame_size or self._framing.largest)
         interval = interval_agreed(settings.heartbeat, offer)
         # A server that offers no heartbeats must not be answered with any (tune-ok.heartbeat.no-heartbeat-min); 0 is said
         # where it lies in the range.
-        said = interval if interval or offer.heartbeat_min == 0 else None
-        self._say(TuneOk(self._channel_max, self._max_frame_size, said))
-        self._heartbeat = Heartbeat(interval)
-        assert self._reader is not None
-        self._reader.max_frame_size = self._control_size = self._max_frame_size
+        heartbeat = interval if interval or offer.heartbeat_min == 0 else None
+        self._say(TuneOk(self._channel_max, self._max_frame_size, heartbeat))
+        self._tuned(interval)
         try:
             self._say(self._open_control())
         except EncodeError as error:
@@ -181,12 +155,8 @@ class ClientHandshake(Connection):
 
     def _hear_redirect(self, redirect: Redirect, assembly: Assembly) -> None:
         if self._settings.insist:
-            self._drop(
-                Violation(
-                    "server", "connection.open.insist.behavior", words.REDIRECT, (words.OPEN_OK, words.CLOSE), 0,
-                    assembly.channel, assembly.start, "the client insists: the server may not redirect it",
-                )
-            )  # fmt: skip
+            legal, text = (words.OPEN_OK, words.CLOSE), "the client insists: the server may not redirect it"
+            self._drop(assembly, "connection.open.insist.behavior", words.REDIRECT, legal, text)
             return
         host = redirect.host or ""
         self._emit(ConnectionRedirected(host, redirect.known_hosts or ()))

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
-from amqp_sansio.engine.carrier import Role
+from amqp_sansio.engine.carrier import Role, violation_of
 from amqp_sansio.engine.endpoints import Endpoints, Unheard
+from amqp_sansio.engine.heartbeat import Heartbeat
 from amqp_sansio.engine.lifecycle import Lifecycle
 from amqp_sansio.errors import DecodeError, LocalProtocolError
-from amqp_sansio.events import Event, Origin, SecurityLayerStarted, Violation
+from amqp_sansio.events import Event, Origin, SecurityLayerStarted
 from amqp_sansio.kernel.machine import Refusal
-from amqp_sansio.protocol import SIZE, ProtocolHeader
+from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, CloseOk
@@ -84,11 +85,12 @@ class Connection(Lifecycle):
                     ahead = reader.ahead  # as `cut_ahead` takes them, without the call
                     if (cut := ahead.pop() if ahead else reader.cut_ahead() if reader.known else None) is not None:
                         # The fast path: a message in one header and at most one body frame, behind a command that came before.
+                        # It means what `_step` makes of the same octets: only what passes every check there is cut so.
                         message = endpoints.hear_plain(cut)
                         if message is not None:
                             return message
                         continue
-                    answer = endpoints.hear_answer()  # another: what tells that a message is safe
+                    answer = endpoints.hear_answer()  # another, likewise: what tells that a message is safe
                     if not isinstance(answer, Unheard):
                         if answer is not None:
                             return answer
@@ -118,6 +120,12 @@ class Connection(Lifecycle):
             raise LocalProtocolError("take_unread", self.state, rule="only where an inbound security layer begins")
         self._undecoded = False
         return reader.take()
+
+    def _tuned(self, interval: int) -> None:
+        """The size of frames is agreed on, and heartbeats every `interval` seconds."""
+        assert self._reader is not None
+        self._reader.max_frame_size = self._control_size = self._max_frame_size
+        self._heartbeat = Heartbeat(interval)
 
     def _opens(self) -> None:
         """The connection is open from now on."""
@@ -208,15 +216,12 @@ class Connection(Lifecycle):
         else:
             text = f"{verb} may not be said in state {self.state}"
         rule = "connection.close-ok" if verb == words.CLOSE_OK else "connection.handshake"
-        violation = Violation(
-            self.peer, rule, verb, refusal.legal_for(self.peer), CloseCode.FRAMING_ERROR,
-            assembly.channel, assembly.start, text,
-        )  # fmt: skip
+        legal = refusal.legal_for(self.peer)
         # A close-ok that answers nothing ends it on the spot, and so does a server that begins with anything but start.
         if verb == words.CLOSE_OK or (self.role == "client" and self._dialogue.handshake.states == ("agreed",)):
-            self._drop(violation)
+            self._drop(assembly, rule, verb, legal, text, CloseCode.FRAMING_ERROR)
         else:
-            self._fail(violation)
+            self._blame(assembly, rule, verb, legal, text)
 
     def _may_carry(self, assembly: Assembly) -> bool:
         """Whether the connection is open and has such a channel; says the violation otherwise."""
@@ -241,16 +246,11 @@ class Connection(Lifecycle):
     def _fail_unit(self, assembly: Assembly, rule: str, legal: tuple[str, ...], text: str) -> None:
         prefix = f"{self.peer}:"
         mine = tuple([entry.removeprefix(prefix) for entry in legal if ":" not in entry or entry.startswith(prefix)])
-        said = self.codec.said_in(assembly)
-        self._fail(Violation(self.peer, rule, said, mine, CloseCode.FRAMING_ERROR, assembly.channel, assembly.start, text))
+        self._blame(assembly, rule, self.codec.said_in(assembly), mine, text)
 
     def _hear_malformed(self, malformed: Malformed) -> None:
-        violation = Violation(
-            self.peer, malformed.rule, malformed.said, malformed.legal, malformed.code, malformed.channel, malformed.offset,
-            malformed.text,
-        )  # fmt: skip
         if malformed.ends_connection or not self._open:
-            self._fail(violation)
+            self._fail(violation_of(self.peer, malformed))
             if malformed.fatal:
                 self._lingering = False  # no close-ok can be read any more
         else:
@@ -297,6 +297,17 @@ class Connection(Lifecycle):
 
     def _hear_header(self, header: ProtocolHeader) -> None:
         raise NotImplementedError
+
+    def _refuse_header(self, rule: str, header: ProtocolHeader) -> None:
+        """The header is none of the version that we speak."""
+        self._dialogue.said("server", words.OTHER_PROTOCOL_HEADER)
+        legal = (ProtocolHeader(self._our_header).name,)
+        self._drop(None, rule, header.name, legal, f"version mismatch: {mismatch(self._our_header, header)}")
+
+    def _over_limit(self, assembly: Assembly, limit: str, most: int, unit: str) -> None:
+        """More of the authentication than our limit."""
+        legal, text = (f"at most {most} {unit}",), f"more than {most} {unit}"
+        self._blame(assembly, f"limits.{limit}", self.codec.said_in(assembly), legal, text, CloseCode.CONNECTION_FORCED)
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
         """A control of the handshake, legal in this state."""

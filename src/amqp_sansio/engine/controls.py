@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from amqp_sansio.engine import attachment, feedback, outcomes, replaying
+from amqp_sansio.engine import feedback, outcomes, replaying
 from amqp_sansio.engine.breach import violate
 from amqp_sansio.engine.content_talk import content_completed
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED
@@ -32,7 +32,7 @@ def _request_timeout(session: Session, control: controls.RequestTimeout, offset:
     assert session._channel is not None
     granted = _lesser(control.timeout, session._max_timeout)
     session._channel.say(controls.Timeout(granted))
-    attachment.granted(session, granted)
+    session._granted(granted)
 
 
 def _lesser(a: int | None, b: int | None) -> int | None:
@@ -41,7 +41,7 @@ def _lesser(a: int | None, b: int | None) -> int | None:
 
 
 def _timeout(session: Session, control: controls.Timeout, offset: int) -> None:
-    attachment.granted(session, _lesser(control.timeout, session._wanted))
+    session._granted(_lesser(control.timeout, session._wanted))
     session._emit(TimeoutGranted(session.name, control.timeout))
 
 

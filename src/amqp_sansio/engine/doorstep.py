@@ -10,6 +10,9 @@ from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.protocol import SIZE
 
+PATIENCE: Final = 256
+"""Controls and commands of one connection that bring no event, heartbeats say, before others have their turn."""
+
 
 def speaking(config: ServerConfig, dialect: int = 0) -> ServerHandshake:
     """A connection in one of the config's dialects: the preferred one, unless another place among them is named."""
@@ -27,7 +30,7 @@ class Doorstep:
     def __init__(self, config: ServerConfig) -> None:
         self._config: Final = config
         self._early = bytearray()
-        self.connection = speaking(config)
+        self.connection = self._speaking(0)
         """Whom to ask and to tell from now on."""
         self.passed = len(config.dialects) == 1
         """Whether it is known who hears the octets: they go to `connection` directly."""
@@ -46,6 +49,11 @@ class Doorstep:
         self._pass()
         self.connection.receive_eof()
 
+    def _speaking(self, dialect: int) -> ServerHandshake:
+        connection = speaking(self._config, dialect)
+        connection._patience = PATIENCE
+        return connection
+
     def _pass(self) -> None:
         if self.passed:
             return
@@ -53,7 +61,7 @@ class Doorstep:
         header, waited, dialects = bytes(self._early[:SIZE]), self.connection, self._config.dialects
         chosen = next((at for at, dialect in enumerate(dialects) if header in dialect.spellings), 0)
         if chosen and waited.closed_cause is None:  # else it is over, and nothing begins behind that
-            self.connection = speaking(self._config, chosen)
+            self.connection = self._speaking(chosen)
             if waited.now is not None:
                 self.connection.tick(waited.now)
                 self.connection._handshake_until = waited._handshake_until

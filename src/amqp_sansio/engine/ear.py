@@ -180,7 +180,7 @@ class Ear:
             return Heard(thing.start, thing.end, thing)
         if thing.fatal:
             self.be_opaque("behind a frame that cannot be cut", thing.offset)
-        return Heard(thing.offset, min(thing.offset + self.framing.overhead, self.received), thing)
+        return Heard(thing.offset, min(thing.offset + reader.HEAD, self.received), thing)
 
     def cut(self) -> Cut | None:
         """See `Reader.cut_run`.  It reads frames that were heard before: no doubt applies to them."""
@@ -214,11 +214,15 @@ class Ear:
 
     def plug(self, framing: Framing, carries: Carries, greets: bool = True) -> bool:
         """What is spoken is known, or known again; whether octets waited for it, which are read now."""
-        self.framing = framing
+        former, self.framing = self.framing, framing
         if not greets and self.state == HEADER:
             self.state = ANSWER
         self._carries = carries
         guess, self.guess = self.guess, None
+        if self.state == FRAMES and self.reader is not None and former is not framing:
+            self._head = self.reader.take()  # it was taken for something else
+            self.read_frames(self.reader.offset)
+            return True
         if guess is None or self.state != GUESSING:
             return False
         self._head = guess.take()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from amqp_sansio.engine.inbound import ASKED_COMPLETED, ASKED_CONFIRMED, ASKED_EXPECTED, TIMELY_RANGES
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.spec.message import Accept
 from amqp_sansio.spec.session import Completed, Confirmed, Expected, KnownCompleted
 from amqp_sansio.tables.session import EXPECTED
+from amqp_sansio.wire.layouts.layout import Layout
+from amqp_sansio.wire.one_range import OneRange
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.standing import Standing
@@ -67,3 +71,11 @@ def parts(session: Standing, ids: RangeSet) -> list[RangeSet]:
     if len(ranges) <= room:
         return [ids]
     return [RangeSet(ranges[at : at + room]) for at in range(0, len(ranges), room)]
+
+
+@cache
+def replies_of(layout: Layout) -> OneRange:
+    """What cuts the answers to messages: session.completed and message.accept."""
+    ids = RangeSet.of(0)
+    completed, timely = layout.encode_control(Completed(ids)), layout.encode_control(Completed(ids, True))
+    return OneRange(completed, timely, layout.encode_command(Accept(ids), False), layout.encode_command(Accept(ids), True))

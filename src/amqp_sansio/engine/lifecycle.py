@@ -17,6 +17,7 @@ from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.tables import connection as words
+from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.framing import Reader
 
 _WHO: Final = {
@@ -204,10 +205,12 @@ class Lifecycle(Carrier):
 
     # --- ends ----------------------------------------------------------------------------------------------------------------
 
-    def _drop(self, violation: Violation) -> None:
-        """A violation that is answered by closing the socket, without a close."""
-        text = f"{violation.said}: {violation.text}"
-        self._closed_cause = f"{violation.speaker} broke {violation.rule}: {text}"
+    def _drop(self, unit: Assembly | None, rule: str, said: str, legal: tuple[str, ...], text: str, code: int = 0) -> None:
+        """A rule that the peer broke, with this unit or with its protocol header: the socket closes, without a close."""
+        channel, offset = (None, 0) if unit is None else (unit.channel, unit.start)
+        violation = Violation(self.peer, rule, said, legal, code, channel, offset, text)
+        text = f"{said}: {text}"
+        self._closed_cause = f"{self.peer} broke {rule}: {text}"
         self._end(Origin.VIOLATION, None, text, violation)
 
     def _begin_close(self, close: Close) -> None:

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from amqp_sansio.dialects import DIALECTS, Dialect
 from amqp_sansio.engine import wording
+from amqp_sansio.engine.carrier import violation_of
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import GUESSING, Ear, Heard
 from amqp_sansio.engine.observed import Observed, Speaker
@@ -21,7 +22,7 @@ from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch
 from amqp_sansio.wire.assembly import COMMAND, Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.transfers import Headers, Sift
+from amqp_sansio.wire.repeated_headers import Headers, Sift
 
 __all__ = ["Observed", "Observer", "Speaker"]
 
@@ -53,8 +54,7 @@ class Observer:
         self._dialects: Final = tuple(dialects) if dialect is None else (dialect,)
         framings = tuple(dict.fromkeys([each.framing for each in self._dialects]))
         plugged, alone = self._dialects[0], len(framings) == 1
-        self.dialect: Dialect[Codec] | None = plugged if middle and alone else dialect
-        """The dialect given, or recognised by now."""
+        self._dialect: Dialect[Codec] | None = plugged if middle and alone else dialect
         self.strict: Final = strict
         self.limits: Final = limits
         self._reading: Final = Reading.of(limits, canonical=strict)
@@ -63,6 +63,8 @@ class Observer:
         self._ears: Final[dict[Speaker, Ear]] = {}
         self._plugged = plugged
         self._checker: Checker = plugged.checker(strict, limits, self._ears, self._events)
+        if middle:
+            self._checker.consider(_kin(plugged, self._dialects))
         known, others = middle or dialect is not None, () if alone else framings
         for who in _SPEAKERS:
             ear = self._ears[who] = Ear(limits, plugged.framing, self._checker.carries, known, others)
@@ -74,6 +76,11 @@ class Observer:
         """Those of whom no frame has been found since: their next one is told later than it was said."""
         self._eof = False
         self._client_header: ProtocolHeader | None = None
+
+    @property
+    def dialect(self) -> Dialect[Codec] | None:
+        """The dialect given, or recognised by now."""
+        return self._dialect
 
     def receive_data(self, speaker: Speaker, data: bytes) -> None:
         """Stores what `speaker` says.  ValueError for any other speaker than "C" and "S"."""
@@ -229,7 +236,7 @@ class Observer:
         elif ear.rest:
             text = f"the last {ear.rest} octets belong to a frame that did not come whole"
             self._say(speaker, end - ear.rest, end, Note("stream.cut", text))
-        if self._eof and self.dialect is not None:
+        if self._eof and self._dialect is not None:
             self._checker.findings.speaker = speaker
             self._checker.ended(speaker)
             self._checker.flush(speaker, end, end)
@@ -260,14 +267,17 @@ class Observer:
         if isinstance(thing, ProtocolHeader):
             self._header(speaker, ear, thing)
         elif isinstance(thing, Malformed):
-            self._say(speaker, start, end, wording.violation_of(speaker, thing))
+            self._say(speaker, start, end, violation_of(speaker, thing))
         elif isinstance(thing, Assembly):
             checker.hear(speaker, thing)
         else:
             dialect = next(each for each in self._dialects if each.framing is thing)
-            text = f"heard from the middle: three frames in a row are those of {dialect.name}"
+            kin = _kin(dialect, self._dialects)
+            names = " or ".join([dialect.name, *[each.name for each in kin if each.framing is not dialect.framing]])
+            text = f"heard from the middle: three frames in a row are those of {names}"
             self._say(speaker, start, end, Note("framing", text))
             self._plug(dialect)
+            self._checker.consider(kin)
         self._checker.flush(speaker, start, end)
         if speaker in self._resuming and not ear.searching:
             self._resuming.discard(speaker)
@@ -281,7 +291,7 @@ class Observer:
     def _plug(self, dialect: Dialect[Codec], known: bool = True) -> None:
         """What is spoken is known now, or taken for known."""
         if known:
-            self.dialect = dialect
+            self._dialect = dialect
         checker = self._checker
         if dialect is not self._plugged:
             self._plugged = dialect
@@ -294,7 +304,7 @@ class Observer:
 
     def _header(self, speaker: Speaker, ear: Ear, header: ProtocolHeader) -> None:
         end = len(header.octets)
-        client, dialect = self._client_header, self.dialect
+        client, dialect = self._client_header, self._dialect
         if dialect is None:
             dialect = next((each for each in self._dialects if header.octets in each.spellings), self._plugged)
         if (unread := wording.why_unread(header, None if speaker == "C" else client, dialect)) is not None:
@@ -302,7 +312,7 @@ class Observer:
             return
         known = header.octets in dialect.spellings
         self._say(speaker, 0, end, HeaderSeen(header.octets, header.version or (dialect.name if known else None)))
-        if known and self.dialect is None:
+        if known and self._dialect is None:
             self._plug(dialect)
         findings = self._checker.findings
         findings.channel = None
@@ -346,7 +356,7 @@ class Observer:
             raise LocalProtocolError("snapshot", "events are waiting", ("next_event until it gives None",))
         for ear in self._ears.values():
             ear.forget()
-        name, late = None if self.dialect is None else self.dialect.name, (self._late, self._resuming)
+        name, late = None if self._dialect is None else self._dialect.name, (self._late, self._resuming)
         state = name, self.strict, late, self._eof, self._client_header, self._ears, self._checker.state(), self.limits
         plugged = self._plugged.name if name is None else None
         return dump((VERSION, plugged, *state), self._checker, self._dialects)
@@ -367,8 +377,14 @@ class Observer:
         made = cls(dialect, dialects=dialects)
         _, strict, late, eof, client_header, ears, state, limits = load_state(snapshot, made._checker, made._dialects)
         made = cls(dialect, strict, limits, dialects=dialects)
+        made._checker.consider(_kin(made._plugged, dialects))
         made._checker.resume(state)
         made._ears.update(ears)
         made._eof, made._client_header = eof, client_header
         made._late, made._resuming = late
         return made
+
+
+def _kin(dialect: Dialect[Codec], dialects: Sequence[Dialect[Codec]]) -> list[Dialect[Codec]]:
+    """Others in which the same frames may be."""
+    return [each for each in dialects if each is not dialect and type(each.framing) is type(dialect.framing)]

@@ -30,7 +30,7 @@ def _classes(checker: Checker) -> dict[str, type]:
 
 
 def _framings(dialects: Sequence[Dialect[Codec]]) -> dict[str, object]:
-    return {type(each.framing).__name__: each.framing for each in dialects}
+    return {each.framing.name: each.framing for each in dialects}
 
 
 def dump(root: object, checker: Checker, dialects: Sequence[Dialect[Codec]]) -> Plain:
@@ -80,7 +80,7 @@ def load_state(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]
             and isinstance(client_header, ProtocolHeader | None)
         ):
             for ear in ears.values() if former else ():
-                ear.guess = None
+                ear.guess, ear.framing = None, dialects[0].framing
                 ear.plug(dialects[0].framing, checker.carries)
             return name, bool(strict), (late[0], late[1]), bool(eof), client_header, ears, witness, limits
     raise DecodeError("snapshot", 0, "not a snapshot of an observer")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from amqp_sansio.engine.ear import FRAMES, Ear
+from amqp_sansio.engine.feedback import replies_of
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness import SPEAKERS, Witness
 from amqp_sansio.engine.witness_channel import ChannelWitness
@@ -19,10 +20,10 @@ from amqp_sansio.spec.session import Completed, Confirmed, Expected, Flush, Know
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.octets import frame_header, u32
+from amqp_sansio.wire.one_range import COMMAND_SIZE, OneRange, alone_next
 from amqp_sansio.wire.reading import Reading
-from amqp_sansio.wire.replies import COMMAND_SIZE, Replies, may_reply, replies_of
+from amqp_sansio.wire.repeated_headers import Headers
 from amqp_sansio.wire.segments import KnownCommand, SegmentReader
-from amqp_sansio.wire.transfers import Headers
 
 T = TypeVar("T")
 
@@ -156,15 +157,18 @@ class QuickTransfers:
     def next(
         self, speaker: Literal["C", "S"], ear: Ear, witness: Witness, layout: Layout, headers: Headers[T], head: int
     ) -> Transfers[T] | Answered | None:
-        """Hears what comes next, if it changes no state: transfers, or what answers them.  None: it is for `Ear.next`."""
+        """Hears what comes next, if it changes no state: transfers, or what answers them.  None: it is for `Ear.next`.
+
+        On a channel that is quiet the rows let these words pass and stay where they are, so that stepping them is left out.
+        """
         reader = ear.reader
         if not isinstance(reader, SegmentReader) or ear.state != FRAMES or not reader.ready():
             return None
-        if may_reply(reader):
+        if alone_next(reader):
             return self.answer(speaker, reader, witness, replies_of(layout))
         return self.run(speaker, reader, witness, headers, head) if reader.known else None
 
-    def answer(self, speaker: Literal["C", "S"], reader: SegmentReader, witness: Witness, replies: Replies) -> Answered | None:
+    def answer(self, speaker: Literal["C", "S"], reader: SegmentReader, witness: Witness, replies: OneRange) -> Answered | None:
         """Hears what answers messages, if that comes next and is as plain as can be; None where every check is needed."""
         cut = replies.cut(reader) if self._limits.assembly_octets >= COMMAND_SIZE else None
         if cut is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from amqp_sansio.engine import attachment
 from amqp_sansio.engine.breach import codes_of, violate
 from amqp_sansio.engine.transmit import say_exception
 from amqp_sansio.events import Origin
@@ -77,7 +76,7 @@ def resume(session: Session, ids: RangeSet, offset: int) -> None:
     outbound = session._outbound
     if not ids and not session.has_state:
         session._timeout_known = False  # it may be a new one over there, which nobody has asked to be kept
-        attachment.resumed(session, False)
+        session._resumed(False)
         return
     if not ids:
         _give_up(session, Origin.PEER, f"the {session.peer} has no state of this session: it is lost")
@@ -153,7 +152,7 @@ def _fits(session: Standing, outbound: Outbound, id: int, room: int) -> bool:
 
 def _done(session: Session) -> None:
     session._replaying = None
-    attachment.resumed(session)
+    session._resumed()
     session._inbound.due = bool(session._inbound.known)
     if session._inbound.due:
         session._touch()
@@ -167,4 +166,4 @@ def _give_up(session: Session, origin: Origin, text: str) -> None:
     else:
         assert session._channel is not None
         session._channel.say(controls.Detach(session.name))
-    attachment.leave(session, origin, None, text, ended=True)
+    session._leave(origin, None, text, ended=True)

@@ -8,12 +8,11 @@ from typing import Final, NoReturn
 from amqp_sansio.config import Accepted, Challenge, Deferred, Rejected, SaslError, ServerConfig, ServerExchange
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.endpoints import Endpoints
-from amqp_sansio.engine.heartbeat import Heartbeat
 from amqp_sansio.engine.lifecycle import clip
 from amqp_sansio.engine.sasl import server_mechanisms
 from amqp_sansio.errors import EncodeError, LocalProtocolError
-from amqp_sansio.events import Authenticated, ConnectionOpened, OpenRequested, Origin, Violation
-from amqp_sansio.protocol import ProtocolHeader, mismatch
+from amqp_sansio.events import Authenticated, ConnectionOpened, OpenRequested, Origin
+from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
@@ -55,20 +54,14 @@ class ServerHandshake(Connection):
             self._dialogue.said("server", words.PROTOCOL_HEADER)
             self._say(self._start_control())
             return
-        self._dialogue.said("server", words.OTHER_PROTOCOL_HEADER)
-        self._drop(
-            Violation(
-                "client", "connection.start.protocol-name", header.name, (ProtocolHeader(self._our_header).name,), 0, None, 0,
-                f"version mismatch: {mismatch(self._our_header, header)}",
-            )
-        )  # fmt: skip
+        self._refuse_header("connection.start.protocol-name", header)
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
         match control:
             case StartOk():
                 self._hear_start_ok(control, assembly)
             case SecureOk():
-                self._hear_response(words.SECURE_OK, control.response or b"", assembly)
+                self._hear_response(control.response or b"", assembly)
             case TuneOk():
                 self._hear_tune_ok(control, assembly)
             case Open():
@@ -86,19 +79,15 @@ class ServerHandshake(Connection):
         self._mechanism = start_ok.mechanism or ""
         exchange = self._exchanges.get(self._mechanism)
         if exchange is None:
-            self._drop(
-                Violation(
-                    "client", "connection.start-ok.mechanism.validity", f"mechanism {self._mechanism!r}",
-                    tuple(self._exchanges), 0, assembly.channel, assembly.start, "a mechanism that was not offered",
-                )
-            )  # fmt: skip
+            rule, said = "connection.start-ok.mechanism.validity", f"mechanism {self._mechanism!r}"
+            self._drop(assembly, rule, said, tuple(self._exchanges), "a mechanism that was not offered")
             return
         self._exchange = exchange
-        self._hear_response(words.START_OK, start_ok.response, assembly)
+        self._hear_response(start_ok.response, assembly)
 
-    def _hear_response(self, verb: str, response: bytes | None, assembly: Assembly) -> None:
+    def _hear_response(self, response: bytes | None, assembly: Assembly) -> None:
         if response is not None and len(response) > self.limits.sasl_octets:
-            self._over_limit(verb, "sasl_octets", self.limits.sasl_octets, "octets in a response", assembly)
+            self._over_limit(assembly, "sasl_octets", self.limits.sasl_octets, "octets in a response")
             return
         exchange = self._exchange
         assert exchange is not None  # start-ok chose it
@@ -112,7 +101,7 @@ class ServerHandshake(Connection):
         if isinstance(verdict, Challenge):
             self._rounds += 1
             if self._rounds > self.limits.sasl_rounds:
-                self._over_limit(verb, "sasl_rounds", self.limits.sasl_rounds, "rounds", assembly)
+                self._over_limit(assembly, "sasl_rounds", self.limits.sasl_rounds, "rounds")
             else:
                 try:
                     self._say(Secure(verdict.octets))
@@ -156,14 +145,6 @@ class ServerHandshake(Connection):
         """As for every connection; False also while a deferred verdict is awaited."""
         return not self._deciding and super().wants_data
 
-    def _over_limit(self, verb: str, limit: str, value: int, unit: str, assembly: Assembly) -> None:
-        self._fail(
-            Violation(
-                "client", f"limits.{limit}", verb, (f"at most {value} {unit}",), CloseCode.CONNECTION_FORCED,
-                assembly.channel, assembly.start, f"more than {value} {unit}",
-            )
-        )  # fmt: skip
-
     def _reject(self, reason: str) -> None:
         """A failed login breaks no rule: close 320, which tells the client nothing that it could use."""
         text = "authentication failed"
@@ -185,18 +166,12 @@ class ServerHandshake(Connection):
     def _hear_tune_ok(self, tune_ok: TuneOk, assembly: Assembly) -> None:
         offer, answer = self._offer, heard_answer(tune_ok)
         for broken in broken_by_answer(offer, answer, self._framing.smallest):
-            self._drop(
-                Violation(
-                    "client", f"connection.tune-ok.{broken.rule}", f"{words.TUNE_OK} {broken.field}={broken.said}",
-                    (broken.legal,), 0, assembly.channel, assembly.start, f"legal is {broken.legal}",
-                )
-            )  # fmt: skip
+            said, text = f"{words.TUNE_OK} {broken.field}={broken.said}", f"legal is {broken.legal}"
+            self._drop(assembly, f"connection.tune-ok.{broken.rule}", said, (broken.legal,), text)
             return
         self._channel_max = answer.channel_max or self._channel_max
         self._max_frame_size = answer.max_frame_size or self._settings.max_frame_size
-        self._heartbeat = Heartbeat(answer.heartbeat or 0)
-        assert self._reader is not None
-        self._reader.max_frame_size = self._control_size = self._max_frame_size
+        self._tuned(answer.heartbeat or 0)
 
     # --- open ----------------------------------------------------------------------------------------------------------------
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 from uuid import UUID
 
 from amqp_sansio.config import DEFAULT_PROFILE, Profile
-from amqp_sansio.engine import attachment
+from amqp_sansio.engine.attachment import Attachment
 from amqp_sansio.engine.carrier import CommandId
 from amqp_sansio.engine.dtx import Dtx
-from amqp_sansio.engine.standing import Standing, check_seconds
+from amqp_sansio.engine.speaking import ALONE
+from amqp_sansio.engine.standing import check_seconds
 from amqp_sansio.engine.subscription import Subscription
-from amqp_sansio.engine.transmit import octets_of, prepare, say, say_all, say_exception, subscriber_of, transfer
+from amqp_sansio.engine.transmit import octets_of, prepare, say, say_exception, subscriber_of, transfer
 from amqp_sansio.engine.tx import Tx
 from amqp_sansio.errors import (
     EncodeError,
@@ -28,9 +29,6 @@ from amqp_sansio.spec.values import Value
 from amqp_sansio.tables.endpoint import EXCEPTION
 from amqp_sansio.wire.layouts.properties import write_properties
 
-if TYPE_CHECKING:
-    from amqp_sansio.engine.channel import Channel
-
 Ids: TypeAlias = RangeSet | int | Iterable[int]
 
 
@@ -44,7 +42,7 @@ def as_ids(ids: Ids) -> RangeSet:
         raise EncodeError("session.commands", str(error)) from None
 
 
-class Session(Standing):
+class Session(Attachment):
     """A named conversation of two halves, which outlives the transports that it is attached to.
 
     Get one from a connection (`session`, `resume`, `accept`).  Every verb either raises and changes nothing, or has said its
@@ -53,38 +51,6 @@ class Session(Standing):
 
     `subscriptions` are ours, `subscribers` the other side's.
     """
-
-    # --- attachment -------------------------------------------------------------------------------------------------------
-
-    def _bind(self, channel: Channel) -> None:
-        """Puts the session on a free channel, on which `attach` then speaks."""
-        attachment.bind(self, channel)
-
-    def attach(self, force: bool = False) -> None:
-        """Asks for the attachment; `SessionAttached` or `SessionDetached` follows.  Said again it does no harm.
-
-        `force` takes the session away from another transport.
-        """
-        attachment.attach(self, force)
-
-    def detach(self) -> None:
-        """Ends the attachment; `SessionDetached` follows.  With a timeout of 0 it ends the session as well."""
-        attachment.detach(self)
-
-    def tick(self, now: float) -> float | None:
-        """For a detached session: says what time it is (monotonic seconds), and ends it when its time is over.
-
-        Its time begins with the first tick after it was detached.  Answers `due`.
-        """
-        return attachment.tick(self, now)
-
-    @property
-    def due(self) -> float | None:
-        """The moment at which a detached session ends unless it is resumed (monotonic seconds).
-
-        At most any clock's moment when its time begins with the next tick; None when it is not detached or has no end.
-        """
-        return attachment.due(self)
 
     def request_timeout(self, seconds: int | None) -> None:
         """Asks the other side to keep the session so long while detached; `TimeoutGranted` tells what it grants.
@@ -122,9 +88,7 @@ class Session(Standing):
         `sync` asks for its completion promptly.  LocalProtocolError for what may not be said now; NoCredit for a transfer
         without credit.
         """
-        if not isinstance(command, Command):
-            raise EncodeError("command", f"a command of spec, not {type(command).__name__}")
-        self.check_speak(command.VERB)
+        self._check_command(command)
         if isinstance(command, message.Transfer):
             return transfer(
                 self, command.destination or "", command.accept_mode or 0, command.acquire_mode or 0, headers, body, sync
@@ -133,9 +97,19 @@ class Session(Standing):
             return self._refuse(command)
         return say(self, [prepare(self, command, headers, body, sync)])[0]
 
+    def _check_command(self, command: object) -> None:
+        """EncodeError for what is no command; SessionDetachedError or ConnectionClosedError while nothing may be said."""
+        if not isinstance(command, Command):
+            raise EncodeError("command", f"a command of spec, not {type(command).__name__}")
+        self.check_speak(command.VERB)
+
     def send_all(self, commands: Sequence[Command]) -> list[CommandId]:
         """Says several commands without content, all of them or none: those that do not decide about one another."""
-        return say_all(self, commands)
+        for command in commands:
+            self._check_command(command)
+            if command.VERB in ALONE:
+                raise LocalProtocolError(f"{command.VERB} with others", "send_all", ("send",))
+        return say(self, [prepare(self, command, (), b"", False) for command in commands])
 
     def publish(
         self,

@@ -48,8 +48,8 @@ from amqp_sansio.wire.framing import FrameCut
 from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.partial import Partial
 from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.repeated_headers import Headers
 from amqp_sansio.wire.segments import SegmentReader
-from amqp_sansio.wire.transfers import Headers
 
 T = TypeVar("T")
 

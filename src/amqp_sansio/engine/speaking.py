@@ -98,35 +98,22 @@ def check_modes(accept_mode: int, acquire_mode: int) -> None:
         raise EncodeError("message.acquire-mode", f"0 pre-acquired or 1 not-acquired, not {acquire_mode}")
 
 
-def _cancel(session: Session, command: message.Cancel) -> Effect | None:
-    rule = "message.cancel.destination.subscription-not-found"
-    subscription = _known(session, "message.cancel", command.destination or "", rule)
-    return _taking_back(session, subscription, cancel=True)
-
-
-def _flush(session: Session, command: message.Flush) -> Effect | None:
-    subscription = _known(session, "message.flush", command.destination or "", "message.flush.destination")
-    return _taking_back(session, subscription, flush=True)
-
-
-def _stop(session: Session, command: message.Stop) -> Effect | None:
+def _take_back(session: Session, command: message.Stop | message.Flush | message.Cancel) -> Effect:
     destination = command.destination or ""
-    if _throttles(session, destination):
+    if isinstance(command, message.Stop) and _throttles(session, destination):
 
         def throttle(_: int) -> None:
             session._throttle = Credit()
 
         return throttle
-    return _taking_back(session, _known(session, "message.stop", destination, "message.stop.destination"))
-
-
-def _taking_back(session: Session, subscription: Subscription, flush: bool = False, cancel: bool = False) -> Effect:
-    """The effect of stop, flush and cancel."""
+    cancels = isinstance(command, message.Cancel)
+    rule = f"{command.VERB}.destination{'.subscription-not-found' if cancels else ''}"
+    subscription = _known(session, command.VERB, destination, rule)
 
     def effect(id: int) -> None:
-        if cancel:
+        if cancels:
             subscription._cancel_id = id
-        subscription._book.take_back(id, flush)
+        subscription._book.take_back(id, isinstance(command, message.Flush))
         session._withdrawals[id] = subscription
 
     return effect
@@ -216,11 +203,6 @@ def _result(session: Session, command: execution.Result) -> Effect | None:
     return effect
 
 
-def _resume(session: Session, command: message.Resume) -> Effect | None:
-    check_fragments(session, "message.resume")
-    return None
-
-
 def check_fragments(session: Session, said: str) -> None:
     """LocalProtocolError unless the profile lets fragments and message.resume be said: qpidd drops the connection on them."""
     if not session.profile.fragments:
@@ -229,13 +211,11 @@ def check_fragments(session: Session, said: str) -> None:
 
 _CHECKS: Final[dict[type[Command], Callable[[Session, Any], Effect | None]]] = {  # Any: each row takes its own command
     message.Subscribe: _subscribe,
-    message.Cancel: _cancel,
-    message.Flush: _flush,
-    message.Stop: _stop,
+    **dict.fromkeys((message.Cancel, message.Flush, message.Stop), _take_back),
     message.Flow: _flow,
     message.SetFlowMode: _set_flow_mode,
     **dict.fromkeys((message.Accept, message.Reject, message.Release, message.Acquire), _settle),
-    message.Resume: _resume,
+    message.Resume: lambda session, command: check_fragments(session, command.VERB),
     execution.Result: _result,
     **dict.fromkeys(demarcation.COMMANDS, demarcation.check),
 }

@@ -225,10 +225,6 @@ class Standing:
             self._touched = True
             self._channel.channels.touch(self)
 
-    def _untouch(self) -> None:
-        """There is nothing to write any more."""
-        self._touched = False
-
     def _withdraw(self, completed: RangeSet) -> None:
         """The other side has completed these commands of ours: what stop, flush and cancel among them take back is gone.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.engine.demarcation import Effect
-from amqp_sansio.engine.speaking import ALONE, check_command, check_fragments, check_modes
+from amqp_sansio.engine.speaking import check_command, check_fragments, check_modes
 from amqp_sansio.errors import DecodeError, EncodeError, LocalProtocolError, NoCredit
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as controls
@@ -89,17 +88,6 @@ def say(session: Session, prepared: list[Prepared]) -> list[CommandId]:
     return ids
 
 
-def say_all(session: Session, commands: Sequence[Command]) -> list[CommandId]:
-    """Says several commands without content, all or none: such that what the one changes does not decide about the other."""
-    for command in commands:
-        if not isinstance(command, Command):
-            raise EncodeError("command", f"a command of spec, not {type(command).__name__}")
-        session.check_speak(command.VERB)
-        if command.VERB in ALONE:
-            raise LocalProtocolError(f"{command.VERB} with others", "send_all", ("send",))
-    return say(session, [prepare(session, command, (), b"", False) for command in commands])
-
-
 def write_point(session: Session) -> None:
     """Says command-point when the other side would number the next command otherwise."""
     assert session._channel is not None
@@ -154,7 +142,7 @@ def transfer(
     header_size = header_octets + FRAME_HEADER_SIZE
     body_size = body_octets + FRAME_HEADER_SIZE
     number = channel.number
-    if header and content and header_size <= largest and body_size <= largest:
+    if header and content and header_size <= largest and body_size <= largest:  # what `frame_command` makes of one frame each
         place = 1 << 16 | number
         octets = b"".join(
             (frame, put_frame_begin(_HEADER, header_size, place), header, put_frame_begin(_BODY, body_size, place), content)
@@ -178,7 +166,7 @@ def transfer(
             write_point(session)
         carrier._write(octets)
         outbound.say(payload, header or None, content if content or empty_body else None)
-    else:  # `say`, without the call
+    else:  # `say`, without the call: nothing is kept
         if outbound.position != id:
             write_point(session)
             outbound.begun = True

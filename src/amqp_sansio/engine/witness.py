@@ -12,22 +12,12 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.session import Attach, Attached, Detach, Detached
 from amqp_sansio.tables.connection import (
+    ANSWERS,
     CLIENT,
-    CLOSE,
-    CLOSE_OK,
-    OPEN,
-    OPEN_OK,
     OTHER_PROTOCOL_HEADER,
     PROTOCOL_HEADER,
-    REDIRECT,
-    SECURE,
-    SECURE_OK,
     SERVER,
     SESSION,
-    START,
-    START_OK,
-    TUNE,
-    TUNE_OK,
     ConnectionDialogue,
 )
 
@@ -35,17 +25,6 @@ SPEAKERS: Final[dict[str, str]] = {"C": CLIENT, "S": SERVER}
 """The observer's letters and the words of the tables."""
 
 _FRAMING: Final = 501
-
-_ANSWERS: Final[dict[str, tuple[str, ...]]] = {
-    START: (START_OK,),
-    START_OK: (SECURE, TUNE),
-    SECURE: (SECURE_OK,),
-    SECURE_OK: (SECURE, TUNE),
-    TUNE: (TUNE_OK,),
-    OPEN: (OPEN_OK, REDIRECT),
-    CLOSE: (CLOSE_OK,),
-}
-"""What the other side may answer even when it was asked at the wrong time: it is not the one to blame."""
 
 
 class Witness:
@@ -200,7 +179,7 @@ class Witness:
         if (speaker, verb) in self._excused:  # the answer to what should not have been asked
             self._excused.discard((speaker, verb))
             return False
-        self._excused.update([("S" if speaker == "C" else "C", answer) for answer in _ANSWERS.get(verb, ())])
+        self._excused.update([("S" if speaker == "C" else "C", answer) for answer in ANSWERS.get(verb, ())])
         state = self.dialogue.state
         rule, text = "connection.sequence", f"{verb} while the connection is {state}"
         legal = refusal.legal_for(SPEAKERS[speaker])

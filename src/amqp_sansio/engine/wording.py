@@ -8,12 +8,12 @@ from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.errors import DecodeError, EncodeError
-from amqp_sansio.events import CommandSeen, Violation
+from amqp_sansio.events import CommandSeen
 from amqp_sansio.events.observed import SECRET_VERBS, FrameSeen
 from amqp_sansio.limits import Limits
 from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.wire.assembly import COMMAND, Malformed
+from amqp_sansio.wire.assembly import COMMAND
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT
 from amqp_sansio.wire.framing import FrameCut
@@ -28,20 +28,6 @@ def verb_of(layout: Layout, kind: str, payload: bytes) -> str:
     if len(payload) >= 2:
         return layout.verb_of(kind, payload[0], payload[1])
     return f"{payload[0]}.?" if payload else "?.?"
-
-
-def violation_of(speaker: str, malformed: Malformed) -> Violation:
-    """What is wrong with a frame, as what its speaker did."""
-    return Violation(
-        speaker,
-        malformed.rule,
-        malformed.said,
-        malformed.legal,
-        malformed.code,
-        malformed.channel,
-        malformed.offset,
-        malformed.text,
-    )
 
 
 def frame_of(layout: Layout, cut: FrameCut) -> FrameSeen:

@@ -6,12 +6,12 @@ from typing import ClassVar, Final, TypeAlias
 
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.kernel.value import Value
-from amqp_sansio.spec.base import Command, Control, Struct
+from amqp_sansio.spec.base import Command, Control, Method, Struct
 from amqp_sansio.spec.connection import Secure, SecureOk, StartOk
 from amqp_sansio.wire.headers import decode_headers
 
-SECRET_VERBS: Final = frozenset([control.VERB for control in (StartOk, Secure, SecureOk)])
-"""Controls whose octets hold what nobody should see."""
+SECRET_VERBS: Final = frozenset([*[control.VERB for control in (StartOk, Secure, SecureOk)], "connection.update-secret"])
+"""Words of class connection whose octets hold what nobody should see."""
 
 
 class HeaderSeen(Value):
@@ -121,6 +121,45 @@ class CommandSeen(Value):
         return self._structs
 
 
+class MethodSeen(Value):
+    """A method of an older dialect, with its content where it has one; of class connection only what no other family has.
+
+    `verb` is its name, or its numbers when it has none ("basic.999", "99.1").  `method` is None when it could not be decoded;
+    `payload` is its octets.  `header` and `body` are those of its content, class and size included; None: there is none.
+    `properties` are what the header holds, None when it could not be read.  `complete` is False when the content was broken off
+    or is still open at the end.
+    """
+
+    __slots__ = ("body", "channel", "complete", "header", "method", "payload", "properties", "verb")
+    FIELDS: ClassVar[tuple[str, ...]] = ("channel", "verb", "method", "payload", "header", "properties", "body", "complete")
+    __match_args__ = ("channel", "verb", "method", "payload", "header", "properties", "body", "complete")
+
+    def __init__(
+        self,
+        channel: int,
+        verb: str,
+        method: Method | None,
+        payload: bytes,
+        header: bytes | None = None,
+        properties: Value | None = None,
+        body: bytes | None = None,
+        complete: bool = True,
+    ) -> None:
+        self.channel: Final = channel
+        self.verb: Final = verb
+        self.method: Final = method
+        self.payload: Final = payload
+        self.header: Final = header
+        self.properties: Final = properties
+        self.body: Final = body
+        self.complete: Final = complete
+
+    def _show(self, name: str) -> str:
+        if name == "payload" and self.verb in SECRET_VERBS:
+            return f"<{len(self.payload)} octets>"
+        return super()._show(name)
+
+
 class OpaqueSeen(Value):
     """From here on nothing that this speaker says can be read, and why: a security layer, a frame that cannot be cut.
 
@@ -170,4 +209,4 @@ class FrameSeen(Value):
         self.verb: Final = verb
 
 
-Observation: TypeAlias = HeaderSeen | ControlSeen | CommandSeen | OpaqueSeen | FrameSeen | Violation | Note
+Observation: TypeAlias = HeaderSeen | ControlSeen | CommandSeen | MethodSeen | OpaqueSeen | FrameSeen | Violation | Note

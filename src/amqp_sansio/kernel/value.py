@@ -16,6 +16,8 @@ class Value:
     FIELDS: ClassVar[tuple[str, ...]] = ()
     SECRETS: ClassVar[frozenset[str]] = frozenset()
     """Fields that a repr shows as their length only."""
+    ELSEWHERE: ClassVar[frozenset[str]] = frozenset()
+    """Fields that only some families of dialects have: a repr shows them where they are not None."""
 
     def values(self) -> tuple[object, ...]:
         """The values of all fields, in the order of the constructor."""
@@ -30,8 +32,9 @@ class Value:
         return hash((type(self), self.values()))
 
     def __repr__(self) -> str:
-        shown = ", ".join([f"{name}={self._show(name)}" for name in self.FIELDS])
-        return f"{type(self).__qualname__}({shown})"
+        elsewhere = self.ELSEWHERE
+        names = [name for name in self.FIELDS if name not in elsewhere or getattr(self, name) is not None]
+        return f"{type(self).__qualname__}({', '.join([f'{name}={self._show(name)}' for name in names])})"
 
     def _show(self, name: str) -> str:
         value = getattr(self, name, None)

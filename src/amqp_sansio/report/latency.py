@@ -151,8 +151,11 @@ class Messages:
         self.every = max(1, -(-self.with_id // JOINED))
         """Of so many ids one was joined."""
         self.end_to_end: Final = Latencies()
+        self.early = 0
+        """Deliveries, of the ids that were joined, that ended before their publication began, by the recorded times."""
         if self.with_id:
-            self.end_to_end.add(joined(folder, self.every))
+            found, self.early = joined(folder, self.every)
+            self.end_to_end.add(found)
 
     def _hanging(self, name: str, rows: pa.Table) -> None:
         for row in rows.group_by(["connection"]).aggregate([([], "count_all")]).to_pylist():
@@ -171,8 +174,9 @@ class Messages:
                         changes[name][at + 1] -= number
 
 
-def joined(folder: Folder, every: int) -> Any:
-    """End-to-end latencies in ns (see `captures.joins`) of every id, or of one in `every` (by a hash of the id)."""
+def joined(folder: Folder, every: int) -> tuple[Any, int]:
+    """End-to-end latencies in ns (see `captures.joins`) of every id, or of one in `every` (by a hash of the id), and how many
+    deliveries have none, for all publications of their id began later."""
     parts: list[pa.Table] = []
     for batch in folder.batches("messages", ("message_id", "direction", "ts_ns", "last_octet_ns")):
         batch = batch.filter(pc.is_valid(batch["message_id"]))
@@ -182,7 +186,7 @@ def joined(folder: Folder, every: int) -> Any:
         parts.append(batch)
     rows = pa.concat_tables(parts).combine_chunks()
     if not len(rows):
-        return np.zeros(0, dtype=np.int64)
+        return np.zeros(0, dtype=np.int64), 0
     keys = pc.dictionary_encode(rows["message_id"]).combine_chunks().indices.to_numpy(zero_copy_only=False)
     delivered = pc.equal(rows["direction"], "S").to_numpy()
     begun, ended = (pc.fill_null(rows[name], 0).to_numpy() for name in ("ts_ns", "last_octet_ns"))
@@ -193,7 +197,8 @@ def joined(folder: Folder, every: int) -> Any:
     places = np.maximum.accumulate(np.where(delivered, -1, np.arange(len(keys))))
     good = delivered & (places >= 0)
     good[good] &= keys[places[good]] == keys[good]
-    return times[good] - times[places[good]]
+    early = delivered & ~good & np.isin(keys, keys[~delivered])
+    return times[good] - times[places[good]], int(early.sum())
 
 
 def _whole(rows: pa.Table, name: str) -> Any:

@@ -42,6 +42,11 @@ def latency(charts: Charts, commands: Commands | None, messages: Messages | None
     told = "Percentiles are told to within 1.1 %, the least and the greatest exactly."
     if messages is not None and messages.every > 1:
         told += f" End to end: {many(messages.with_id, 'message')} with an id, of whose ids one in {messages.every} was joined."
+    if messages is not None and messages.early:
+        told += (
+            f" {many(messages.early, 'delivery', 'deliveries')} ended, by the recorded times, before the message was published"
+            " (a clock that stepped back, clocks that disagree): without a latency."
+        )
     below = sum([held.below for _, _, held in drawn])
     if below:
         told += f" {count(below)} were below zero (clocks that disagree) and count as 0."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.value import Value
@@ -44,6 +44,18 @@ class Struct(Value):
     __slots__ = ()
     NAME: ClassVar[str] = ""
     """Its name in the specification's words, such as "message.delivery-properties"."""
+
+
+class BodyContent(Value):
+    """What message.transfer of 0-9 carries: the message itself, or, `by_reference`, the reference under which it is sent."""
+
+    __slots__ = ("by_reference", "octets")
+    FIELDS: ClassVar[tuple[str, ...]] = ("octets", "by_reference")
+    __match_args__ = ("octets", "by_reference")
+
+    def __init__(self, octets: bytes = b"", by_reference: bool = False) -> None:
+        self.octets: Final = octets
+        self.by_reference: Final = by_reference
 
 
 def made_of(make: Callable[[T], U], value: T, what: str) -> U:

@@ -18,15 +18,18 @@ class Start(Control):
     Handled by: client (MUST). Answered by: start-ok.
     """
 
-    __slots__ = ("server_properties", "mechanisms", "locales")
-    FIELDS: ClassVar[tuple[str, ...]] = ("server_properties", "mechanisms", "locales")
+    __slots__ = ("server_properties", "mechanisms", "locales", "version_major", "version_minor")
+    FIELDS: ClassVar[tuple[str, ...]] = ("server_properties", "mechanisms", "locales", "version_major", "version_minor")
     VERB: ClassVar[str] = "connection.start"
+    ELSEWHERE: ClassVar[frozenset[str]] = frozenset({"version_major", "version_minor"})
 
     def __init__(
         self,
         server_properties: Mapping[str, Value] | None = None,
         mechanisms: Iterable[str] | None = None,
         locales: Iterable[str] | None = None,
+        version_major: int | None = None,
+        version_minor: int | None = None,
     ) -> None:
         self.server_properties: Final[Map | None] = (
             server_properties if server_properties is None or type(server_properties) is Map else as_map(server_properties)
@@ -36,6 +39,10 @@ class Start(Control):
         """The SASL mechanisms that the server offers."""
         self.locales: Final[tuple[str, ...] | None] = as_texts(locales)
         """The languages in which the server can write its texts."""
+        self.version_major: Final = version_major
+        """The major version that the server speaks."""
+        self.version_minor: Final = version_minor
+        """The minor version that the server speaks."""
 
 
 class StartOk(Control):
@@ -219,15 +226,26 @@ class Close(Control):
     Handled by: client (MUST), server (MUST). Answered by: close-ok.
     """
 
-    __slots__ = ("reply_code", "reply_text")
-    FIELDS: ClassVar[tuple[str, ...]] = ("reply_code", "reply_text")
+    __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
+    FIELDS: ClassVar[tuple[str, ...]] = ("reply_code", "reply_text", "class_id", "method_id")
     VERB: ClassVar[str] = "connection.close"
+    ELSEWHERE: ClassVar[frozenset[str]] = frozenset({"class_id", "method_id"})
 
-    def __init__(self, reply_code: int | None = None, reply_text: str | None = None) -> None:
+    def __init__(
+        self,
+        reply_code: int | None = None,
+        reply_text: str | None = None,
+        class_id: int | None = None,
+        method_id: int | None = None,
+    ) -> None:
         self.reply_code: Final = reply_code
         """Why."""
         self.reply_text: Final = reply_text
         """Why, for people who read logs."""
+        self.class_id: Final = class_id
+        """The class of the method that failed; 0 for none."""
+        self.method_id: Final = method_id
+        """The method that failed; 0 for none."""
 
 
 class CloseOk(Control):
@@ -239,3 +257,58 @@ class CloseOk(Control):
     __slots__ = ()
     FIELDS: ClassVar[tuple[str, ...]] = ()
     VERB: ClassVar[str] = "connection.close-ok"
+
+
+class Blocked(Control):
+    """The server reads nothing that is published, for want of a resource.
+
+    Handled by: client (MAY).
+    """
+
+    __slots__ = ("reason",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("reason",)
+    VERB: ClassVar[str] = "connection.blocked"
+
+    def __init__(self, reason: str | None = None) -> None:
+        self.reason: Final = reason
+        """Why, for people who read logs."""
+
+
+class Unblocked(Control):
+    """The server reads again.
+
+    Handled by: client (MAY).
+    """
+
+    __slots__ = ()
+    FIELDS: ClassVar[tuple[str, ...]] = ()
+    VERB: ClassVar[str] = "connection.unblocked"
+
+
+class UpdateSecret(Control):
+    """The client gives new credentials before the old ones expire.
+
+    Handled by: server (MAY). Answered by: update-secret-ok.
+    """
+
+    __slots__ = ("new_secret", "reason")
+    FIELDS: ClassVar[tuple[str, ...]] = ("new_secret", "reason")
+    VERB: ClassVar[str] = "connection.update-secret"
+    SECRETS: ClassVar[frozenset[str]] = frozenset({"new_secret"})
+
+    def __init__(self, new_secret: bytes | None = None, reason: str | None = None) -> None:
+        self.new_secret: Final = new_secret
+        """The new credentials; a secret."""
+        self.reason: Final = reason
+        """Why, for people who read logs."""
+
+
+class UpdateSecretOk(Control):
+    """The server took the new credentials.
+
+    Handled by: client (MAY).
+    """
+
+    __slots__ = ()
+    FIELDS: ClassVar[tuple[str, ...]] = ()
+    VERB: ClassVar[str] = "connection.update-secret-ok"

@@ -49,6 +49,17 @@ SPEAKERS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Who may say a control of the connection at all."""
 
+ANSWERS: Final[dict[str, tuple[str, ...]]] = {
+    START: (START_OK,),
+    START_OK: (SECURE, TUNE),
+    SECURE: (SECURE_OK,),
+    SECURE_OK: (SECURE, TUNE),
+    TUNE: (TUNE_OK,),
+    OPEN: (OPEN_OK, REDIRECT),
+    CLOSE: (CLOSE_OK,),
+}
+"""What the other side may answer even when it was asked at the wrong time: it is not the one to blame."""
+
 _AFTER_HEADERS: Final = (
     "agreed",
     "started",

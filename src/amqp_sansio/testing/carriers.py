@@ -143,7 +143,7 @@ class Wire:
     def session(self, name: bytes = b"s", timeout: int | None = 0) -> tuple[Session, Session]:
         """A session attached at both ends, the client's first."""
         ours = Session(name, "client", timeout=timeout, profile=self.profile, limits=self.limits)
-        ours._bind(self.client.channel(0))
+        self.client.channel(0).bind(ours)
         ours.attach()
         self.run()
         return ours, self.sessions[name]
@@ -220,7 +220,7 @@ def attached_session(
     )  # fmt: skip
     session = Session(name, role, timeout=timeout, max_timeout=max_timeout, profile=profile, limits=limits)
     if role == "client":
-        session._bind(carrier.channel(0))
+        carrier.channel(0).bind(session)
         session.attach()
         carrier.hear(Attached(name))
     else:

@@ -47,18 +47,8 @@ def read_properties(
         p += 2
         if more and first >= len(properties):
             raise DecodeError(what, p, f"its {len(properties)} properties have no further word of flags", 502)
-    found = dict(
-        zip(
-            [name for name, _, _ in there],
-            read_arguments(_values, what, tuple(there), b, p, end, reading, read_table),
-            strict=True,
-        )
-    )
+    found = read_arguments(dict[str, object], what, tuple(there), b, p, end, reading, read_table)
     return kind(*[found.get(name) for name, _ in properties])
-
-
-def _values(*values: object) -> tuple[object, ...]:
-    return values
 
 
 def write_properties(what: str, thing: Value, properties: FieldTable, write_table: FieldWriter | None = None) -> bytes:

@@ -8,7 +8,7 @@ from typing import Final
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.kernel.value import Value as Fields
-from amqp_sansio.spec.base import Struct
+from amqp_sansio.spec.base import BodyContent, Struct
 from amqp_sansio.spec.values import Array
 from amqp_sansio.wire.encoding import encode_array, encode_map, encode_struct32, encode_texts
 from amqp_sansio.wire.interpreter import FieldTable, Shapes, read_fields
@@ -67,6 +67,10 @@ _CHECK: Final[dict[str, Callable[[object], None]]] = {
     "struct32": _of(Struct, encode_struct32),
     "sequence-set": _of(RangeSet, encode_set),
     "byte-ranges": _of(tuple, encode_byte_ranges),
+    "words8": _of(tuple, lambda value: WRITERS[0x85](" ".join(value))),
+    "hosts8": _of(tuple, lambda value: WRITERS[0x85](",".join(value))),
+    "words32": _of(tuple, lambda value: WRITERS[0x95](" ".join(value))),
+    "content": _of(BodyContent, lambda value: WRITERS[0xA0](value.octets)),
 }
 
 
@@ -84,7 +88,8 @@ def unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, why
 def _unwritable(what: str, thing: Fields, fields: FieldTable, shapes: Shapes, why: Exception) -> EncodeError | None:
     """The first field that cannot be written, and why; None: each of them can."""
     told = why if isinstance(why, EncodeError) else None
-    for (name, kind), value in zip(fields, thing.values(), strict=True):
+    for name, kind in fields:
+        value = getattr(thing, name)
         if kind == "bit" or kind == "table" or value is None:  # whoever writes a field table says itself what is wrong
             continue
         full = f"{what}.{name}"

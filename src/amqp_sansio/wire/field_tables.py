@@ -6,15 +6,17 @@ there are, and what they mean, differs between documents and brokers: that is a 
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from typing import Final
+from typing import Final, Protocol, TypeGuard
 
 from amqp_sansio.errors import DecodeError, EncodeError
-from amqp_sansio.spec.fields import Field
-from amqp_sansio.spec.values import Datetime, DoubledMap, Map
+from amqp_sansio.limits import TABLE_ENTRIES, TABLE_OCTETS
+from amqp_sansio.spec.fields import DEEPEST, Field, FieldTable
+from amqp_sansio.spec.values import Datetime
 from amqp_sansio.wire.octets import OCTET, put_u32, u32
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 
@@ -58,14 +60,16 @@ class Profile:
         self.letters: Final = dict(letters)
         self.written: Final = dict(written)
 
-    def read(self, b: bytes, p: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[Map, int]:
+    def read(self, b: bytes, p: int, end: int, reading: Reading = DEFAULT_READING) -> tuple[FieldTable, int]:
         """The table whose size lies at `p`, and where it ends; nothing behind `end` is read.
 
-        Of a name that comes twice the last value counts, and the table keeps its octets.  DecodeError names the entry: 502, or
-        506 for a limit of ours (limits.nesting).
+        DecodeError names the entry: 502, or 506 for a limit of ours (limits.nesting, TABLE_ENTRIES, TABLE_OCTETS).
         """
         try:
-            return self._read_table(b, p, end, reading, 0)
+            start, stop = _span(b, p, end)
+            if stop - start > TABLE_OCTETS:
+                raise DecodeError("", p, f"limit TABLE_OCTETS is {TABLE_OCTETS}", 506)
+            return _Tables(self, b, reading).table(start, stop, 1), stop
         except DecodeError as why:
             raise DecodeError(f"table{why.what}", why.octet, why.rule, why.code) from None
 
@@ -76,69 +80,6 @@ class Profile:
         except EncodeError as why:
             raise EncodeError(f"table{why.what}", why.rule) from None
 
-    # --- reading ----------------------------------------------------------------------------------------------------------
-
-    def _read_table(self, b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[Map, int]:
-        start, stop = _span(b, p, end)
-        if depth >= reading.nesting:
-            raise DecodeError("", p, f"limit nesting is {reading.nesting}", 506)
-        entries: dict[str, object] = {}
-        at, count = start, 0
-        while at < stop:
-            name_end = at + 1 + b[at]
-            if name_end >= stop:
-                raise DecodeError("", at, f"a name of {b[at]} octets and a letter go beyond the end", 502)
-            try:
-                name = b[at + 1 : name_end].decode("utf-8", reading.text)
-            except UnicodeDecodeError:
-                raise DecodeError("", at + 1, "a name is no UTF-8", 502) from None
-            try:
-                entries[name], at = self._read(b, name_end, stop, reading, depth)
-            except DecodeError as why:  # where it lies is put together on the way out: it costs nothing where all is well
-                raise DecodeError(f"[{name!a}]{why.what}", why.octet, why.rule, why.code) from None
-            count += 1
-        if len(entries) == count:
-            return Map(entries, True), stop  # type: ignore[arg-type]  # what 0-10 has, and fields besides
-        if reading.canonical:
-            raise DecodeError("", p, "a name comes twice", 502)
-        return DoubledMap(entries, b[start:stop]), stop  # type: ignore[arg-type]  # likewise
-
-    def _read(self, b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
-        """The value whose letter lies at `p`, which is before `end`."""
-        letter, at = chr(b[p]), p + 1
-        kind = self.letters.get(letter)
-        value: object
-        if kind is None:
-            raise DecodeError("", p, f"tables of {self.name} have no letter {letter!a}", 502)
-        if kind in FORMS:
-            value, stop = _read_form(kind, b, at, end)
-        elif kind == "void":
-            value, stop = None, at
-        elif kind == "table":
-            value, stop = self._read_table(b, at, end, reading, depth + 1)
-        elif kind == "array":
-            value, stop = self._read_array(b, at, end, reading, depth + 1)
-        else:
-            start, stop = _short_span(b, at, end) if kind == "short-text" else _span(b, at, end)
-            value = b[start:stop]
-            if kind != "octets":
-                with suppress(UnicodeDecodeError):  # then the octets themselves, under their letter
-                    value = b[start:stop].decode()
-        return (value if self._letter_of(value) == letter else Field(letter, value)), stop
-
-    def _read_array(self, b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[list[object], int]:
-        at, stop = _span(b, p, end)
-        if depth >= reading.nesting:
-            raise DecodeError("", p, f"limit nesting is {reading.nesting}", 506)
-        items: list[object] = []
-        while at < stop:
-            try:
-                item, at = self._read(b, at, stop, reading, depth)
-            except DecodeError as why:
-                raise DecodeError(f"[{len(items)}]{why.what}", why.octet, why.rule, why.code) from None
-            items.append(item)
-        return items, stop
-
     # --- writing ----------------------------------------------------------------------------------------------------------
 
     def _letter_of(self, value: object) -> str | None:
@@ -148,7 +89,8 @@ class Profile:
         if letters is None:
             if kind is bool:
                 return None
-            letters = next((under for of, under in self.written.items() if isinstance(value, of)), "")
+            natural = Datetime if _is_moment(value) else kind
+            letters = next((under for of, under in self.written.items() if issubclass(natural, of)), "")
         for letter in letters:
             if not isinstance(value, int) or self.letters[letter] not in RANGES:
                 return letter
@@ -158,12 +100,10 @@ class Profile:
         return None
 
     def _table(self, table: Mapping[str, object], depth: int) -> bytes:
-        if isinstance(table, Map) and table.octets is not None:
-            return put_u32(len(table.octets)) + table.octets
+        entries: Iterable[tuple[object, object]] = table.fields if isinstance(table, FieldTable) else table.items()
         if depth > DEEPEST:
             raise EncodeError("", "values are nested too deep")
         parts: list[bytes] = []
-        entries: Iterable[tuple[object, object]] = table.items()  # whatever a caller gave
         for name, value in entries:
             try:
                 octets = name.encode() if isinstance(name, str) else None
@@ -191,14 +131,15 @@ class Profile:
 
     def _value(self, value: object, depth: int) -> bytes:
         """A value behind its letter."""
-        letter = value.letter if isinstance(value, Field) else self._letter_of(value)
+        given, value = (value, value.value) if isinstance(value, Field) else (None, value)
+        letter = self._letter_of(value) if given is None or not given.letter else given.letter
         if letter is None:
             raise EncodeError("", f"tables of {self.name} hold no {type(value).__name__} like {value!r:.40}")
         kind = self.letters.get(letter)
         if kind is None:
             raise EncodeError("", f"tables of {self.name} have no letter {letter!a:.10}")
-        if isinstance(value, Field):
-            value = value.value
+        if given is not None and given.octets is not None and kind in FORMS and len(given.octets) == FORMS[kind].size:
+            return letter.encode() + given.octets
         if kind == "table" and isinstance(value, Mapping):
             return letter.encode() + self._table(value, depth + 1)
         if kind == "array" and isinstance(value, Sequence) and not isinstance(value, str | bytes):
@@ -212,11 +153,82 @@ class Profile:
         return f"<Profile {self.name}>"
 
 
-DEEPEST: Final = 100
-"""Tables and arrays in one another that are written; nobody reads as many."""
+class _Tables:
+    """Reads one table and those inside it, and counts their entries."""
+
+    __slots__ = ("_b", "_entries", "_profile", "_reading")
+
+    def __init__(self, profile: Profile, b: bytes, reading: Reading) -> None:
+        self._profile: Final = profile
+        self._b: Final = b
+        self._reading: Final = reading
+        self._entries = 0
+
+    def table(self, start: int, stop: int, depth: int) -> FieldTable:
+        """What lies between, its size before it not included."""
+        self._enter(start, depth)
+        b, at = self._b, start
+        fields: list[tuple[str, Field]] = []
+        while at < stop:
+            name_end = at + 1 + b[at]
+            if name_end >= stop:
+                raise DecodeError("", at, f"a name of {b[at]} octets and a letter go beyond the end", 502)
+            try:
+                name = b[at + 1 : name_end].decode("utf-8", self._reading.text)
+            except UnicodeDecodeError:
+                raise DecodeError("", at + 1, "a name is no UTF-8", 502) from None
+            try:
+                field, at = self._field(name_end, stop, depth)
+            except DecodeError as why:  # where it lies is put together on the way out: it costs nothing where all is well
+                raise DecodeError(f"[{name!a}]{why.what}", why.octet, why.rule, why.code) from None
+            fields.append((name, field))
+        made = FieldTable(fields)
+        if self._reading.canonical and len(made) < len(fields):
+            raise DecodeError("", start - 4, "a name comes twice", 502)
+        return made
+
+    def _array(self, start: int, stop: int, depth: int) -> tuple[Field, ...]:
+        self._enter(start, depth)
+        items: list[Field] = []
+        at = start
+        while at < stop:
+            try:
+                item, at = self._field(at, stop, depth)
+            except DecodeError as why:
+                raise DecodeError(f"[{len(items)}]{why.what}", why.octet, why.rule, why.code) from None
+            items.append(item)
+        return tuple(items)
+
+    def _enter(self, start: int, depth: int) -> None:
+        if depth > self._reading.nesting:
+            raise DecodeError("", start - 4, f"limit nesting is {self._reading.nesting}", 506)
+
+    def _field(self, p: int, end: int, depth: int) -> tuple[Field, int]:
+        """The value whose letter lies at `p`, which is before `end`."""
+        self._entries += 1
+        if self._entries > TABLE_ENTRIES:
+            raise DecodeError("", p, f"limit TABLE_ENTRIES is {TABLE_ENTRIES}", 506)
+        b, at, letter = self._b, p + 1, chr(self._b[p])
+        kind = self._profile.letters.get(letter)
+        if kind is None:
+            raise DecodeError("", p, f"tables of {self._profile.name} have no letter {letter!a}", 502)
+        if kind in FORMS:
+            return _read_form(kind, letter, b, at, end)
+        if kind == "void":
+            return Field(letter, None), at
+        start, stop = _short_span(b, at, end) if kind == "short-text" else _span(b, at, end)
+        if kind == "table":
+            return Field(letter, self.table(start, stop, depth + 1)), stop
+        if kind == "array":
+            return Field(letter, self._array(start, stop, depth + 1)), stop
+        value: str | bytes = b[start:stop]
+        if kind != "octets":
+            with suppress(UnicodeDecodeError):  # then the octets themselves
+                value = b[start:stop].decode()
+        return Field(letter, value), stop
 
 
-def _read_form(kind: str, b: bytes, at: int, end: int) -> tuple[object, int]:
+def _read_form(kind: str, letter: str, b: bytes, at: int, end: int) -> tuple[Field, int]:
     """A value of one width."""
     form = FORMS[kind]
     stop = at + form.size
@@ -225,12 +237,13 @@ def _read_form(kind: str, b: bytes, at: int, end: int) -> tuple[object, int]:
     parts = form.unpack_from(b, at)
     value: object = parts[0]
     if kind == "decimal":
-        return Decimal((0, tuple([int(digit) for digit in str(parts[1])]), -parts[0])), stop
+        return Field(letter, Decimal((0, tuple([int(digit) for digit in str(parts[1])]), -parts[0]))), stop
     if kind == "boolean":
-        return (value == 1 if value in (0, 1) else value), stop
+        return Field(letter, value != 0, None if value in (0, 1) else b[at:stop]), stop
     if kind == "timestamp":
-        return Datetime(parts[0]), stop
-    return (value if value == value else b[at:stop]), stop  # which "not a number" it was is in its octets alone
+        return Field(letter, Datetime(parts[0])), stop
+    # Which "not a number" it was is in its octets alone.
+    return Field(letter, value, None if value == value else b[at:stop]), stop
 
 
 def _write_plain(kind: str, value: object) -> bytes:
@@ -242,14 +255,28 @@ def _write_plain(kind: str, value: object) -> bytes:
         if sign or not isinstance(exponent, int):
             raise ValueError
         return FORMS[kind].pack(-exponent, int("".join([str(digit) for digit in digits])))
+    if kind == "timestamp" and _is_moment(value):
+        if value.tzinfo is None:
+            raise ValueError
+        value = math.floor(value.timestamp())
     if kind in FORMS and kind != "decimal":
-        form = FORMS[kind]
-        packed: bytes = value if isinstance(value, bytes) and len(value) == form.size else form.pack(value)
+        packed: bytes = FORMS[kind].pack(value)
         return packed
     octets = value.encode() if isinstance(value, str) else value
     if kind in ("text", "octets", "short-text") and isinstance(octets, bytes):
         return (OCTET[len(octets)] if kind == "short-text" else put_u32(len(octets))) + octets
     raise TypeError
+
+
+def _is_moment(value: object) -> TypeGuard[_Moment]:
+    """Whether it is a `datetime.datetime`, whose module this one does not import: it has a clock."""
+    return hasattr(value, "timestamp") and hasattr(value, "tzinfo")
+
+
+class _Moment(Protocol):
+    tzinfo: object
+
+    def timestamp(self) -> float: ...
 
 
 def _span(b: bytes, p: int, end: int) -> tuple[int, int]:

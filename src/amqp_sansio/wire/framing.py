@@ -298,6 +298,8 @@ class Framing:
     """
 
     def __init__(self, overhead: int, smallest: int, largest: int) -> None:
+        self.name = type(self).__name__
+        """What snapshots call it."""
         self.overhead: Final = overhead
         self.smallest: Final = smallest
         self.largest: Final = largest

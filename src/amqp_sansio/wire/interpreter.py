@@ -12,7 +12,7 @@ from uuid import UUID
 
 from amqp_sansio.errors import DecodeError, EncodeError
 from amqp_sansio.kernel.value import Value
-from amqp_sansio.spec.base import Struct
+from amqp_sansio.spec.base import BodyContent, Struct
 from amqp_sansio.wire.encoding import encode_array, encode_map, encode_struct32, encode_texts
 from amqp_sansio.wire.octets import (
     OCTET,
@@ -101,6 +101,34 @@ def _vbin32(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[o
     return b[start:stop], stop
 
 
+def _words8(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
+    text, stop = _str8(b, p, end, reading, depth)
+    return _parts(str(text), " "), stop
+
+
+def _hosts8(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
+    text, stop = _str8(b, p, end, reading, depth)
+    return _parts(str(text), ","), stop
+
+
+def _words32(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
+    octets, stop = _vbin32(b, p, end, reading, depth)
+    return _parts(octets.decode("utf-8", reading.text), " ") if isinstance(octets, bytes) else octets, stop
+
+
+def _parts(text: str, between: str) -> tuple[str, ...]:
+    """Joined again they are the same text; an empty one has none."""
+    return tuple(text.split(between)) if text else ()
+
+
+def _content(b: bytes, p: int, end: int, reading: Reading, depth: int) -> tuple[object, int]:
+    """The content of 0-9's message.transfer: 0 for one that follows, 1 for a reference, then a long string."""
+    if p < end and b[p] > 1:
+        raise DecodeError("content", p, f"a content is 0, inline, or 1, a reference, not {b[p]}", 502)
+    octets, stop = _vbin32(b, p + 1, end, reading, depth)
+    return BodyContent(octets if isinstance(octets, bytes) else b"", b[p] == 1), stop
+
+
 _READ: Final[dict[str, FieldReader]] = {
     "uint8": _u8,
     "uint16": _u16,
@@ -121,6 +149,10 @@ _READ: Final[dict[str, FieldReader]] = {
     "struct32": read_struct32,
     "sequence-set": read_set,
     "byte-ranges": read_byte_ranges,
+    "words8": _words8,
+    "words32": _words32,
+    "hosts8": _hosts8,
+    "content": _content,
 }
 
 
@@ -226,6 +258,33 @@ def _put_uuid(value: UUID) -> bytes:
     return value.int.to_bytes(16, "big")
 
 
+def _put_words8(value: tuple[str, ...]) -> bytes:
+    return _put_text8(" ".join(value))
+
+
+def _put_hosts8(value: tuple[str, ...]) -> bytes:
+    return _put_text8(",".join(value))
+
+
+def _put_words32(value: tuple[str, ...]) -> bytes:
+    return _put_octets32(" ".join(value).encode())
+
+
+def _put_content(value: BodyContent) -> bytes:
+    return OCTET[value.by_reference] + _put_octets32(value.octets)
+
+
+_EMPTY: Final[dict[str, object]] = {
+    "str8": "",
+    "vbin32": b"",
+    "words8": (),
+    "words32": (),
+    "hosts8": (),
+    "table": {},
+    "content": BodyContent(),
+}
+"""What an argument that is None sends; numbers send 0."""
+
 _WRITE: Final[dict[str, FieldWriter]] = {
     "uint8": _put_u8,
     "uint16": put_u16,
@@ -246,6 +305,10 @@ _WRITE: Final[dict[str, FieldWriter]] = {
     "struct32": encode_struct32,
     "sequence-set": encode_set,
     "byte-ranges": encode_byte_ranges,
+    "words8": _put_words8,
+    "words32": _put_words32,
+    "hosts8": _put_hosts8,
+    "content": _put_content,
 }
 
 
@@ -295,7 +358,7 @@ def read_arguments(
     over, and so is what a reserved argument holds.  `read_table` reads field tables, for
     dialects differ in them.  DecodeError names what cannot be read: 502, or 506 for a limit of ours.
     """
-    values: list[object] = []
+    values: dict[str, object] = {}
     bit = 0  # the place of the next bit in the octet before `p`; 0 where a new octet begins
     for name, of, send in arguments:
         value: object
@@ -326,16 +389,17 @@ def read_arguments(
                 raise _missing(f"{what}.{name}", p, end, stop, 502)
             p = stop
         if send is None:
-            values.append(value)
+            values[name] = value
     if p < end:
         raise DecodeError(what, p, f"{end - p} octets stand behind its last argument", 502)
-    return kind(*values)
+    return kind(**values)
 
 
 def write_arguments(what: str, thing: Value, arguments: ArgumentTable, write_table: FieldWriter | None = None) -> bytes:
     """The octets of all arguments of a method.
 
-    Raises what `explain.UNWRITABLE` holds for a value that its type cannot hold, and EncodeError where one is None.
+    One that is None, which versions lack or nobody gave, is sent as 0 or empty.  Raises what `explain.UNWRITABLE` holds for a
+    value that its type cannot hold.
     """
     parts: list[bytes] = []
     bits = bit = 0
@@ -353,7 +417,7 @@ def write_arguments(what: str, thing: Value, arguments: ArgumentTable, write_tab
             parts.append(OCTET[bits])
             bits = bit = 0
         if value is None:
-            raise EncodeError(f"{what}.{name}", "is missing: no argument of a method is optional")
+            value = _EMPTY.get(of, 0)
         if of != "table" or write_table is None:
             parts.append(_WRITE[of](value))
             continue

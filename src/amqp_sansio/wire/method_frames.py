@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from struct import Struct
 from typing import Final
 
@@ -70,12 +71,17 @@ def _whole(kind: int, what: str, channel: int, payload: bytes, max_frame: int) -
     return put_frame(kind, channel, payload)
 
 
-_FIRST: Final = re.compile(
-    rb"\x01......\x00[\x0a\x14\x1e\x28\x32\x3c\x46\x50\x55\x5a\x64\x6e\x78]\x00"  # a method of a class that there is
-    rb"|\x02......\x00[\x0a\x14\x1e\x28\x32\x3c\x46\x50\x55\x5a\x64\x6e\x78]\x00\x00\x00"  # a header of one, of weight 0
-    rb"|\x08\x00\x00\x00\x00\x00\x00\xce",  # a heartbeat
-    re.DOTALL,
-)
+@cache
+def _first() -> re.Pattern[bytes]:
+    """What a frame begins with; not made before somebody looks for one."""
+    return re.compile(
+        rb"\x01......\x00[\x0a\x14\x1e\x28\x32\x3c\x46\x50\x55\x5a\x64\x6e\x78]\x00"  # a method of a class that there is
+        rb"|\x02......\x00[\x0a\x14\x1e\x28\x32\x3c\x46\x50\x55\x5a\x64\x6e\x78]\x00\x00\x00"  # a header of one, of weight 0
+        rb"|\x08\x00\x00\x00\x00\x00\x00\xce",  # a heartbeat
+        re.DOTALL,
+    )
+
+
 _GUESSED: Final = 131_072
 _LONGEST: Final = 12
 """Octets that the pattern looks at."""
@@ -98,8 +104,8 @@ def find_method_frame(octets: bytes, start: int, max_frame_size: int, ended: boo
     Gives (index, 0), or (index, octets needed from there on) when there are too few to tell.  When the stream has `ended`, a
     frame up to its very last octet will do.  Linear: no octet before the index is looked at again.
     """
-    at = start
-    while match := _FIRST.search(octets, at):
+    at, first = start, _first()
+    while match := first.search(octets, at):
         at = match.start()
         behind = at + OVERHEAD + frame_head(octets, at)[2]
         if plausible_frame(octets, at, max_frame_size):

@@ -17,25 +17,31 @@ from amqp_sansio.wire.method_frames import (
     frame_method,
     put_frame,
 )
-from amqp_sansio.wire.method_reader import MethodReader
 
 
 class MethodFraming(Framing):
     """Frames of up to four GiB, eight octets of which are no payload.
 
-    `extra`: the dialect knows frames out of band and traces.
+    `extra`: the dialect knows frames out of band and traces.  The reader is imported for the first connection: dialects are
+    put together when the package is imported.
     """
 
     def __init__(self, extra: bool) -> None:
         super().__init__(OVERHEAD, FRAME_MIN_SIZE, FRAME_MAX_SIZE)
         self.extra: Final = extra
+        if extra:
+            self.name += ", with traces"
 
     def reader(
         self, limits: Limits, max_frame_size: int, *, strict: bool, carries: Carries, offset: int, opening: bool
     ) -> Reader:
+        from amqp_sansio.wire.method_reader import MethodReader
+
         return MethodReader(limits, max_frame_size, False, carries, offset=offset, opening=opening, extra=self.extra)
 
     def overhearing(self, limits: Limits, carries: Carries, offset: int) -> Reader:
+        from amqp_sansio.wire.method_reader import MethodReader
+
         return MethodReader(limits, self.largest, True, carries, offset=offset, extra=self.extra)
 
     def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:

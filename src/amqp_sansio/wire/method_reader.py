@@ -231,11 +231,18 @@ class MethodReader(Reader):
             self._stray(channel, start, payload, "header", partial is not None)
             return None
         class_code = u16(partial.payload, 0)[0]
-        legal = f"class {class_code}, and {HEADER_HEAD} octets or more"
-        if len(payload) < HEADER_HEAD or u16(payload, 0)[0] != class_code:
-            said = f"a header of {len(payload)} octets" + (f", of class {u16(payload, 0)[0]}" if len(payload) > 1 else "")
-            self._refuse(channel, "content.header", "not the header of this method's content", _FRAME_ERROR, start, said, legal)
+        if len(payload) < HEADER_HEAD:
+            said, legal = f"a header of {len(payload)} octets", f"{HEADER_HEAD} octets or more"
+            self._refuse(channel, "content.header", "not the header of a content", _FRAME_ERROR, start, said, legal)
             return None
+        if (of := u16(payload, 0)[0]) != class_code:
+            text, said, legal = "a header of another class than its method", f"a header of class {of}", f"class {class_code}"
+            self._refuse(channel, "content.class", text, UNEXPECTED_FRAME, start, said, legal)
+            return None
+        if self.tolerant and (weight := u16(payload, 2)[0]):  # whoever is spoken to reads it and passes it over
+            self._tell(
+                "content.weight", "the weight of a content is 0", UNEXPECTED_FRAME, channel, start, f"weight {weight}", ("0",)
+            )
         size = u64(payload, 4)[0]
         limits = self.limits
         if len(payload) > limits.header_octets:

@@ -81,8 +81,8 @@ def _put_decimal(name: str, bits: int, pack: Callable[[int], bytes]) -> Writer:
             raise EncodeError(name, f"{value} is not a number")
         if exponent < -255:
             raise EncodeError(name, f"{value} has {-exponent} decimal places; 255 is the most")
-        # The mantissa has at most 19 digits: an exponent of 20 would not fit, and need not be worked out.
-        if exponent > 20 and any(digits):
+        # The mantissa has at most 19 digits: more, or an exponent of 20, would not fit, and need not be worked out.
+        if len(digits) > 20 or (exponent > 20 and any(digits)):
             raise EncodeError(name, f"the mantissa of {value} does not fit into {bits} bits")
         mantissa = int("".join(map(str, digits)))
         if exponent > 0 and mantissa:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from contextlib import suppress
 from unittest import mock
 
 import pytest
@@ -13,6 +14,7 @@ from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.server import Server, _Socket, serve
 from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.fronts.sessions.peer import Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
 from amqp_sansio.conversation.hosting import OwnGuest, OwnServer
@@ -165,6 +167,36 @@ class Timed(OwnServer):
     def due(self) -> float | None:
         self.asked.append("due")
         return self.wanted.pop(0)
+
+
+def test_a_connection_that_cannot_be_begun_is_closed_and_the_others_go_on() -> None:
+    """As where the system has no file descriptor left for what it takes."""
+    told: list[str] = []
+    broker = Broker()
+    left = iter([OSError(24, "Too many open files"), KeyError("a bug")])
+
+    def begin() -> Peer:
+        error = next(left, None)
+        if error is not None:
+            raise error
+        return broker.connect()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, what: told.append(repr(what.get("exception"))))
+        async with serve(broker, begin, port=0) as server:
+            for _ in range(2):
+                reader, writer = await asyncio.open_connection(*server.address)
+                writer.write(b"AMQP\1\1\0\x0a")
+                with suppress(ConnectionError):
+                    assert await reader.read() == b""
+                writer.close()
+            async with connect("amqp://{}:{}/".format(*server.address)):
+                assert server.admission.connections == 1
+        assert server.admission.connections == 0
+
+    asyncio.run(main())
+    assert told == ["OSError(24, 'Too many open files')", "KeyError('a bug')"]
 
 
 def test_the_host_ticks_before_the_events_of_each_turn_and_is_asked_last_when_it_is_due() -> None:

@@ -121,6 +121,17 @@ def test_a_wait_may_have_an_end() -> None:
             subscription.receive(0.01)
 
 
+def test_a_send_to_a_slow_socket_may_have_an_end() -> None:
+    url = "?heartbeat=0"
+    with Served() as served, pytest.raises(SessionLost), connect(served.url + url, close_timeout=0.1) as connection:
+        with connection.session() as session:
+            session.talk.most_in_flight_octets = 10**12
+            served.silence()
+            with pytest.raises(TimeoutError, match=r"no room within 0.1"):
+                for _ in range(1000):
+                    session.send("", "q", b"x" * 100_000, timeout=0.1)
+
+
 def test_who_waits_hears_what_another_thread_settles() -> None:
     """A thread that listens to the socket itself is told when what it waits for is there without a word of the broker."""
     with Served() as served, connect(served.url) as connection, connection.session() as session:

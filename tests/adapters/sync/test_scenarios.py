@@ -6,6 +6,7 @@ import pytest
 from tests.adapters.blocking import BlockingLoop
 from tests.adapters.floods import *  # noqa: F403
 from tests.adapters.scenarios import (  # noqa: F401  # pytest finds them here
+    test_a_broker_that_answers_no_attach_is_given_up_without_heartbeats,
     test_a_broker_that_falls_silent_at_the_end_of_a_session_is_given_up_without_heartbeats,
     test_a_broker_that_falls_silent_is_given_up,
     test_a_broker_that_is_gone_whenever_we_want_something_is_not_tried_for_ever,

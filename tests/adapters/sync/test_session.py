@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import pytest
@@ -149,8 +149,11 @@ class Scripted:
     def __init__(self) -> None:
         self.stage = staged()
         self.silent = False
+        self.last: float | None = None
+        """The timeout of the last wait."""
 
     def wait(self, ticket: Ticket[Value], timeout: float | None = None, until: float | None = None) -> Value:
+        self.last = timeout
         if not self.silent:
             self.stage.run()
         if not ticket.done and timeout is not None:
@@ -158,7 +161,7 @@ class Scripted:
         assert ticket.done, "it would wait for ever"
         return ticket.result()
 
-    def wait_writable(self) -> None:
+    def wait_writable(self, timeout: float | None = None, until: float | None = None) -> None:
         pass
 
     def session(self, timeout: int = 0) -> Session:
@@ -208,6 +211,66 @@ def test_a_silent_broker_is_not_awaited_for_ever_to_attach_again_for_a_transacti
         with session.transaction():
             session.send("", "q", b"x")
             lose()
+
+
+def test_a_silent_broker_is_not_awaited_for_ever_to_attach() -> None:
+    driver = Scripted()
+    driver.silent = True
+    for _ in range(2):
+        with pytest.raises(SessionLost, match=r"no answer to session.attach within 1.0 seconds"), driver.session():
+            raise AssertionError
+
+
+CALLS: dict[str, Callable[[Session, float | None], object]] = {
+    "say": lambda session, timeout: session.say(queue.Declare("q"), timeout=timeout),
+    "ask": lambda session, timeout: session.ask(queue.Query("q"), timeout=timeout),
+    "sync": lambda session, timeout: session.sync(timeout=timeout),
+    "wait": lambda session, timeout: session.wait(session.talk.sync, timeout),
+    "publish": lambda session, timeout: session.publish("", "q", b"x", timeout=timeout),
+    "prepare": lambda session, timeout: session.prepare(XID, timeout=timeout),
+    "commit": lambda session, timeout: session.commit(XID, timeout=timeout),
+    "rollback": lambda session, timeout: session.rollback(XID, timeout=timeout),
+    "recover": lambda session, timeout: session.recover(timeout=timeout),
+    "forget": lambda session, timeout: session.forget(XID, timeout=timeout),
+    "confirmed": lambda session, timeout: session.confirmed(session.send("", "q", b"x", timeout=timeout), timeout=timeout),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_no_call_waits_for_ever_to_attach_again(call: str) -> None:
+    driver = Scripted()
+    with pytest.raises(SessionLost, match=r"no answer to session.attach within 1.0 seconds"), driver.session(60) as session:
+        driver.stage.cut()
+        driver.stage.greet()
+        driver.silent = True
+        CALLS[call](session, None)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("attached", [True, False])
+def test_a_call_waits_no_longer_than_its_timeout(call: str, attached: bool) -> None:
+    """A silent broker: the call says so after its own time, the end of the block after that of the connection."""
+    driver = Scripted()
+    timed: list[float | None] = []
+    with pytest.raises(SessionLost, match=r"within 1.0 seconds"), driver.session(60) as session:
+        if call not in ("publish", "confirmed", "say", "ask", "sync", "wait"):
+            session.talk.transactions.select_dtx()
+        if not attached:
+            driver.stage.cut()
+            driver.stage.greet()
+        driver.silent = True
+        with pytest.raises(TimeoutError):
+            CALLS[call](session, 0.01)
+        timed.append(driver.last)
+    assert timed == [0.01]
+
+
+def test_a_call_with_a_timeout_waits_for_an_attach_that_nobody_answers_no_longer_than_the_connection_does() -> None:
+    driver = Scripted()
+    driver.silent = True
+    session = driver.session()
+    with pytest.raises(SessionLost, match=r"no answer to session.attach within 1.0 seconds"):
+        session.sync(timeout=60.0)
 
 
 def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_never_comes(served: Served) -> None:

@@ -335,3 +335,22 @@ def test_it_goes_with_a_message_larger_than_all_of_it_but_not_with_one_that_anot
     assert "q" in host.queues
     publish(host, "", "q", bytes(200))
     assert ("q" in host.queues, host.messages) == (False, 0)
+
+
+def fanned_out(copies: int, most: int) -> VirtualHost:
+    """A queue with three messages whose alternate exchange leads to so many others."""
+    host = VirtualHost(limits=attrs.evolve(DEFAULT_BROKER_LIMITS, host_messages=most))
+    host.declare_queue("q", alternate_exchange="amq.fanout")
+    for number in range(copies):
+        host.declare_queue(f"dead {number}")
+        host.bind(f"dead {number}", "amq.fanout")
+    for body in (b"1", b"2", b"3"):
+        publish(host, "", "q", body)
+    return host
+
+
+def test_a_deleted_queue_does_not_multiply_its_messages_beyond_the_limits_of_the_host() -> None:
+    host = fanned_out(3, 6)
+    host.delete_queue("q")
+    assert [on(host, f"dead {number}") for number in range(3)] == [[b"1", b"2", b"3"], [b"1"], [b"1"]]
+    assert host.messages == 5

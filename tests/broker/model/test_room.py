@@ -63,3 +63,11 @@ def test_what_the_host_takes_besides(name: str, copies: int, room: bool) -> None
     host = with_queues(VirtualHost(limits=attrs.evolve(DEFAULT_BROKER_LIMITS, **{name: value})))
     publish(host, "", "q", b"body")
     assert host.takes(sent, copies) is room
+
+
+def test_what_the_host_has_no_room_for_is_refused_before_the_rest_is_looked_at() -> None:
+    host = with_queues(VirtualHost(limits=attrs.evolve(DEFAULT_BROKER_LIMITS, host_messages=5)), "q", "r")
+    rest = iter([(message("k"), list(host.queues.values()))] * 9)
+    assert refusal(host.admit, rest).condition is conditions.TRANSFER_LIMIT
+    assert len(list(rest)) == 6
+    host.admit([])

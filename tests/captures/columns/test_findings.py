@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from amqp_sansio.captures.columns.end_to_end import write_joined
 from amqp_sansio.captures.columns.findings import Damage, Findings, findings_in
 from amqp_sansio.captures.columns.place import Written
-from amqp_sansio.captures.columns.tables import table_batch
+from amqp_sansio.captures.columns.tables import table_batch, table_schema
 from amqp_sansio.captures.columns.writer import write_empty
+from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark.writer import write_records
 
@@ -31,6 +33,18 @@ def test_levels_are_counted_and_damage_is_named_in_order(tmp_path: Path) -> None
     assert found.levels == {"damage": 3, "note": 2, "violation": 1}
     assert found.damage == (Damage("/a", 7, "torn"), Damage("/b", 3, "cut off"), Damage("/b", 9, "torn"))
     assert findings_in(files, str(tmp_path), named=2).damage == found.damage[:2]
+
+
+def test_deliveries_without_a_latency_are_counted(tmp_path: Path) -> None:
+    """In all row groups of all files."""
+    schema = table_schema(END_TO_END)
+    blank = {"message_id": "a", "published_on": 1, "delivered_on": 2, "published_ns": 0, "delivered_ns": 0}
+    times = {"published_at": 0, "delivered_at": 0}
+    files = []
+    for latencies in ([None, 5, None], [7], [None]):
+        rows = [{**blank, **times, "latency_ns": each} for each in latencies]
+        files += write_joined([pa.RecordBatch.from_pylist(rows, schema=schema)], str(tmp_path))
+    assert findings_in(files, str(tmp_path)) == Findings(early=3)
 
 
 def test_without_rows_there_is_nothing(tmp_path: Path) -> None:

@@ -67,6 +67,20 @@ def test_a_delivery_whose_end_was_not_seen_has_no_row() -> None:
     assert end_to_end(pa.Table.from_pylist(rows, schema=SCHEMA)).num_rows == 0
 
 
+def test_a_delivery_before_every_publication_of_its_id_has_no_latency() -> None:
+    """The nearest of them counts: of two that began at once the one of the greater connection, as ever."""
+    row = {"queue": "q", "redelivered": False, "message_id": "b", "stream_offset": 0}
+    rows = [
+        *({**row, "direction": "C", "connection": n, "ts_ns": at} for n, at in ((1, 50), (2, 30), (3, 30), (4, 40))),
+        {**row, "direction": "C", "connection": 9, "ts_ns": 5, "message_id": "a"},
+        {**row, "direction": "C", "connection": 9, "ts_ns": 5, "message_id": "c"},
+        *({**row, "direction": "S", "connection": 7, "ts_ns": 1, "last_octet_ns": end} for end in (29, 30, 45)),
+    ]
+    made = end_to_end(pa.Table.from_pylist(rows, schema=SCHEMA)).sort_by("delivered_ns").to_pylist()
+    found = [(row["published_on"], row["published_ns"], row["latency_ns"]) for row in made]
+    assert found == [(3, 30, None), (3, 30, 0), (4, 40, 5)]
+
+
 def bucket(parts: list[tuple[int, bool, pa.RecordBatch]], number: int) -> list[tuple[bool, pa.RecordBatch]]:
     """What was dealt into a bucket, publications first."""
     return sorted([(late, batch) for place, late, batch in parts if place == number], key=lambda part: part[0])

@@ -6,10 +6,11 @@ import pytest
 
 from amqp_sansio.events import ExceptionReceived
 from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.testing.simulation import replay
 from amqp_sansio.testing.simulation.fault import Fault
 from amqp_sansio.testing.simulation.item import Item
 from amqp_sansio.testing.simulation.line import Line
-from amqp_sansio.testing.simulation.plan import Persona, Plan
+from amqp_sansio.testing.simulation.plan import Persona, Plan, Step
 from amqp_sansio.testing.simulation.tenure import Branch, Tenure
 from amqp_sansio.testing.simulation.world import World
 
@@ -116,3 +117,22 @@ def test_at_rest_nothing_is_unanswered() -> None:
     line.tenure.session.sync()
     with pytest.raises(Fault, match="never completes"):
         line.check_rest()
+
+
+def test_a_subscription_that_was_cancelled_has_no_credit_even_where_messages_of_before_may_still_come() -> None:
+    """Seed 1194: the cancel is completed behind a resume, so that the session keeps the subscription until a later command."""
+    kinds = (
+        ("lasting", 0, 0.966),
+        ("lasting", 1, 0.957),
+        ("lasting", 0, 0.965),
+        ("lasting branch", 1, 0.985),
+        ("lasting", 0, 0.972),
+    )
+    steps = (
+        Step("publish", 36001), Step("publish", 8681, 65093, 0, 34430), Step("subscribe", 41476, 19979), Step("cut", 13881),
+        Step("grant", 58210, 0, 0, 44407), Step("cancel", 14056),
+    )  # fmt: skip
+    personas = tuple([Persona(kind, home, 0, rate) for kind, home, rate in kinds])
+    outcome = replay(Plan(1194, personas, (0.964, 0.955), steps), tell=True)
+    assert outcome.ok, outcome.failure
+    assert any("message.cancel" in line for line in outcome.story)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
-from amqp_sansio.adapters.asyncio.server import CLOSE_SECONDS, Server, _Socket
+from amqp_sansio.adapters.asyncio.server import Server, _Socket
 from amqp_sansio.adapters.asyncio.writing import COMPACT, Writer
 from amqp_sansio.adapters.store import Store
 from amqp_sansio.adapters.tapping import Listener, Tapped
 from amqp_sansio.broker import Broker, Peer
 from amqp_sansio.broker.model.hints import Hint
 from amqp_sansio.config import ServerConfig
-from amqp_sansio.conversation.hosting import Guest
+from amqp_sansio.conversation.hosting import Guest, load
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import Event
 from amqp_sansio.kernel.deadlines import AT_ONCE
@@ -38,7 +37,8 @@ class Front:
         listen: Callable[[], Listener] | None,
     ) -> None:
         self.broker: Final = broker
-        self._config: Final = config
+        self.configure: Final = config
+        """What the next client meets."""
         self._held: Final = held
         self._listen: Final = listen
         self._tapped: Final[dict[Peer, Tapped]] = {}
@@ -46,7 +46,7 @@ class Front:
 
     def connect(self) -> Guest:
         """A new connection."""
-        peer = self.broker.connect(self._config())
+        peer = self.broker.connect(self.configure())
         if self._listen is None:
             return peer
         tapped = self._tapped[peer] = Tapped(peer, self._listen())
@@ -110,6 +110,10 @@ class BrokerServer(Server[Guest]):
         self._phase: Literal["open", "quiet", "closing", "over"] = "open"
         super().__init__(self._front, self._front.connect, (address, port), tls, limits)
 
+    async def __aenter__(self) -> Self:
+        load(self._front.configure())
+        return await super().__aenter__()
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -169,6 +173,4 @@ class BrokerServer(Server[Guest]):
                 peer.close(CloseCode.CONNECTION_FORCED, text)
         self._phase = "closing"  # the answers are to be read; whoever was told close can say nothing else any more
         self.wake()
-        waiting = [socket.over for socket in self._sockets.values() if not socket.over.done()]
-        if waiting:
-            await asyncio.wait(waiting, timeout=CLOSE_SECONDS)
+        await self._all_over()

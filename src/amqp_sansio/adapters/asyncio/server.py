@@ -21,6 +21,8 @@ TURN: Final = 500
 """Events at most before the loop has its turn."""
 CLOSE_SECONDS: Final = 5.0
 """How long the octets that are left may take to go out, at the end."""
+QUIET_SECONDS: Final = 1.0
+"""Seconds without any progress, after which the server no longer waits for silent clients at its end."""
 
 
 class Server(Generic[G]):
@@ -71,14 +73,26 @@ class Server(Generic[G]):
             self._timer.cancel()
         if self._checks is not None:
             self._checks.shutdown(wait=False, cancel_futures=True)
-        open_ones = [each for each in self._sockets.values() if not each.over.done()]
-        for each in open_ones:
+        for each in self._open_ones():
             each.close()
-        if open_ones:
-            await asyncio.wait([each.over for each in open_ones], timeout=CLOSE_SECONDS)
-        for each in open_ones:
+        await self._all_over()
+        for each in self._open_ones():
             each.abort()
         await asyncio.sleep(0)
+
+    def _open_ones(self) -> list[_Socket[G]]:
+        return [each for each in self._sockets.values() if not each.over.done()]
+
+    async def _all_over(self) -> None:
+        """Until all sockets are gone, as long as some of them get on: CLOSE_SECONDS in all."""
+        until = self._loop.time() + CLOSE_SECONDS
+        before = None
+        while (left := until - self._loop.time()) > 0 and (waiting := self._open_ones()):
+            now = len(waiting), sum([each.unwritten for each in waiting])
+            if now == before:
+                return
+            before = now
+            await asyncio.wait([each.over for each in waiting], timeout=min(left, QUIET_SECONDS))
 
     async def serve_forever(self) -> None:
         """Until it is cancelled."""
@@ -224,7 +238,13 @@ class _Socket(asyncio.Protocol, Generic[G]):
         assert isinstance(transport, asyncio.Transport)
         self.made = True
         self._transport = transport
-        self.guest = self._connect()
+        try:
+            self.guest = self._connect()
+        except BaseException:  # told to the loop, and the others go on
+            transport.set_protocol(asyncio.Protocol())  # nobody is there to hear of it
+            transport.abort()
+            self.place.leave()
+            raise
         self._server.entered(self.guest, self)
         self._server.wake()
 
@@ -283,6 +303,11 @@ class _Socket(asyncio.Protocol, Generic[G]):
             self._reading = True
             self._server.resumed(self)
             self._transport.resume_reading()
+
+    @property
+    def unwritten(self) -> int:
+        """Octets that were taken and not written."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def close(self) -> None:
         """What was taken is written, then the socket is closed."""

@@ -88,14 +88,17 @@ class Driver:
             self._wait(ticket, timeout, time.monotonic() + timeout if until is None and timeout is not None else until)
         return ticket.result()
 
-    def wait_writable(self) -> None:
-        """Until the socket takes octets.  Under the lock."""
+    def wait_writable(self, timeout: float | None = None, until: float | None = None) -> None:
+        """Until the socket takes octets; TimeoutError when the caller's `timeout` is over, at `until`.  Under the lock."""
         if not self._poked and not self._outbox:
             return  # nothing was said that the thread is not told of, or that the socket did not take
         if self._socket is not None and len(self._outbox) + self._machine.bytes_to_send >= HIGH:
             self._transmit()
             while len(self._outbox) >= HIGH and self._socket is not None:
-                self._stand_by(None)
+                left = None if until is None else until - time.monotonic()
+                if left is not None and left <= 0:
+                    raise TimeoutError(f"no room within {timeout} seconds")
+                self._stand_by(left)
 
     # --- who waits -----------------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
 from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place, checked
-from amqp_sansio.config import Accepted, Rejected
-from amqp_sansio.conversation.hosting import Guest, Host
+from amqp_sansio.config import Accepted, Rejected, ServerConfig
+from amqp_sansio.conversation.hosting import Guest, Host, load
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 
@@ -73,6 +73,7 @@ class Server(Generic[G]):
         return str(host), int(port)
 
     def __enter__(self) -> Self:
+        load(ServerConfig())
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._poke_in, selectors.EVENT_READ)
         self._thread.start()

@@ -25,26 +25,44 @@ from amqp_sansio.spec.dtx import Xid
 Value = TypeVar("Value")
 
 
-def in_time(driver: Driver, ending: Ending, talk: Talk, ticket: Ticket[Value], awaited: str) -> Value:
-    """What comes of a ticket; after `close_timeout` seconds of an open connection without any progress, its session is lost."""
+def in_time(
+    driver: Driver, ending: Ending, talk: Talk, ticket: Ticket[Value], awaited: str, *, ends: bool = False,
+    timeout: float | None = None, until: float | None = None,
+) -> Value:  # fmt: skip
+    """What comes of a ticket; after `close_timeout` seconds of an open connection without any progress, its session is lost.
+
+    What `ends` something is not waited for where another end was waited for in vain, and nothing came since.  TimeoutError
+    when the caller's own `timeout` is over before, at `until`.
+    """
     while not ticket.done:
         if not ending.opened.done:
             with suppress(AmqpError):
-                driver.wait(ending.opened)
+                driver.wait(ending.opened, timeout, until)
             continue
         come = ending.come(talk)
+        seconds = ending.timeout if ends else ending.seconds
+        patience = time.monotonic() + seconds
+        if until is not None and until < patience:
+            return driver.wait(ticket, timeout, until)
         try:
-            driver.wait(ticket, ending.timeout)
+            driver.wait(ticket, seconds, patience)
         except TimeoutError:
             if come == ending.come(talk):
                 ending.silent(talk, awaited)
     return ticket.result()
 
 
+def end_of(timeout: float | None) -> float | None:
+    """When that many seconds are over; None: never."""
+    return None if timeout is None else time.monotonic() + timeout
+
+
 class Session:
     """A session, to be used as `with connection.session() as session`.
 
     While the connection is being made again, what is said here waits for that; never longer than the retry policy lets it.
+    Blocks and `cancel()` wait for the broker as long as `close_timeout` says; calls, as long as the connection lives, but no
+    longer than their `timeout` (seconds; None: no limit): then TimeoutError, and what was said counts as said.
     """
 
     def __init__(self, talk: Talk, driver: Driver, turn: Turn, ending: Ending) -> None:
@@ -81,15 +99,8 @@ class Session:
 
     def _finish(self) -> None:
         """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
-        self._attached_in_time()
-        self._in_time(self.talk.sync(), "execution.sync")
-
-    def _attached_in_time(self) -> None:
-        """As `_attached`, but where the other side does not answer, SessionLost."""
-        self.talk.open_again()
-        while not self.talk.attached.done:
-            self._in_time(self.talk.attached, "session.attach")
-        self.talk.attached.result()
+        self._attached()
+        in_time(self._driver, self._ending, self.talk, self.talk.sync(), "execution.sync", ends=True)
 
     def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
         return in_time(self._driver, self._ending, self.talk, ticket, awaited)
@@ -106,69 +117,82 @@ class Session:
             if not quiet:
                 raise
 
-    def _attached(self) -> None:
-        """Until something may be said; raises why nothing ever will.  Under the lock."""
-        self.talk.open_again()
-        while not self.talk.attached.done:
-            self._driver.wait(self.talk.attached)
-        self.talk.attached.result()
+    def _attached(self, timeout: float | None = None, until: float | None = None) -> None:
+        """Until something may be said; raises why nothing ever will: SessionLost where nobody answers to the attach.
 
-    def say(self, command: Command) -> None:
-        """Says a command and waits until the other side has executed it."""
+        TimeoutError when the caller's own `timeout` is over before, at `until`.  Under the lock.
+        """
+        talk = self.talk
+        talk.open_again()
+        while not talk.attached.done:
+            in_time(self._driver, self._ending, talk, talk.attached, "session.attach", timeout=timeout, until=until)
+        talk.attached.result()
+
+    def _asked(self, what: Callable[[], Ticket[Value]], timeout: float | None) -> Value:
+        """What comes of something that is said as soon as the session is attached."""
+        until = end_of(timeout)
         with self._lock:
-            self._attached()
-            self._driver.wait(self.talk.say(command))
+            self._attached(timeout, until)
+            return self._driver.wait(what(), timeout, until)
 
-    def ask(self, command: Command) -> Struct:
+    def say(self, command: Command, *, timeout: float | None = None) -> None:
+        """Says a command and waits until the other side has executed it."""
+        self._asked(lambda: self.talk.say(command), timeout)
+
+    def ask(self, command: Command, *, timeout: float | None = None) -> Struct:
         """Says a command and waits for its result.
 
         NoResult when the broker calls it complete without one; LocalProtocolError for a command that has no result.
         """
-        with self._lock:
-            self._attached()
-            return self._driver.wait(self.talk.ask(command))
+        return self._asked(lambda: self.talk.ask(command), timeout)
 
     def wait(self, what: Callable[[], Ticket[Value]], timeout: float | None = None) -> Value:
         """What comes of something that is asked of the `talk`; TimeoutError when that is not there within `timeout` seconds."""
-        with self._lock:
-            self._attached()
-            return self._driver.wait(what(), timeout)
+        return self._asked(what, timeout)
 
-    def sync(self) -> None:
+    def sync(self, *, timeout: float | None = None) -> None:
         """Waits until everything said so far is executed."""
-        with self._lock:
-            self._attached()
-            self._driver.wait(self.talk.sync())
+        self._asked(self.talk.sync, timeout)
 
-    def send(self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any) -> Ticket[None]:
+    def send(
+        self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", *, timeout: float | None = None,
+        **properties: Any,
+    ) -> Ticket[None]:  # fmt: skip
         """Publishes a message as soon as there is room for it; the ticket tells when the broker has it for certain.
 
-        `properties` are those of `Talk.publish`.
+        `properties` are those of `Talk.publish`.  After a TimeoutError it has published nothing.
         """
+        until = end_of(timeout)
         with self._lock:
-            return self._send(exchange, routing_key, body, properties, False)
+            self._room(timeout, until)
+            return self.talk.post(exchange, routing_key, body, properties)
 
-    def _send(
-        self, exchange: str, routing_key: str | None, body: bytes, properties: dict[str, Any], sync: bool
-    ) -> Ticket[None]:
+    def _room(self, timeout: float | None, until: float | None) -> None:
+        """Until a message may be published.  Under the lock."""
         driver, talk = self._driver, self.talk
-        driver.wait_writable()
+        driver.wait_writable(timeout, until)
+        if not talk.has_room:
+            self._attached(timeout, until)
         while not talk.has_room:
-            driver.wait(talk.room)
-            driver.wait_writable()
-        return talk.post(exchange, routing_key, body, properties, sync)
+            driver.wait(talk.room, timeout, until)
+            driver.wait_writable(timeout, until)
 
-    def publish(self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any) -> None:
+    def publish(
+        self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", *, timeout: float | None = None,
+        **properties: Any,
+    ) -> None:  # fmt: skip
         """Publishes a message and waits until the broker has it for certain."""
+        until = end_of(timeout)
         with self._lock:
-            self._driver.wait(self._send(exchange, routing_key, body, properties, True))
+            self._room(timeout, until)
+            self._driver.wait(self.talk.post(exchange, routing_key, body, properties, True), timeout, until)
 
-    def confirmed(self, ticket: Ticket[None]) -> None:
+    def confirmed(self, ticket: Ticket[None], *, timeout: float | None = None) -> None:
         """Waits for what `send` gave."""
         with self._lock:
             if not ticket.done:
                 self.talk.prompt()
-            self._driver.wait(ticket)
+            self._driver.wait(ticket, timeout)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -180,13 +204,13 @@ class Session:
         """
         transactions = self.talk.transactions
         with self._lock:
-            self._attached_in_time()
+            self._attached()
             transactions.begin()
         try:
             yield
             with self._lock:
                 transactions.check()
-                self._attached_in_time()
+                self._attached()
         except BaseException:
             with self._lock:
                 transactions.abandon()
@@ -202,7 +226,7 @@ class Session:
         """
         transactions = self.talk.transactions
         with self._lock:
-            self._attached_in_time()
+            self._attached()
             started = transactions.begin_branch(xid, join=join, resume=resume)
         try:
             with self._lock:
@@ -210,7 +234,7 @@ class Session:
             yield
             with self._lock:
                 transactions.check()
-                self._attached_in_time()
+                self._attached()
         except BaseException:
             with self._lock:
                 transactions.abandon_branch(xid, started)
@@ -218,29 +242,21 @@ class Session:
         with self._lock:
             self._in_time(transactions.finish_branch(xid), "dtx.end")
 
-    def prepare(self, xid: Xid) -> XaStatus:
+    def prepare(self, xid: Xid, *, timeout: float | None = None) -> XaStatus:
         """The first phase: XA_OK, or XA_RDONLY where nothing is to be decided.  BranchFailed for any other answer."""
-        with self._lock:
-            self._attached()
-            return self._driver.wait(self.talk.transactions.prepare(xid))
+        return self._asked(lambda: self.talk.transactions.prepare(xid), timeout)
 
-    def commit(self, xid: Xid, *, one_phase: bool = False) -> None:
+    def commit(self, xid: Xid, *, one_phase: bool = False, timeout: float | None = None) -> None:
         """The second phase: the work of the branch is final; `one_phase` without a first."""
-        with self._lock:
-            self._attached()
-            self._driver.wait(self.talk.transactions.commit_branch(xid, one_phase=one_phase))
+        self._asked(lambda: self.talk.transactions.commit_branch(xid, one_phase=one_phase), timeout)
 
-    def rollback(self, xid: Xid) -> None:
+    def rollback(self, xid: Xid, *, timeout: float | None = None) -> None:
         """The work of the branch is undone."""
-        with self._lock:
-            self._attached()
-            self._driver.wait(self.talk.transactions.rollback_branch(xid))
+        self._asked(lambda: self.talk.transactions.rollback_branch(xid), timeout)
 
-    def recover(self) -> tuple[Xid, ...]:
+    def recover(self, *, timeout: float | None = None) -> tuple[Xid, ...]:
         """The branches in doubt at this broker."""
-        with self._lock:
-            self._attached()
-            return self._driver.wait(self.talk.transactions.recover())
+        return self._asked(lambda: self.talk.transactions.recover(), timeout)
 
     def carry_out(self, ask: Ask, whole: TwoPhase) -> None:
         """Asks what a two-phase commit wants of this participant, and tells it the answer, or that there will be none."""
@@ -252,11 +268,9 @@ class Session:
                 raise
             self._driver.wait(self.talk.transactions.carry_out(ask, whole))
 
-    def forget(self, xid: Xid) -> None:
+    def forget(self, xid: Xid, *, timeout: float | None = None) -> None:
         """The broker may forget a branch that it decided by itself."""
-        with self._lock:
-            self._attached()
-            self._driver.wait(self.talk.transactions.forget(xid))
+        self._asked(lambda: self.talk.transactions.forget(xid), timeout)
 
     def subscribe(
         self, queue: str, *, prefetch: int = 100, octets: int = INFINITE, accept: bool = True, browse: bool = False
@@ -311,4 +325,4 @@ class Subscription:
         SessionLost after `close_timeout` seconds in which the other side gets on with nothing.
         """
         with self._lock:
-            in_time(self._driver, self._ending, self.inbox.talk, self.inbox.cancel(), "message.cancel")
+            in_time(self._driver, self._ending, self.inbox.talk, self.inbox.cancel(), "message.cancel", ends=True)

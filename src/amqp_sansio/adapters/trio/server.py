@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import ssl
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, Generic, TypeVar
@@ -11,8 +12,8 @@ from typing import Any, Final, Generic, TypeVar
 import trio
 
 from amqp_sansio.adapters.admission import LOG, NO_ROOM, OPENING_READ, RETRY_SECONDS, Admission, Place, checked
-from amqp_sansio.config import Accepted, Rejected
-from amqp_sansio.conversation.hosting import Guest, Host
+from amqp_sansio.config import Accepted, Rejected, ServerConfig
+from amqp_sansio.conversation.hosting import Guest, Host, load
 from amqp_sansio.kernel.deadlines import AT_ONCE
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
 
@@ -44,6 +45,8 @@ class Server(Generic[G]):
         self._logins: Final = trio.CapacityLimiter(limits.logins)
         self._woken = trio.Event()
         self._now = AT_ONCE  # of the last turn
+        self._ahead: Final = trio.current_time() - time.monotonic()
+        """trio's clock begins at random: the host's is `time.monotonic`, so that it agrees with its `epoch`."""
 
     def wake(self) -> None:
         """Something may have happened: a turn follows."""
@@ -53,7 +56,7 @@ class Server(Generic[G]):
         """Lets the host do what there is to do, for ever."""
         while True:
             self._woken = trio.Event()
-            self._now = trio.current_time()
+            self._now = trio.current_time() - self._ahead
             self.host.tick(self._now)
             for _ in range(TURN):
                 if self.host.next_event() is None:
@@ -69,7 +72,7 @@ class Server(Generic[G]):
                 socket.resume()
             await trio.lowlevel.checkpoint()
             due = self.host.due
-            with trio.move_on_at(math.inf if due is None else due):
+            with trio.move_on_at(math.inf if due is None else due + self._ahead):
                 await self._woken.wait()
 
     async def listen(self, listener: trio.abc.Listener[Any], nursery: trio.Nursery) -> None:
@@ -228,6 +231,7 @@ async def serve(
     """
     if not 0 <= port <= 65535:
         raise OverflowError(f"a port is 0 to 65535, not {port}")  # another one would be cut to 16 bits without a word
+    load(ServerConfig())
     listeners = await trio.open_tcp_listeners(port, host=address)
     secured: list[trio.abc.Listener[Any]] = [*listeners]  # Any: of plain streams, or of streams under TLS
     if tls is not None:

@@ -62,8 +62,8 @@ class Room:
                     count[1] -= older.message.size
                 _room("queue_messages", queue.most_messages, count[0], queue)
                 _room("queue_octets", queue.most_octets, count[1], queue)
-        _room("host_messages", self.limits.host_messages, messages)
-        _room("host_octets", self.limits.host_octets, octets)
+            _room("host_messages", self.limits.host_messages, messages)  # now, so that what follows is not even routed
+            _room("host_octets", self.limits.host_octets, octets)
 
     def takes(self, message: Message, copies: int) -> bool:
         """Whether the host may have so many of this message besides what it has, wherever they are."""

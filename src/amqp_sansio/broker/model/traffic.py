@@ -161,7 +161,7 @@ class Traffic(Room):
         What is not acquired is not affected.  Refused 506 when there is no room where they would go.
         """
         rejected = [entry for entry in entries if entry.state == ACQUIRED]
-        self.admit([(entry.message, self._alternates(entry)) for entry in rejected], letters=True)
+        self.admit(((entry.message, self._alternates(entry)) for entry in rejected), letters=True)
         return self._move(rejected, [], rejected=True)
 
     def begin_ttl(self, message: Message) -> None:
@@ -406,9 +406,10 @@ class Traffic(Room):
     ) -> None:
         """Does what `_move` does but for the journal entry.
 
-        A queue that is full gets none, but a ring gives up older messages, which go nowhere then: nothing is moved twice.  A
-        persistent message for which all are full goes to the first that is no ring nevertheless, unless this is `bounded`: then
-        it goes, and so does what the limits of the host do not let in.
+        A queue that is full gets none, but a ring gives up older messages, which go nowhere then: nothing is moved twice.
+        Where the limits of the host do not let in all copies of a message, one goes to the first queue: no more than was
+        there.  A persistent message for which all are full goes to the first that is no ring nevertheless, unless this is
+        `bounded`: then it goes, and so does what the limits of the host do not let in.
         """
         for entry in entries:
             queues = self._alternates(entry)
@@ -421,8 +422,8 @@ class Traffic(Room):
                 for queue in queues
                 if queue.has_room(message) or (queue.policy == RING and self._gives_way(message, queue, operations))
             ]
-            if bounded and not self.takes(message, len(chosen)):
-                chosen = []
+            if not self.takes(message, len(chosen)):
+                chosen = [] if bounded else chosen[:1]
             if not chosen and message.persistent and not bounded:
                 chosen = [queue for queue in queues if queue.policy != RING][:1]
             redelivered = message.redelivered if rejected else entry.redelivered

@@ -1,4 +1,4 @@
-"""What files of `violations` hold, counted and named where they lie: it takes no job of Spark's."""
+"""What files of `violations` and of `end_to_end` hold, counted and named where they lie: it takes no job of Spark's."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from attrs import field, frozen
+from pyarrow import fs
 
 from amqp_sansio.captures.columns.place import Written
 from amqp_sansio.captures.columns.published import rows_in
 from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.joins import END_TO_END
 from amqp_sansio.captures.locations import located
 from amqp_sansio.captures.tables import TABLES
 
@@ -39,10 +42,12 @@ class Damage:
 
 @frozen
 class Findings:
-    """How many rows there are of each level, and the first places of captures that cannot be read, in their order."""
+    """How many rows there are of each level, the first places of captures that cannot be read, in their order, and how many
+    deliveries ended before their publication began, by the recorded times: they have no latency."""
 
     levels: dict[str, int] = field(factory=dict)
     damage: tuple[Damage, ...] = ()
+    early: int = 0
 
 
 def findings_in(files: Sequence[Written], place: str, named: int = NAMED) -> Findings:
@@ -51,9 +56,8 @@ def findings_in(files: Sequence[Written], place: str, named: int = NAMED) -> Fin
     levels: dict[str, int] = {}
     damage: list[Damage] = []
     paths = [each.path for each in files if each.table == TABLE and each.rows]
-    if not paths:
-        return Findings()
     system = located(place).system
+    early = sum([_nulls(system, each.path, "latency_ns") for each in files if each.table == END_TO_END.name and each.rows])
     level, about = [pa.schema([_SCHEMA.field(name) for name in names]) for names in (("level",), _NAMED)]
     for path in paths:
         for batch in rows_in(system, path, level):
@@ -63,4 +67,12 @@ def findings_in(files: Sequence[Written], place: str, named: int = NAMED) -> Fin
         for batch in rows_in(system, path, about):
             rows = batch.filter(pc.equal(batch.column("level"), DAMAGE)).to_pylist()
             damage = sorted([*damage, *(Damage(row["capture"], row["file_offset"] or 0, row["text"]) for row in rows)])[:named]
-    return Findings(levels, tuple(damage))
+    return Findings(levels, tuple(damage), early)
+
+
+def _nulls(system: fs.FileSystem, path: str, name: str) -> int:
+    """How many values of a column are null, as the end of the file says."""
+    with system.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
+        place = file.schema_arrow.names.index(name)
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        return sum([int(group.column(place).statistics.null_count) for group in groups])

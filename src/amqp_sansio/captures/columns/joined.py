@@ -58,6 +58,10 @@ class Publications:
         # Times are ranked, for nanoseconds since 1970 times the number of ids would not fit.
         return ids * (len(self._times) + 1) + times + 1
 
+    def _last_up_to(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The place of the last publication at or before each of these keys; -1 where there is none."""
+        return np.searchsorted(self._sorted, keys, "right") - 1
+
     def latencies(self, delivered: pa.Table) -> pa.Table:
         """The rows of END_TO_END, made of the DELIVERED columns of deliveries, in any order."""
         schema = table_schema(END_TO_END)
@@ -67,11 +71,11 @@ class Publications:
             return schema.empty_table()
         ended = _numbers(delivered["last_octet_ns"])
         ids = _numbers(pc.index_in(delivered["message_id"], value_set=self._ids))
-        wanted = self._keys(ids, np.searchsorted(self._times, ended, "right") - 1)
-        place = np.searchsorted(self._sorted, wanted, "right") - 1
-        found = (place >= 0) & (self._sorted[place] >= self._keys(ids, np.zeros_like(ids)))
-        place = place[found]
-        delivered = delivered.filter(pa.array(found))
+        least = self._keys(ids, np.zeros_like(ids)) - 1
+        place = self._last_up_to(self._keys(ids, np.searchsorted(self._times, ended, "right") - 1))
+        early = (place < 0) | (self._sorted[place] <= least)
+        # Each id has one publication at least: the first time under it is what comes behind all that is less.
+        place[early] = self._last_up_to(self._sorted[self._last_up_to(least[early]) + 1])
         begun = pa.array(self._begun[place])
         columns = {
             "message_id": delivered["message_id"],
@@ -81,9 +85,9 @@ class Publications:
             "redelivered": delivered["redelivered"],
             "published_at": moments(begun),
             "published_ns": begun,
-            "delivered_at": moments(pa.array(ended[found])),
+            "delivered_at": moments(pa.array(ended)),
             "delivered_ns": delivered["last_octet_ns"],
-            "latency_ns": pc.subtract(delivered["last_octet_ns"], begun),
+            "latency_ns": pa.array(ended - self._begun[place], mask=early),
         }
         return pa.table([columns[name] for name in schema.names], schema=schema)
 

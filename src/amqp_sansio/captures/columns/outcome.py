@@ -19,7 +19,8 @@ class Outcome:
     """What was published, and how long it took in seconds.
 
     `rows` of each table, the number of `files` and their `octets`; `findings` are the rows of `violations` by level, `damage`
-    the first of the places in captures that cannot be read; `late` the files that came too late for a stream.
+    the first of the places in captures that cannot be read; `late` the files that came too late for a stream; `early` how many
+    deliveries have no latency in `end_to_end`, for by the recorded times they ended before their publication began.
     """
 
     out: str
@@ -30,6 +31,7 @@ class Outcome:
     seconds: float
     damage: Sequence[Damage] = ()
     late: Sequence[Late] = ()
+    early: int = 0
 
 
 def outcome(
@@ -40,4 +42,5 @@ def outcome(
     for file in files:
         rows[file.table] += file.rows
     octets = sum(file.octets for file in files)
-    return Outcome(out, rows, len(files), octets, findings.levels, time.monotonic() - began, findings.damage, late)
+    seconds = time.monotonic() - began
+    return Outcome(out, rows, len(files), octets, findings.levels, seconds, findings.damage, late, findings.early)

@@ -12,7 +12,7 @@ from amqp_sansio.captures.replay.message import UNKNOWN, Properties
 from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.engine.quick import Answered, Transfers
-from amqp_sansio.events.observed import CommandSeen
+from amqp_sansio.events.observed import CommandSeen, MethodSeen
 from amqp_sansio.spec.base import Control
 
 
@@ -39,6 +39,18 @@ class History:
         whole = said.complete and said.command is not None
         self._rows.commands.append(
             (first, heard.speaker, None, said.channel, said.id, said.verb, bool(said.sync), whole, arguments, octets,
+             heard.time, None, None, None, None, UNKNOWN, None, None, heard.start, *packet_place(heard.packet))
+        )  # fmt: skip
+        return False
+
+    def method(self, heard: Heard, said: MethodSeen) -> bool:
+        """One method heard; whether it is a message."""
+        first = self._talk.conversation.time_of(heard.speaker, heard.start + 1)
+        arguments = None if said.method is None else fields_text(said.method, False)
+        octets = len(said.payload) + len(said.header or b"") + len(said.body or b"")
+        whole = said.complete and said.method is not None
+        self._rows.commands.append(
+            (first, heard.speaker, None, said.channel, None, said.verb, False, whole, arguments, octets,
              heard.time, None, None, None, None, UNKNOWN, None, None, heard.start, *packet_place(heard.packet))
         )  # fmt: skip
         return False

@@ -19,7 +19,7 @@ from amqp_sansio.captures.replay.rows import Rows, place
 from amqp_sansio.captures.tables import TRANSACTIONS
 from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.engine.quick import Answered, Transfers
-from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, Note, OpaqueSeen
+from amqp_sansio.events.observed import CommandSeen, ControlSeen, FrameSeen, HeaderSeen, MethodSeen, Note, OpaqueSeen
 from amqp_sansio.events.violation import Violation
 from amqp_sansio.protocol import SIZE, ProtocolHeader
 from amqp_sansio.spec.connection import Close, Open, OpenOk, StartOk, TuneOk
@@ -86,6 +86,8 @@ class Recorder:
             self.command(heard, said)  # type: ignore[arg-type]
         elif kind is ControlSeen:
             self._control(heard, said)  # type: ignore[arg-type]
+        elif kind is MethodSeen:
+            self._method(heard, said)  # type: ignore[arg-type]
         elif kind is FrameSeen:
             self._frame(heard, said)  # type: ignore[arg-type]
         elif kind is HeaderSeen:
@@ -109,21 +111,29 @@ class Recorder:
     def command(self, heard: Heard, said: CommandSeen) -> None:
         """One command heard."""
         speaker = heard.speaker
-        self._count(speaker, said.verb, 1)
+        self._count(speaker, said.verb)
+        self.commands[speaker] += 1
         if self.history.command(heard, said):
+            self.transferred[speaker] += 1
+
+    def _method(self, heard: Heard, said: MethodSeen) -> None:
+        speaker = heard.speaker
+        self._count(speaker, said.verb, 1)
+        if self.history.method(heard, said):
             self.transferred[speaker] += 1
 
     def transfers(self, run: Transfers[Properties]) -> None:
         """Many messages heard, one behind the other: as `command` does it one by one."""
-        self._count(run.speaker, run.items[0][0].command.VERB, len(run.items))
-        self.transferred[run.speaker] += len(run.items)
+        count = len(run.items)
+        self._count(run.speaker, run.items[0][0].command.VERB, count)
+        self.commands[run.speaker] += count
+        self.transferred[run.speaker] += count
         self.history.transfers(run)
 
     def answered(self, answer: Answered) -> None:
         """What answers messages: as `hear` does it."""
         speaker, verb = answer.speaker, answer.verb
-        verbs = self._verbs[speaker]
-        verbs[verb] = verbs.get(verb, 0) + 1
+        self._count(speaker, verb)
         packet, time = self._talk.conversation.marks(speaker).at(answer.end)
         place = packet_place(packet)
         if answer.accepts:
@@ -132,10 +142,9 @@ class Recorder:
             self._controls.often((time, speaker, answer.channel, verb, answer.ids.ranges, answer.start, *place))
         self.history.answered(answer, time, *place)
 
-    def _count(self, speaker: Speaker, verb: str, count: int) -> None:
+    def _count(self, speaker: Speaker, verb: str, count: int = 1) -> None:
         verbs = self._verbs[speaker]
         verbs[verb] = verbs.get(verb, 0) + count
-        self.commands[speaker] += count
 
     def _choose(self, late: dict[str, bool]) -> None:
         """What is spoken is known now, as far as it ever will be: nothing has been said in it yet."""
@@ -147,8 +156,7 @@ class Recorder:
 
     def _control(self, heard: Heard, said: ControlSeen) -> None:
         speaker = heard.speaker
-        verbs = self._verbs[speaker]
-        verbs[said.verb] = verbs.get(said.verb, 0) + 1
+        self._count(speaker, said.verb)
         control = said.control
         time = heard.time
         place = heard.start, *packet_place(heard.packet)

@@ -6,28 +6,10 @@ from typing import Final
 
 import attrs
 
-from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, SaslError, ServerExchange
+from amqp_sansio.config import Accepted, Challenge, ClientExchange, Rejected, ServerExchange
+from amqp_sansio.engine.sasl.plain import OneMessage
 
 NAME: Final = "EXTERNAL"
-
-
-class _Client(ClientExchange):
-    def __init__(self, authorize: bytes) -> None:
-        self._authorize: Final = authorize
-        self._asked = False
-
-    @property
-    def done(self) -> bool:
-        return True
-
-    def initial(self) -> bytes | None:
-        return self._authorize
-
-    def step(self, challenge: bytes) -> bytes:
-        if self._asked or challenge:
-            raise SaslError("EXTERNAL has no challenges")
-        self._asked = True
-        return self._authorize
 
 
 class _Server(ServerExchange):
@@ -53,7 +35,7 @@ class External:
 
     def start(self) -> ClientExchange:
         """A new exchange."""
-        return _Client(self.authorize.encode())
+        return OneMessage(NAME, self.authorize.encode())
 
 
 @attrs.frozen

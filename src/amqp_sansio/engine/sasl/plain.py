@@ -13,8 +13,11 @@ from amqp_sansio.limits import USERNAME_OCTETS
 NAME: Final = "PLAIN"
 
 
-class _Client(ClientExchange):
-    def __init__(self, message: bytes) -> None:
+class OneMessage(ClientExchange):
+    """The exchange of a client that says one message, at once or when it is asked."""
+
+    def __init__(self, name: str, message: bytes) -> None:
+        self._name: Final = name
         self._message: Final = message
         self._asked = False
 
@@ -27,7 +30,7 @@ class _Client(ClientExchange):
 
     def step(self, challenge: bytes) -> bytes:
         if self._asked or challenge:
-            raise SaslError("PLAIN has no challenges")
+            raise SaslError(f"{self._name} has no challenges")
         self._asked = True
         return self._message
 
@@ -70,7 +73,7 @@ class Plain:
         """A new exchange.  Raises SaslError for a NUL in the name or the password."""
         if "\0" in self.username or "\0" in self.password:
             raise SaslError("PLAIN cannot carry a NUL")
-        return _Client(b"\0" + self.username.encode() + b"\0" + self.password.encode())
+        return OneMessage(NAME, b"\0" + self.username.encode() + b"\0" + self.password.encode())
 
 
 @attrs.frozen

@@ -293,9 +293,7 @@ NOT_SAID: Final = ("ended", *[word.partition(":")[2] for word in (branch.TIMEOUT
 class ModelVoice(Voice):
     """Classes exchange and queue: what is named is there, for it is declared before where it must be."""
 
-    def __init__(self, setting: Setting | None = None) -> None:
-        super().__init__(setting)
-        self._queue = self._exchange = self._bound = False
+    _queue = _exchange = _bound = False
 
     def told(self, step: Step) -> None:
         super().told(step)

@@ -12,7 +12,7 @@ from amqp_sansio.spec import session as s
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.testing.speech.commands import BODY, Client
 from amqp_sansio.testing.speech.step import Said, Step
-from amqp_sansio.testing.speech.voice import NONE, Setting, speaker_of
+from amqp_sansio.testing.speech.voice import NONE, OTHER, Setting, speaker_of
 
 
 class ContentVoice(Client):
@@ -38,14 +38,10 @@ class ContentVoice(Client):
         super().told(step)
 
     def prepare(self) -> list[Step]:
-        said = [
-            ("client", file.Open("f", 9)),
-            ("server", file.OpenOk(0)),
-            ("server", file.Open("f", 9)),
-            ("client", file.OpenOk(0)),
-        ]
-        opened = [self.step("client" if who == "client" else "server", thing) for who, thing in said] if self.opened else []
-        return [*super().prepare(), *opened]
+        steps = super().prepare()
+        for who, other in OTHER.items() if self.opened else ():
+            steps += [self.step(who, file.Open("f", 9)), self.step(other, file.OpenOk(0))]
+        return steps
 
     @property
     def header(self) -> Sequence[Struct]:

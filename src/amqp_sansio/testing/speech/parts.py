@@ -38,7 +38,7 @@ from amqp_sansio.testing.speech.commands import (
 from amqp_sansio.testing.speech.contents import ContentVoice, DeliveryVoice, StagingVoice, StreamClassVoice
 from amqp_sansio.testing.speech.frames import AssemblyVoice
 from amqp_sansio.testing.speech.step import Step
-from amqp_sansio.testing.speech.voice import AttachmentVoice, ConnectionVoice, Setting, StreamVoice, Voice, speaker_of
+from amqp_sansio.testing.speech.voice import AttachmentVoice, ConnectionVoice, Setting, StreamVoice, Voice
 
 Opening: TypeAlias = Literal["nothing", "connection", "session", "work"]
 """What comes before the first word: nothing; an open connection; an attached session; also both command-points."""
@@ -85,11 +85,6 @@ class Part:
     def client_led(self) -> Automaton:
         """What is left of it when the server only answers."""
         return self.language if self._alone is None else self._alone().prefixes()
-
-    @property
-    def client_words(self) -> tuple[Word, ...]:
-        """The words that a client says."""
-        return tuple([word for word in self.language.alphabet if speaker_of(word) == "client"])
 
     @cached_property
     def depth(self) -> int:

@@ -197,9 +197,7 @@ CONNECTION: Final[dict[str, Control]] = {
 class AttachmentVoice(Voice):
     """Class session: attach, attached, detach, detached."""
 
-    def __init__(self, setting: Setting | None = None) -> None:
-        super().__init__(setting)
-        self._asked = ""
+    _asked = ""
 
     def told(self, step: Step) -> None:
         super().told(step)

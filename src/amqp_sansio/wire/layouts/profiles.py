@@ -10,7 +10,9 @@ from amqp_sansio.spec.values import Datetime
 from amqp_sansio.wire.field_tables import Profile
 
 _PRINTED: Final = {"S": "text", "I": "int32", "D": "decimal", "T": "timestamp", "F": "table"}
-_PRINTED_WRITTEN: Final[dict[type, str]] = {int: "I", str: "S", Decimal: "D", Datetime: "T", Mapping: "F"}
+_PRINTED_WRITTEN: Final[dict[type, str]] = {
+    Datetime: "T", int: "I", str: "S", bytes: "S", Decimal: "D", Mapping: "F",
+}  # fmt: skip
 
 PROFILES: Final = {
     profile.name: profile
@@ -25,8 +27,8 @@ PROFILES: Final = {
                 "A": "array", "T": "timestamp", "F": "table", "V": "void",
             },
             {
-                bool: "t", Datetime: "T", int: "IL", float: "d", Decimal: "D", str: "S", Mapping: "F", list: "A", tuple: "A",
-                type(None): "V",
+                bool: "t", Datetime: "T", int: "ILl", float: "d", Decimal: "D", str: "S", bytes: "S",
+                Mapping: "F", list: "A", tuple: "A", type(None): "V",
             },
         ),
         Profile(
@@ -37,8 +39,8 @@ PROFILES: Final = {
                 "T": "timestamp", "F": "table", "V": "void", "x": "octets",
             },
             {
-                bool: "t", Datetime: "T", int: "Il", float: "d", Decimal: "D", str: "S", bytes: "x", Mapping: "F", list: "A",
-                tuple: "A", type(None): "V",
+                bool: "t", Datetime: "T", int: "Il", float: "d", Decimal: "D", str: "S", bytes: "x",
+                Mapping: "F", list: "A", tuple: "A", type(None): "V",
             },
         ),
     )

@@ -27,7 +27,7 @@ def _begin(broker: Broker, replay: int | None) -> Since | None:
     """From when on a subscription of now wants messages that asks for a replay of so many seconds."""
     if replay is None:
         return None
-    return Since((broker.now or 0.0) - replay, 0 if replay else broker._intake.last)
+    return Since((broker._now or 0.0) - replay, 0 if replay else broker._intake.last)
 
 
 class Consumer:

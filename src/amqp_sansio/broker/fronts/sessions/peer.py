@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 SESSION_FLOW: Final = "qpid.session_flow"
 """The client property by which a client says that it understands to be throttled."""
 
-PATIENCE: Final = 256
-"""Controls and commands of one connection that bring no event, heartbeats say, before others have their turn."""
-
 
 class Peer:
     """A connection of the broker, which `Broker.connect` makes; the socket is yours.
@@ -77,7 +74,6 @@ class Peer:
         self._door: Doorstep | None = Doorstep(config)
         self._connection = self._door.connection
         self._connection._most_waiting = self._most
-        self._connection._patience = PATIENCE
         self._identity: str | None = None
         self._site: Site | None = None
         """The virtual host that it opened, and what belongs to it."""
@@ -121,7 +117,6 @@ class Peer:
         if self._door.passed:
             self._connection = self._door.connection
             self._connection._most_waiting = self._most
-            self._connection._patience = PATIENCE
             self._door = None
 
     @property

@@ -21,7 +21,7 @@ def publish(holder: Holder, event: TransferReceived) -> None:
     host = site.host
     transfer = event.transfer
     explicit = holder.session.profile.publish_is_explicit(transfer.accept_mode)
-    now = broker.now
+    now = broker._now
     try:
         exchange = host.destination(transfer.destination)
         message = broker._reception.read(

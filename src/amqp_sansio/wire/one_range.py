@@ -1,16 +1,11 @@
-"""What answers messages: sets of one range, in a frame that holds nothing else."""
+"""Frames that hold nothing but one control or command whose one field is a set of one range: cut without a reader of fields."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Final, TypeAlias
 
-from amqp_sansio.kernel.serials import RangeSet
-from amqp_sansio.spec.message import Accept
-from amqp_sansio.spec.session import Completed
 from amqp_sansio.wire.assembly import COMMAND, CONTROL
 from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, FRAME_HEADER_SIZE, LAST_FRAME, LAST_SEGMENT
-from amqp_sansio.wire.layouts.layout import Layout
 from amqp_sansio.wire.octets import command_of_set, frame_of_set, u64
 from amqp_sansio.wire.segments import SegmentReader
 
@@ -26,32 +21,31 @@ _CHANNELS: Final = 1 << 16
 _RANGE_OCTETS: Final = 8
 _HALF: Final = 1 << 31
 
-CutReply: TypeAlias = tuple[bool, bool, int, int, int, int, int]
-"""Whether it is a message.accept (else a session.completed); whether it asks for an answer itself (sync, timely-reply); its
-channel; both ends of the range, which belong to it; where it begins and ends in its speaker's stream."""
+CutRange: TypeAlias = tuple[bool, bool, int, int, int, int, int]
+"""Whether it is the command (else the control); whether it asks for an answer itself; its channel; both ends of the range,
+which belong to it; where it begins and ends in its speaker's stream."""
 
 
-def may_reply(reader: SegmentReader) -> bool:
-    """Whether the next frame is a control or command without anything behind it: perhaps such an answer."""
+def alone_next(reader: SegmentReader) -> bool:
+    """Whether the next frame is a control or command without anything behind it."""
     buffer, at = reader.buffer, reader.position
     return at + 2 <= len(buffer) and buffer[at] == _WHOLE and buffer[at + 1] <= COMMAND
 
 
-class Replies:
-    """Cuts what answers messages in one version of the protocol."""
+class OneRange:
+    """Cuts one control and one command, each also with its bit that asks for an answer: given as segments with any range."""
 
-    __slots__ = ("_accept", "_accept_sync", "_completed", "_completed_timely")
+    __slots__ = ("_command", "_command_asks", "_control", "_control_asks")
 
-    def __init__(self, layout: Layout) -> None:
-        ids = RangeSet.of(0)
+    def __init__(self, control: bytes, control_asks: bytes, command: bytes, command_asks: bytes) -> None:
         # What stands between the place of a frame and its set, as one number; flags of the fields stand apart in a command.
-        self._completed: Final = u64(bytes(4) + layout.encode_control(Completed(ids)), 0)[0]
-        self._completed_timely: Final = u64(bytes(4) + layout.encode_control(Completed(ids, True)), 0)[0]
-        self._accept: Final = u64(bytes(4) + layout.encode_command(Accept(ids), False), 0)[0]
-        self._accept_sync: Final = u64(bytes(4) + layout.encode_command(Accept(ids), True), 0)[0]
+        self._control: Final = u64(bytes(4) + control, 0)[0]
+        self._control_asks: Final = u64(bytes(4) + control_asks, 0)[0]
+        self._command: Final = u64(bytes(4) + command, 0)[0]
+        self._command_asks: Final = u64(bytes(4) + command_asks, 0)[0]
 
-    def cut(self, reader: SegmentReader, accepts: bool = True) -> CutReply | None:
-        """The next frame if it is such an answer, and nothing is under way; then it is read.  Not `accepts`: only completions.
+    def cut(self, reader: SegmentReader, commands: bool = True) -> CutRange | None:
+        """The next frame if it is one of them, and nothing is under way; then it is read.  Not `commands`: only the control.
 
         None for anything else: `SegmentReader.next` reads the same octets with every check.
         """
@@ -63,15 +57,15 @@ class Replies:
         begins, place, head, octets, low, high = frame_of_set(buffer, at)
         size = CONTROL_SIZE
         if begins == _CONTROL:
-            accepts, asks = False, head == self._completed_timely
-            if not asks and head != self._completed:
+            commands, asks = False, head == self._control_asks
+            if not asks and head != self._control:
                 return None
-        elif accepts and begins == _COMMAND and have >= COMMAND_SIZE:
+        elif commands and begins == _COMMAND and have >= COMMAND_SIZE:
             size = COMMAND_SIZE
             begins, place, head, flags, octets, low, high = command_of_set(buffer, at)
-            asks = head == self._accept_sync
+            asks = head == self._command_asks
             place -= _CHANNELS  # track 1
-            if flags != _ONE_FIELD or not (asks or head == self._accept):
+            if flags != _ONE_FIELD or not (asks or head == self._command):
                 return None
         else:
             return None
@@ -80,19 +74,13 @@ class Replies:
         assembler = reader.assembler
         if assembler.open or assembler.queue or reader.searching or reader.dead or reader.trace is not None:
             return None
-        if assembler.heard is not None and (place << 4 | accepts) not in assembler.heard:
+        if assembler.heard is not None and (place << 4 | commands) not in assembler.heard:
             return None
         start = reader.offset
         reader.skip(at + size, 1, FRAME_HEADER_SIZE)
-        return accepts, asks, place, low, high, start, start + size
+        return commands, asks, place, low, high, start, start + size
 
     @staticmethod
     def put_back(reader: SegmentReader, octets: int) -> None:
         """What was cut just now, so many octets, is to be read again."""
         reader.skip(reader.position - octets, -1, FRAME_HEADER_SIZE)
-
-
-@cache
-def replies_of(layout: Layout) -> Replies:
-    """What cuts them in a version with this layout."""
-    return Replies(layout)

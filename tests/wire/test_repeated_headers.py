@@ -15,8 +15,8 @@ from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, Tran
 from amqp_sansio.wire.frames import frame_command
 from amqp_sansio.wire.headers import decode_headers, encode_headers, masked
 from amqp_sansio.wire.reading import DEFAULT_READING
+from amqp_sansio.wire.repeated_headers import Headers
 from amqp_sansio.wire.segments import SegmentReader
-from amqp_sansio.wire.transfers import Headers
 
 TRANSFER = Transfer("in", 0, 0)
 PAYLOAD = AMQP_0_10.codec.encode_command(TRANSFER, False)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.engine.feedback import replies_of
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec import message, session
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.wire.frames import frame_command, frame_control
-from amqp_sansio.wire.replies import Replies, may_reply, replies_of
+from amqp_sansio.wire.one_range import OneRange, alone_next
 from amqp_sansio.wire.segments import SegmentReader
 
 LAYOUT = AMQP_0_10.codec
@@ -44,10 +45,10 @@ def test_completions_and_accepts_of_one_range_are_cut(octets: bytes, accepts: bo
     """What was cut can be put back, and is the same for who reads it with every check."""
     reader = reader_of(octets + b"\x0f")
     replies = replies_of(LAYOUT)
-    assert may_reply(reader)
+    assert alone_next(reader)
     assert replies.cut(reader) == (accepts, sync, 7, 3, 9, 0, len(octets))
     assert (reader.offset, reader.frames, replies.cut(reader)) == (len(octets), 1, None)
-    Replies.put_back(reader, len(octets))
+    OneRange.put_back(reader, len(octets))
     whole = reader.next()
     assert (reader.offset, reader.frames) == (len(octets), 1)
     assert (getattr(whole, "payload", None), getattr(whole, "complete", None)) == (octets[12:], True)

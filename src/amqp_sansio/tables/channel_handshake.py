@@ -1,0 +1,83 @@
+"""The opening of a connection in the older dialects, in the third person.
+
+The server sends no protocol header of its own but starts at once, and a client need not wait for what it answers: each state
+says how far both of them are.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from amqp_sansio.kernel.machine import Row, Table
+from amqp_sansio.tables.connection import (
+    CLIENT,
+    CLOSE,
+    CLOSE_OK,
+    HEARTBEAT,
+    OPEN,
+    OPEN_OK,
+    OTHER_PROTOCOL_HEADER,
+    PROTOCOL_HEADER,
+    REDIRECT,
+    SECURE,
+    SECURE_OK,
+    SERVER,
+    SESSION,
+    START,
+    START_OK,
+    TUNE,
+    TUNE_OK,
+)
+
+BLOCKED: Final = "connection.blocked"
+UNBLOCKED: Final = "connection.unblocked"
+UPDATE_SECRET: Final = "connection.update-secret"
+UPDATE_SECRET_OK: Final = "connection.update-secret-ok"
+
+_CLIENTS: Final = ("header-sent", "authenticating", "tuned", "opening")
+"""How far the client is: what it said last."""
+_SERVERS: Final = ("silent", "started", "challenged", "tuning", "open")
+"""How far the server is, likewise."""
+
+
+def _rows() -> list[Row]:
+    rows = [Row("not-begun", CLIENT, PROTOCOL_HEADER, "header-sent, silent")]
+    moves = (
+        (CLIENT, START_OK, ("header-sent",), ("silent", "started"), "authenticating", None),
+        (CLIENT, TUNE_OK, ("authenticating",), ("silent", "started", "tuning"), "tuned", None),
+        (CLIENT, OPEN, ("tuned",), ("silent", "started", "tuning"), "opening", None),
+        (CLIENT, SECURE_OK, ("authenticating",), ("challenged",), None, "started"),
+        (CLIENT, SESSION, ("opening",), _SERVERS, None, None),
+        (SERVER, START, _CLIENTS, ("silent",), None, "started"),
+        (SERVER, SECURE, ("authenticating",), ("started",), None, "challenged"),
+        (SERVER, TUNE, ("authenticating", "tuned", "opening"), ("started",), None, "tuning"),
+        (SERVER, OPEN_OK, ("opening",), ("tuning",), None, "open"),
+        (SERVER, SESSION, ("opening",), ("open",), None, None),
+        (CLIENT, UPDATE_SECRET, ("opening",), ("open",), None, None),
+        (SERVER, UPDATE_SECRET_OK, ("opening",), ("open",), None, None),
+        (SERVER, BLOCKED, ("opening",), ("open",), None, None),
+        (SERVER, UNBLOCKED, ("opening",), ("open",), None, None),
+    )
+    for speaker, verb, clients, servers, client_next, server_next in moves:
+        for client in clients:
+            for server in servers:
+                after = f"{client_next or client}, {server_next or server}"
+                rows.append(Row(f"{client}, {server}", speaker, verb, after))
+    rows += [Row(f"{client}, silent", SERVER, OTHER_PROTOCOL_HEADER, "version-refused") for client in _CLIENTS]
+    rows.append(Row("opening, tuning", SERVER, REDIRECT, "redirected"))
+    states = list(dict.fromkeys([row.next_state for row in rows if ", " in row.next_state]))
+    # A heartbeat is no method, and whether a close or its answer is due is for the close machines to say.
+    rows += [
+        Row(state, speaker, verb, state)
+        for state in [*states, "redirected"]
+        for speaker in (CLIENT, SERVER)
+        for verb in (HEARTBEAT, CLOSE, CLOSE_OK)
+    ]
+    return rows
+
+
+PIPELINED: Final = Table("connection handshake, pipelined", "not-begun", _rows(), final=["version-refused", "redirected"])
+"""connection = C:HDR S:START C:START-OK (S:SECURE C:SECURE-OK)* S:TUNE C:TUNE-OK C:OPEN (S:OPEN-OK use* | S:REDIRECT), where
+what the client says may come before what it answers, secure-ok apart."""
+OPENED: Final = "opening, open"
+"""The state in which both are through."""
