@@ -21,6 +21,7 @@ from tools.compiled.machine import Extension, Factory
 from tools.compiled.modules import LEFT_OUT, modules
 from tools.compiled.replaced.wire import octets as other
 from tools.compiled.sources import PACKAGE, REPLACED, files, marked, matching, settable
+from tools.compiled.translate import without_trashcan
 from tools.compiled.trial import APART
 
 READERS = ["u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "frame_header", "frame_begin", "get_pair32"]
@@ -221,3 +222,13 @@ def _suffix() -> str:
     from tools.compiled.machine import SUFFIX
 
     return SUFFIX
+
+
+def test_only_objects_of_the_garbage_collector_use_the_trashcan() -> None:
+    """Else what lies before an object is overwritten when it is freed below fifty containers: a crash."""
+    body = "    CPy_TRASHCAN_BEGIN(self, {0}_dealloc)\n    {0}_clear(self);\n    CPy_TRASHCAN_END(self)\n    done: ;\n}}\n"
+    plain = "static void\nA_dealloc(AObject *self)\n{\n" + body.format("A")
+    known = "static void\nB_dealloc(BObject *self)\n{\n    PyObject_GC_UnTrack(self);\n" + body.format("B")
+    mended = without_trashcan(plain + known)
+    assert mended == "static void\nA_dealloc(AObject *self)\n{\n    A_clear(self);\n    done: ;\n}\n" + known
+    assert without_trashcan(mended) == mended

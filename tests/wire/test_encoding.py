@@ -193,6 +193,18 @@ def test_a_struct_in_a_map_in_a_struct_counts_as_nested(count: int) -> None:
         encode_map(structs_in_maps(count))
 
 
+def test_freeing_a_nested_struct_leaves_its_neighbours_whole() -> None:
+    """In the compiled build CPython's trashcan overwrote what stands before a struct that it freed inside fifty lists."""
+    structs = [MessageProperties(application_headers=Map({"n": number})) for number in range(1000)]
+    for number in range(0, len(structs), 2):
+        nested: list[object] = [structs[number]]
+        structs[number] = structs[number + 1]
+        for _ in range(number % 120):
+            nested = [nested]
+        del nested
+    assert [struct.application_headers for struct in structs[1::2]] == [{"n": number} for number in range(1, len(structs), 2)]
+
+
 def test_as_many_structs_in_maps_are_written_as_are_read() -> None:
     octets = encode_map(structs_in_maps(10))
     assert decode_map(octets, 0, len(octets))[0] == structs_in_maps(10)

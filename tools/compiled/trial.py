@@ -30,6 +30,7 @@ APART: Final = {
 def trial(out: Path, folders: tuple[str, ...], words: list[str]) -> int:
     """Runs them; `words` are for pytest, which tells how many were left out, and why.  Its exit code."""
     command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-o", f"pythonpath={out} .", "-rs"]
+    command += ["--max-worker-restart", "0"]  # a crash ends the run, as a failure: with a new worker, loadfile waits for ever
     command += ["-p", "tools.compiled.patches", "-p", "no:cacheprovider", *words]
     command += [f"--deselect={name}" for name in APART]
     command += [f"tests/{name}" for name in folders if (ROOT / "tests" / name).exists()]
