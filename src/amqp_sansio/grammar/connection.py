@@ -42,15 +42,17 @@ def handshake() -> Automaton:
     return one_of(refusal(), sequence(negotiation(), one_of(opened, redirected)))
 
 
-def closing(speaker: str, other: str, says: tuple[Word, ...]) -> Automaton:
+def closing(speaker: str, other: str, says: tuple[Word, ...], what: str = "connection") -> Automaton:
     """close-connection as far as it binds one speaker; `says` are the words that it may say as long as it has not closed.
+
+    `what` is closed: a connection, or a channel of the versions that have them.
 
     Whoever said close says nothing more than the close-ok to a close that crossed it.  What was on its way when the other
     said close is legal until the close-ok, which answers that close and is the last word.
     """
-    close, close_ok = f"{speaker}:connection.close", f"{speaker}:connection.close-ok"
+    close, close_ok = f"{speaker}:{what}.close", f"{speaker}:{what}.close-ok"
     own = sequence(repeated(one_of(*says)), optional(close), optional(close_ok))
-    asked = optional(sequence(f"{other}:connection.close", optional(close_ok)))
+    asked = optional(sequence(f"{other}:{what}.close", optional(close_ok)))
     return together(own, asked)
 
 
