@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.families.channels import ALL, NINE, ONE, broken, content, frame, notes, observe, opened, opening
+from tests.families.channels import ALL, EIGHT, NINE, ONE, broken, content, frame, notes, observe, opened, opening
 from tests.steps import assert_linear
 
+from amqp_sansio.engine.observed import Speaker
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.limits import Limits
 
@@ -97,3 +98,46 @@ def test_words_of_the_wrong_side_change_nothing() -> None:
     words = [("S", frame(ONE, "tx.select")), ("C", frame(ONE, "connection.open-ok", 0)), ("C", frame(ONE, "basic.qos"))]
     said = [*opening(ONE), *[("C" if who == "C" else "S", octets) for who, octets in words]]
     assert broken(observe(said)) == ["S method.direction", "C method.direction"]
+
+
+# ack, nack and cancel by the server, and cancel-ok by the client, are RabbitMQ's extensions of 0-9-1.
+@pytest.mark.parametrize(("who", "verb"), [("S", "basic.ack"), ("S", "basic.cancel"), ("C", "basic.cancel-ok")])
+def test_what_only_rabbitmq_lets_a_side_say(who: Speaker, verb: str) -> None:
+    assert broken(observe([*opening(EIGHT), (who, frame(EIGHT, verb))])) == [f"{who} method.direction"]
+    assert f"{who} method.direction" not in broken(observe([*opening(ONE), (who, frame(ONE, verb))]))
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        (["C channel.resume", "C tx.select", "S channel.ok", "C channel.ping", "S channel.ok", "S tx.select-ok"], ""),
+        (["C channel.resume", "S channel.ok", "C channel.close", "S channel.close-ok", "C channel.resume"], ""),
+        (["C channel.resume", "S tx.select-ok"], "S channel.closed"),
+        (["C channel.resume", "S channel.ok", "S channel.ok"], "S reply.unasked"),
+        (["C channel.resume", "S channel.open-ok"], "S reply.unasked"),
+        (["C channel.resume", "C channel.close", "S channel.close-ok"], "S reply.unasked"),
+    ],
+)
+def test_a_channel_that_is_resumed(said: list[str], wrong: str) -> None:
+    words = [(each[0], frame(NINE, each[2:])) for each in said]
+    found = observe([*opening(NINE, opens=0), *[("C" if who == "C" else "S", octets) for who, octets in words]])
+    assert broken(found) == ([wrong] if wrong else [])
+
+
+# What the client says behind its open is on its way when the server sends it elsewhere, or speaks another version.
+def test_what_is_on_its_way_to_a_server_that_is_gone() -> None:
+    ahead = ["connection.start-ok", "connection.tune-ok", "connection.open"]
+    first = [("C", NINE.header), *[("C", frame(NINE, verb, 0)) for verb in ahead]]
+    late = ("C", frame(NINE, "channel.open"))
+    refused = [first[0], ("S", ONE.header), *first[1:], late]
+    asked = [*first, *[("S", frame(NINE, f"connection.{verb}", 0)) for verb in ("start", "tune", "redirect")], late]
+    for said in (refused, asked):
+        found = observe([("C" if who == "C" else "S", octets) for who, octets in said])
+        assert [each for each in broken(found) if "sequence" in each or "channel" in each or "open" in each] == []
+
+
+def test_a_secret_may_be_updated_before_the_answer_to_open() -> None:
+    said = opening(ONE, opens=0)
+    update = ("C", frame(ONE, "connection.update-secret", 0, new_secret=b"s", reason="r"))
+    words = [*said[:-1], update, said[-1], ("S", frame(ONE, "connection.update-secret-ok", 0))]
+    assert broken(observe([("C" if who == "C" else "S", octets) for who, octets in words])) == []

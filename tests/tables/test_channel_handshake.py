@@ -53,3 +53,12 @@ def test_another_version_is_all_that_a_server_says() -> None:
     assert dialogue.said(*HEADER) is None
     assert dialogue.said(SERVER, words.OTHER_PROTOCOL_HEADER) is None
     assert dialogue.finished
+
+
+def test_what_is_said_behind_a_refusal_is_on_its_way() -> None:
+    dialogue = ConnectionDialogue(rows=PIPELINED)
+    said = [HEADER, ASKED[0], (SERVER, words.OTHER_PROTOCOL_HEADER), *ASKED[1:], (CLIENT, words.HEARTBEAT)]
+    assert [dialogue.said(*each) for each in said] == [None] * len(said)
+    assert dialogue.finished
+    assert dialogue.said(*ASKED[0]) is not None
+    assert dialogue.said(*ANSWERED[0]) is not None

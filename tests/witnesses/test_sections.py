@@ -14,7 +14,8 @@ from amqp_sansio.tables import two_phase
 from amqp_sansio.tables.session import ATTACHMENT
 from tools.docs.pages import tables
 from tools.witnesses import shared
-from tools.witnesses.sections import ALONE, SECTIONS, TABLES_ALONE, Section, automaton, told
+from tools.witnesses.section import Section, automaton, told
+from tools.witnesses.sections import ALONE, SECTIONS, TABLES_ALONE
 
 
 def ids(section: Section) -> str:
@@ -46,7 +47,9 @@ def elsewhere(table: Table, number: int, state: str) -> Table:
     return Table(table.name, table.initial, rows)
 
 
-ONE_TABLE = [each for each in SECTIONS if len(each.tables) == 1 and not each.sessions and each.beside is None]
+ONE_TABLE = [
+    each for each in SECTIONS if len(each.tables) == 1 and not each.sessions and each.beside is None and each.rows is None
+]
 WHOLE_SEEN = [each for each in ONE_TABLE if each.tables[0] is not branch_rows.BRANCH]
 
 

@@ -8,7 +8,8 @@ from amqp_sansio.grammar import assembly, exchange, execution, feedback, queue, 
 from amqp_sansio.grammar.automaton import Automaton
 from amqp_sansio.kernel.machine import Row, Table
 from tools.docs.diagrams import svg
-from tools.witnesses.sections import ALONE, SECTIONS, TABLES_ALONE, told
+from tools.witnesses.section import told
+from tools.witnesses.sections import ALONE, SECTIONS, TABLES_ALONE
 
 DRAWN: Final = 12
 """States of the largest automaton that is drawn."""
@@ -49,7 +50,7 @@ def grammars_page() -> str:
         difference = section.difference()
         if difference is not None:
             raise ValueError(f"{section.name}: {told(difference)}")
-        tables = "; ".join([table.name for table in section.tables])
+        tables = "; ".join([table.name for table in section.tables]) or "the words of the methods"
         rows.append((section.name, *_size(section.said()), tables, section.reason))
     alone: list[tuple[str, ...]] = [(name, *_size(UNPAIRED[name]), reason) for name, reason in ALONE.items()]
     parts = [

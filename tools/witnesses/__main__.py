@@ -8,7 +8,8 @@ import sys
 
 from tools.witnesses import roles
 from tools.witnesses.coverage import coverage, report
-from tools.witnesses.sections import SECTIONS, told
+from tools.witnesses.section import told
+from tools.witnesses.sections import SECTIONS
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -10,7 +10,8 @@ from amqp_sansio.grammar.automaton import START, Automaton, Word, explore
 from amqp_sansio.grammar.walks import Conversation, Sampler, transition_words
 from amqp_sansio.kernel.machine import Machine, Row, Table
 from tools.witnesses import shared
-from tools.witnesses.sections import SECTIONS, TABLES_ALONE, Section, automaton
+from tools.witnesses.section import Section, automaton
+from tools.witnesses.sections import SECTIONS, TABLES_ALONE
 
 
 class Count(NamedTuple):

@@ -11,6 +11,7 @@ from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.channel_witness import ConversationWitness
 from amqp_sansio.engine.channel_witness_numbered import NumberedWitness
 from amqp_sansio.engine.channel_witness_opening import OpeningWitness
+from amqp_sansio.engine.channel_witness_references import References
 from amqp_sansio.engine.channel_witness_tags import Deliveries, Tags
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear
@@ -25,7 +26,7 @@ from amqp_sansio.limits import MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.connection import Close, Heartbeat, OpenOk, TuneOk
 from amqp_sansio.tables.channel import CLOSE as CLOSE_CHANNEL
-from amqp_sansio.tables.channel import LIFE, MODE
+from amqp_sansio.tables.channel import LIFE, MODE, REFERENCE
 from amqp_sansio.tables.channel_handshake import PIPELINED
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, ConnectionDialogue
 from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly
@@ -51,9 +52,10 @@ class ChannelChecker(Checker):
 
     FAMILY: ClassVar[str] = "channels"
     PARTS: ClassVar[tuple[type, ...]] = (
-        ConnectionDialogue, ConversationWitness, Deliveries, Ids, MethodReader, NumberedWitness, OpeningWitness, Partial, Tags,
+        ConnectionDialogue, ConversationWitness, Deliveries, Ids, MethodReader, NumberedWitness, OpeningWitness, Partial,
+        References, Tags,
     )  # fmt: skip
-    TABLES: ClassVar[tuple[Table, ...]] = (PIPELINED, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, LIFE, MODE)
+    TABLES: ClassVar[tuple[Table, ...]] = (PIPELINED, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, LIFE, MODE, *REFERENCE.values())
 
     def __init__(
         self,
@@ -187,7 +189,7 @@ class ChannelChecker(Checker):
         elif not unit.complete:
             self._witness.broken_off(unit.channel, verb)
         elif method is not None:
-            self._witness.method(speaker, unit.channel, verb, method)
+            self._witness.method(speaker, unit.channel, verb, method, self._codec.extended)
             if verb == CLOSE_CHANNEL:
                 self._tell_close(speaker, f"channel {unit.channel}", method)
         if wrong is not None:

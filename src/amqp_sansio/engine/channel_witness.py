@@ -11,8 +11,9 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.tables.channel import CLOSE_OK as CLOSE_OK_CHANNEL
 from amqp_sansio.tables.channel import OPEN as OPEN_CHANNEL
+from amqp_sansio.tables.channel import RESUME as RESUME_CHANNEL
 from amqp_sansio.tables.channel_handshake import PIPELINED, UPDATE_SECRET, UPDATE_SECRET_OK
-from amqp_sansio.tables.channel_words import BY_BOTH, BY_SERVER, CAPABILITIES
+from amqp_sansio.tables.channel_words import CAPABILITIES, may_say
 from amqp_sansio.tables.connection import (
     ANSWERS,
     CLIENT,
@@ -137,8 +138,8 @@ class ConversationWitness:
 
     # Channels.
 
-    def method(self, speaker: str, channel: int, verb: str, method: Method) -> None:
-        """A method of another class, whole."""
+    def method(self, speaker: str, channel: int, verb: str, method: Method, extended: bool = True) -> None:
+        """A method of another class, whole; `extended`: of a dialect with RabbitMQ's extensions."""
         who = WHO[speaker]
         findings = self.findings
         findings.channel = channel
@@ -146,7 +147,7 @@ class ConversationWitness:
             text = "channel 0 is for class connection alone"
             findings.breach("channel.zero", verb, text, ("channel 1 or more",), _CHANNEL_ERROR)
             return
-        if verb not in BY_BOTH and (verb in BY_SERVER) is not (who == SERVER):
+        if not may_say(who, verb, extended):
             self._turned(speaker, verb)
             return
         if not self._legal(speaker, SESSION, verb):
@@ -154,7 +155,7 @@ class ConversationWitness:
         self._able(who, verb)
         witness = self._channel(channel, verb)
         witness.hear(who, verb, method)
-        if verb == OPEN_CHANNEL:
+        if verb in (OPEN_CHANNEL, RESUME_CHANNEL):
             self._open.add(channel)
         elif verb == CLOSE_OK_CHANNEL and witness.reopens:
             self._open.discard(channel)
@@ -217,7 +218,7 @@ class ConversationWitness:
         self._ended = True
         self.findings.channel = None
         state = self.dialogue.state
-        if self._late or state in ("closed", "version-refused", "redirected"):
+        if self._late or self.dialogue.finished:
             return
         who = WHO[speaker]
         if state == "closing":

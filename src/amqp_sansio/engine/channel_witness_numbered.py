@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from amqp_sansio.engine.channel_witness_references import References, reference_of
 from amqp_sansio.engine.channel_witness_tags import TWICE, UNKNOWN, Deliveries, Tags
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.kernel.machine import Machine
@@ -18,12 +19,14 @@ from amqp_sansio.tables.channel import (
     MODE,
     OPEN,
     OPEN_OK,
+    RESUME,
+    RESUMED,
     ROLLBACK,
     SELECT_CONFIRM,
     SELECT_TX,
     WORK,
 )
-from amqp_sansio.tables.channel_words import ANSWERS, NEED_NO_ANSWER, REPLIES
+from amqp_sansio.tables.channel_words import ANSWERS, ANY_TIME, REPLIES
 from amqp_sansio.tables.connection import CLIENT, SERVER
 
 _CHANNEL_ERROR: Final = 504
@@ -43,7 +46,7 @@ class NumberedWitness:
 
     __slots__ = (
         "_asked", "_consumers", "_count", "_deliveries", "_findings", "_late", "_leaving", "_life", "_mode", "_published",
-        "_unnamed", "_waiting", "number",
+        "_references", "_unnamed", "_waiting", "number",
     )  # fmt: skip
 
     def __init__(self, findings: Findings, number: int, late: bool) -> None:
@@ -65,6 +68,7 @@ class NumberedWitness:
         """There may be consumers whose tags nobody heard."""
         self._deliveries: Deliveries | None = Deliveries(True) if late else None
         self._published = Tags(late)
+        self._references: References | None = None
 
     @property
     def reopens(self) -> bool:
@@ -113,6 +117,8 @@ class NumberedWitness:
             self._settle(speaker, verb, _number(method, "delivery_tag"), _bit(method, "multiple"))
         elif verb == "basic.publish":
             self._publish()
+        elif verb.startswith("message."):
+            self._refer(speaker, verb, method)
         elif verb.startswith("basic.recover") and not verb.endswith("-ok") and self._deliveries is not None:
             self._deliveries.recover()
 
@@ -122,7 +128,7 @@ class NumberedWitness:
             self._doubt_deliveries()
 
     def _lives(self, speaker: str, verb: str) -> bool:
-        word = verb if verb in _LIVES else WORK
+        word = verb if verb in _LIVES or (verb in (RESUME, RESUMED) and self._life.can(speaker, verb)) else WORK
         before = self._life.state
         refusal = self._life.step(speaker, word)
         if refusal is None:
@@ -162,8 +168,8 @@ class NumberedWitness:
                 text = f"{wanted} waits for another answer" if waiting else "nobody asked for it"
                 self._findings.breach(rule, verb, text, REPLIES.get(wanted, ()), _UNEXPECTED)
         else:
-            passed = [each for each in waiting[: waiting.index(found)] if each not in NEED_NO_ANSWER]
-            if passed and not self._late:
+            passed = [each for each in waiting[: waiting.index(found)] if each not in ANY_TIME]
+            if passed and found not in ANY_TIME and not self._late:
                 self._findings.divergence("reply.order", verb, f"{passed[0]} was asked before", REPLIES[passed[0]], about=verb)
             settled = asked[found].popleft()[1]
             self._waiting -= 1
@@ -228,6 +234,17 @@ class NumberedWitness:
             said = f'{verb} with consumer-tag "{tag[:200]}"'
             self._findings.breach(f"{verb}.consumer-tag", said, "no consumer has this tag", (), _UNEXPECTED)
         self._deliver_tag(verb, _number(method, "delivery_tag"), bool(settled))
+
+    # References.
+
+    def _refer(self, speaker: str, verb: str, method: Method) -> None:
+        """0-9: a message that is sent in parts, under a name."""
+        name = reference_of(verb, method)
+        if name is None or self._late:
+            return
+        if self._references is None:
+            self._references = References()
+        self._references.hear(self._findings, speaker, verb, name)
 
     # Tags.
 

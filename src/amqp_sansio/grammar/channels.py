@@ -1,32 +1,35 @@
-"""Connections and channels of 0-8, 0-9 and 0-9-1: what their texts and their prose make of one line between client and server.
+"""Connections and channels of 0-8, 0-9 and 0-9-1: what their texts and their prose make of one line between client and
+server.
 
-The texts (`text_0_8`, `text_0_9`, `text_0_9_1`) say which method answers which.  A language here is what may be heard by somebody
-who stands between the two: words that cross, and what a client says before it has the answer to what it said before
-("synchronous" binds the one that answers: it answers in order).  "channel-traffic" and "use" are everything that the language
-does not name.
+The texts (`text_0_8`, `text_0_9`, `text_0_9_1`) say which method answers which.  A language here is what may be heard by
+somebody who stands between the two: words that cross, and what a client says before it has the answer to what it said before
+("synchronous" binds the one that answers: it answers in order).  "session-traffic" and "work" are everything that the
+language does not name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
 
-from amqp_sansio.grammar.algebra import interleaved, one_of, optional, repeated, sequence, together, word, words
-from amqp_sansio.grammar.automaton import Automaton, Word, explore
+from amqp_sansio.grammar.algebra import interleaved, one_of, optional, repeated, sequence, together, words
+from amqp_sansio.grammar.automaton import Automaton, Word
 from amqp_sansio.grammar.connection import closing
-from amqp_sansio.grammar.pipelines import counted
+from amqp_sansio.grammar.pipelines import any_of, counted
 
 CLIENT: Final = "client"
 SERVER: Final = "server"
-BEATS: Final = ("client:heartbeat", "server:heartbeat")
-REFUSED: Final = words("client:protocol-header", "server:other-protocol-header")
+BEATS: Final = ("client:connection.heartbeat", "server:connection.heartbeat")
+CLIENTS: Final = ("client:protocol-header", *[f"client:connection.{each}" for each in ("start-ok", "tune-ok", "open")])
+"""What the client says to open a connection that nobody challenges."""
 
 
 def handshake(*ends: Word) -> Automaton:
     """The connection up to its use; `ends` are the answers to open.
 
-    A client may go on before it is asked to, but cannot answer a challenge that it does not know: start-ok, tune-ok and open may
-    come before start, tune and open-ok, secure-ok only behind its secure.  The server says nothing before it was asked.
+      A client may go on before it is asked to, but cannot answer a challenge that it does not know: start-ok, tune-ok and
+    open may come before start, tune and open-ok, secure-ok only behind its secure.  The server says nothing before it was
+    asked.
     """
     client = sequence(
         words("client:protocol-header", "client:connection.start-ok"),
@@ -51,44 +54,61 @@ def handshake(*ends: Word) -> Automaton:
 class Traffic(NamedTuple):
     """What is said on an open connection, beside close."""
 
-    client: tuple[Word, ...] = ("client:channel-traffic",)
-    server: tuple[Word, ...] = ("server:channel-traffic",)
+    client: tuple[Word, ...] = ("client:session-traffic",)
+    server: tuple[Word, ...] = ("server:session-traffic",)
     redirects: bool = False
 
 
 def connection(traffic: Traffic = Traffic()) -> Automaton:
     """A whole connection: opened, used, closed by either side.
 
-    Channels are used by the client from its open on, by the server from its open-ok on; there are heartbeats from tune-ok on.  Either
-    side may close as soon as it has spoken: the server behind its start, the client behind its header.
+      Channels are used by the client from its open on, by the server from its open-ok on.  Heartbeats are frames and no
+    methods, and no document binds them to a method.  Either side may close as soon as the header was said.
     """
-    opened = handshake("server:connection.open-ok")
+    ends = ("server:connection.open-ok", "server:connection.redirect")[: 1 + traffic.redirects]
+    opened = handshake(*ends)
     closes = tuple([f"{who}:connection.{verb}" for who in (CLIENT, SERVER) for verb in ("close", "close-ok")])
     by_client = words("client:connection.close", "server:connection.close-ok")
     by_server = words("server:connection.close", "client:connection.close-ok")
     client, server = [tuple(w for w in opened.alphabet if w.startswith(who)) for who in (CLIENT, SERVER)]
+    used = (_from(CLIENTS[-1], *traffic.client), _from(ends[0], *traffic.server), _from(CLIENTS[0], *BEATS, *closes))
     spoken = together(
         opened.prefixes(),
-        _from("client:connection.open", *traffic.client),
-        _from("server:connection.open-ok", *traffic.server),
-        _from("client:connection.tune-ok", *BEATS),
-        _from("client:protocol-header", *closes),
-        _from("server:connection.start", "server:connection.close"),
+        *used,
         closing(CLIENT, SERVER, (*client, *traffic.client, BEATS[0])),
         closing(SERVER, CLIENT, (*server, *traffic.server, BEATS[1])),
     )
     closed = together(spoken, one_of(by_client, by_server, interleaved(by_client, by_server)))
-    if not traffic.redirects:
-        return one_of(REFUSED, closed)
-    sent_on = together(handshake("server:connection.redirect"), _from("client:connection.tune-ok", *BEATS))
-    return one_of(REFUSED, closed, sent_on)
+    sent_on = together(handshake(ends[-1]), _from(CLIENTS[-1], *traffic.client), _from(CLIENTS[0], *BEATS))
+    turned = refused(traffic.client, closes)
+    return one_of(closed, turned, sent_on) if traffic.redirects else one_of(closed, turned)
+
+
+def refused(traffic: Iterable[Word], closes: Iterable[Word]) -> Automaton:
+    """The server speaks another version: it says so instead of start, and is gone; what the client says is on its way to
+    nobody.
+    """
+    client, other = words(*CLIENTS).prefixes(), "server:other-protocol-header"
+    ours = [word for word in closes if word.startswith(CLIENT)]
+    theirs = [word for word in closes if word not in ours]
+    said = (CLIENTS[0], other)
+    return together(
+        client,
+        sequence(*said),
+        sequence(repeated(one_of(BEATS[1], *theirs)), other),
+        _from(CLIENTS[-1], *traffic),
+        _from(CLIENTS[0], *BEATS, *ours, *theirs),
+        closing(CLIENT, SERVER, (*CLIENTS, *traffic, BEATS[0])),
+        closing(SERVER, CLIENT, (other, BEATS[1])),
+    )
 
 
 def channel(opens: Mapping[Word, Word]) -> Automaton:
-    """One channel number: opened, used, closed by either side, and so on; `opens` are the words that open it, with their answers.
+    """One channel number: opened, used, closed by either side, and so on; `opens` are the words that open it, with their
+    answers.
 
-    The client uses it from its open on, the server from its answer on.  A close is answered, a close that crosses it too; until its
-    close-ok a side may say what was on its way.  The number is free when every close has its close-ok.
+      The client uses it from its open on, the server from its answer on.  A close is answered, a close that crosses it too;
+    until its close-ok a side may say what was on its way.  The number is free when every close has its close-ok.
     """
     return repeated(one_of(*[_life(ask, answer) for ask, answer in opens.items()]))
 
@@ -97,11 +117,13 @@ def _life(ask: Word, answer: Word) -> Automaton:
     closes = tuple([f"{who}:channel.{verb}" for who in (CLIENT, SERVER) for verb in ("close", "close-ok")])
     by_client = words("client:channel.close", "server:channel.close-ok")
     by_server = words("server:channel.close", "client:channel.close-ok")
-    early = repeated(one_of("client:use", "client:channel.close"))
+    early = repeated(one_of("client:work", "client:channel.close"))
+    opened = sequence(answer, repeated(one_of("client:work", "server:work", *closes)))
+    refused = sequence("server:channel.close", repeated(one_of("client:work", *closes)))
     return together(
-        sequence(ask, early, answer, repeated(one_of("client:use", "server:use", *closes))),
-        closing(CLIENT, SERVER, (ask, "client:use"), "channel"),
-        closing(SERVER, CLIENT, (answer, "server:use"), "channel"),
+        sequence(ask, early, one_of(opened, refused)),
+        closing(CLIENT, SERVER, (ask, "client:work"), "channel"),
+        closing(SERVER, CLIENT, (answer, "server:work"), "channel"),
         one_of(by_client, by_server, interleaved(by_client, by_server)),
     )
 
@@ -116,64 +138,49 @@ def content(speaker: str) -> Automaton:
     return repeated(one_of(f"{speaker}:method", carried))
 
 
-_Server: TypeAlias = tuple[bool, tuple[Word, ...]]
-"""Whether the server has the consumer, and what of the client's it has not carried out yet."""
-
-
 class _Tag(NamedTuple):
     held: bool
     """Whether the client has it in use."""
-    servers: frozenset[_Server]
-    told: int
-    """Cancels of the server that the client owes an answer."""
+    served: bool
+    """Whether the server delivers to it."""
+    waiting: tuple[Word, ...]
+    """What of the client's the server has not carried out, or not answered, yet."""
 
 
 def consumer(name: str = "basic", notified: bool = False, most: int = 2) -> Automaton:
-    """One consumer tag, as the one that stands between can know it; at most `most` words of the client are under way.
+    """One consumer tag; at most `most` words of the client are under way.
 
-    The client uses a tag again when it has cancelled it; the server carries out what it hears in order, delivers between
-    consume and cancel, and shows what it has done where it answers.  `notified`: the server may cancel, too, and the tag is
-    free when it has (RabbitMQ); a cancel that crosses it is answered all the same.
+      The client uses a tag again when it has cancelled it; a cancel of one that is not in use is answered, too.  The server
+    carries out what it hears in order and delivers between consume and cancel; it may do so before it answers.  `notified`:
+    the server may cancel, too, and the tag is free when it has (RabbitMQ); a cancel that crosses it is answered all the same.
     """
     consume, cancel = f"client:{name}.consume", f"client:{name}.cancel"
-    quiet = {consume: f"{consume} nowait", cancel: f"{cancel} nowait"}
-    answer = {f"server:{name}.consume-ok": consume, f"server:{name}.cancel-ok": cancel}
-    deliver, revoked = f"server:{name}.deliver", f"server:{name}.cancel"
+    answers = {consume: f"server:{name}.consume-ok", cancel: f"server:{name}.cancel-ok"}
+    revoked = (f"server:{name}.cancel", f"server:{name}.cancel nowait") if notified else ()
 
-    def after(servers: frozenset[_Server], said: Word) -> frozenset[_Server]:
-        return closed(frozenset([(active, (*queue, said)) for active, queue in servers if len(queue) < most]))
+    def worlds(at: _Tag) -> Iterator[_Tag]:
+        """What the server may have carried out of what it does not answer."""
+        yield at
+        while at.waiting and at.waiting[0] not in answers:
+            at = _Tag(at.held, at.waiting[0].startswith(consume), at.waiting[1:])
+            yield at
 
-    def closed(servers: frozenset[_Server]) -> frozenset[_Server]:
-        known = set(servers)
-        for active, queue in sorted(servers):
-            at = active
-            for number, said in enumerate(queue):
-                if said not in quiet.values():
-                    break
-                at = said == quiet[consume]
-                known.add((at, queue[number + 1 :]))
-        return frozenset(known)
+    def after(told: _Tag) -> Iterator[tuple[Word, _Tag]]:
+        for at in worlds(told):
+            if len(at.waiting) < most:
+                for ask in (cancel,) if at.held else (consume, cancel):
+                    for said in (ask, f"{ask} nowait"):
+                        yield said, _Tag(ask == consume, at.served, (*at.waiting, said))
+            first = at.waiting[0] if at.waiting else ""
+            if first in answers:
+                yield answers[first], _Tag(at.held, first == consume, at.waiting[1:])
+            if at.served or first == consume:
+                yield f"server:{name}.deliver", at
+                again = any(said.startswith(consume) for said in at.waiting[first == consume :])
+                for said in revoked if at.served else ():
+                    yield said, _Tag(at.held and again, False, at.waiting)
 
-    def moves(at: _Tag) -> dict[Word, _Tag]:
-        found: dict[Word, _Tag] = {}
-        for said in (cancel, quiet[cancel]) if at.held else (consume, quiet[consume]):
-            servers = after(at.servers, said)
-            if servers:
-                found[said] = _Tag(not at.held, servers, at.told)
-        for reply, asked in answer.items():
-            servers = closed(frozenset([(asked == consume, queue[1:]) for _, queue in at.servers if queue[:1] == (asked,)]))
-            if servers:
-                found[reply] = at._replace(servers=servers)
-        active = frozenset([each for each in at.servers if each[0]])
-        if active:
-            found[deliver] = at._replace(servers=active)
-            if notified:
-                gone = closed(frozenset([(False, queue) for _, queue in active]))
-                found[f"{revoked} nowait"] = _Tag(any(queue[-1:] == (c,) for _, queue in gone for c in (consume, quiet[consume])), gone, at.told)
-        return found
-
-    start = _Tag(False, frozenset([(False, ())]), 0)
-    return explore(start, moves, lambda at: any(not queue for _, queue in at.servers))
+    return any_of(_Tag(False, False, ()), after, lambda at: all(said not in answers for said in at.waiting))
 
 
 def delivery(settles: tuple[str, ...], recovers: tuple[str, ...] = (), name: str = "basic") -> Automaton:
@@ -194,29 +201,25 @@ def demarcation(confirms: bool = False) -> Automaton:
     Either select may be said again.
     """
     tx = sequence("client:tx.select", repeated(one_of("client:tx.select", "client:tx.commit", "client:tx.rollback")))
-    confirm = sequence("client:confirm.select", repeated(word("client:confirm.select")))
+    said = ("client:confirm.select", "server:basic.ack", "server:basic.nack")
+    confirm = sequence("client:confirm.select", repeated(one_of(*said)))
     return one_of(optional(tx), confirm) if confirms else optional(tx)
 
 
 def confirmed(most: int = 2) -> Automaton:
     """[RabbitMQ] Behind confirm.select every publish is confirmed once, by ack or nack; at most `most` are not yet."""
     publish = "client:basic.publish"
-    acks = one_of(counted(publish, "server:basic.ack", most))
-    moves = [
-        {text: to for said, to in each.items() for text in ((said, "server:basic.nack") if said != publish else (said,))}
-        for each in acks.moves
-    ]  # fmt: skip
-    return sequence(repeated(publish), "client:confirm.select", Automaton(moves, acks.finals))
+    confirms = counted(publish, ("server:basic.ack", "server:basic.nack"), most)
+    return sequence(repeated(publish), optional(sequence("client:confirm.select", confirms)))
 
 
-def reference(speaker: str, other: str) -> Automaton:
+def reference(speaker: str) -> Automaton:
     """[0-9, class message] One reference of one speaker: opened, or resumed, then appended to and closed; transfers name it.
 
-    All of them need a reference that is open, open and resume one that is not.  It is open while the other side has not refused it:
-    each is answered by `ok`, which the language of the answers has.
+    "The scope of a ref is between calls to open (or resume) and close": so the draft behind 0-9, which has the same methods.
     """
     inside = [f"{speaker}:message.{verb}" for verb in ("append", "checkpoint", "transfer by reference")]
-    begun = one_of(f"{speaker}:message.open", sequence(f"{speaker}:message.resume", f"{other}:message.offset"))
+    begun = one_of(f"{speaker}:message.open", f"{speaker}:message.resume")
     return repeated(sequence(begun, repeated(one_of(*inside)), f"{speaker}:message.close"))
 
 

@@ -1,15 +1,16 @@
 """Grammars in the notation of the documents, read into languages.
 
-A rule is `name = alternatives`, divided by `/`; an alternative is a sequence of items.  `C:class.method` is a word of the client,
-`S:class.method` one of the server; `+` divides what a word says beside its name (`C:queue.declare+nowait` is the word
-"client:queue.declare nowait").  `( )` groups, `[ ]` may be left out, `*` stands before what comes any number of times, any other
-item is the name of a rule.  `content` is said by whoever said the word before it.  `{mark}` at the beginning of an alternative says
-who added it to the document.  A line that begins with a space goes on with the line before it.
+A rule is `name = alternatives`, divided by `/`; an alternative is a sequence of items.  `C:class.method` is a word of the
+client, `S:class.method` one of the server; `+` divides what a word says beside its name (`C:queue.declare+nowait` is the word
+"client:queue.declare nowait").  `( )` groups, `[ ]` may be left out, `*` stands before what comes any number of times, any
+other item is the name of a rule.  `content` is said by whoever said the word before it.  `{mark}` at the beginning of an
+alternative says who added it to the document.  A line that begins with a space goes on with the line before it.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from amqp_sansio.grammar.algebra import NOTHING, one_of, optional, repeated, sequence, word
@@ -81,7 +82,7 @@ class Grammar:
     def contents(self, *rules: str) -> tuple[Word, ...]:
         """The words behind which these rules have a content."""
         items = [item for rule in rules for item in self._rules[rule]]
-        return tuple([_word(said) for said, behind in zip(items, items[1:], strict=False) if behind == CONTENT])
+        return tuple([_word(said) for said, behind in pairwise(items) if behind == CONTENT])
 
     def _alternatives(self, items: tuple[str, ...], marks: tuple[str, ...]) -> tuple[Automaton, tuple[str, ...]]:
         found = NOTHING

@@ -2,60 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from typing import TypeAlias, TypeVar
 
-from amqp_sansio.grammar.algebra import optional, repeated, sequence, together
 from amqp_sansio.grammar.automaton import START, Automaton, Word, explore
 from amqp_sansio.grammar.notation import Question
 
-Asked: TypeAlias = tuple[Word, ...]
+World = TypeVar("World", bound=Hashable)
+_Owed: TypeAlias = tuple[tuple[Word, ...], tuple[Word, ...]]
+"""The questions that wait for an answer in their order, and those that are answered at any time, sorted."""
 
 
-def in_order(questions: Iterable[Question], most: int = 2) -> Automaton:
-    """What one side asks and the other answers: answers in the order of the questions, at most `most` owed at any time.
+def in_order(questions: Iterable[Question], most: int = 2, any_time: Collection[str] = ()) -> Automaton:
+    """What one side asks and the other answers: answers in the order of the questions, those to `any_time` (verbs) at any time.
 
-    What needs no answer may be said at any time.  With no bound it is no regular language.  Raises ValueError unless `most`
-    is at least 1.
+    At most `most` are owed of each kind; what needs no answer may be said at any time.  With no bound it is no regular
+    language.  Raises ValueError unless `most` is at least 1.
     """
     if most < 1:
         raise ValueError(f"most must be at least 1, not {most}")
     answers = {each.word: each.answers for each in questions}
+    free = {ask for ask in answers if ask.partition(":")[2] in any_time}
 
-    def moves(owed: Asked) -> Mapping[Word, Asked]:
-        found: dict[Word, Asked] = {}
-        if owed:
-            found.update(dict.fromkeys(answers[owed[0]], owed[1:]))
+    def after(owed: _Owed) -> Iterable[tuple[Word, _Owed]]:
+        first, loose = owed
+        if first:
+            yield from [(reply, (first[1:], loose)) for reply in answers[first[0]]]
+        for number, ask in enumerate(loose):
+            yield from [(reply, (first, (*loose[:number], *loose[number + 1 :]))) for reply in answers[ask]]
         for ask, replies in answers.items():
             if not replies:
-                found[ask] = owed
-            elif len(owed) < most:
-                found[ask] = (*owed, ask)
-        return found
+                yield ask, owed
+            elif ask in free and len(loose) < most:
+                yield ask, (first, tuple(sorted([*loose, ask])))
+            elif ask not in free and len(first) < most:
+                yield ask, ((*first, ask), loose)
 
-    start: Asked = ()
-    return explore(start, moves, lambda owed: not owed)
+    nothing: _Owed = ((), ())
+    return any_of(nothing, after, lambda owed: owed == nothing)
 
 
-def counted(ask: Word, answer: Word, most: int = 2) -> Automaton:
-    """At most `most` of what was said are not answered yet, and nothing is answered that was not said; none need be answered."""
+def any_of(start: World, after: Callable[[World], Iterable[tuple[Word, World]]], final: Callable[[World], bool]) -> Automaton:
+    """The conversations for which there is a world, of those that `after` tells for each word, in which they are true.
+
+    Who stands between two that talk does not know what either has heard yet, nor which of several questions is answered.
+    """
+
+    def moves(at: frozenset[World]) -> Mapping[Word, frozenset[World]]:
+        found: dict[Word, set[World]] = {}
+        for world in at:
+            for text, then in after(world):
+                found.setdefault(text, set()).add(then)
+        return {text: frozenset(then) for text, then in found.items()}
+
+    return explore(frozenset([start]), moves, lambda at: any(final(world) for world in at)).minimal()
+
+
+def counted(ask: Word, answers: Iterable[Word], most: int = 2) -> Automaton:
+    """Nothing is answered that was not said, and at most `most` are not answered yet; none need be."""
     moves: list[dict[Word, int]] = [{} for _ in range(most + 1)]
     for waiting in range(most):
         moves[waiting][ask] = waiting + 1
-        moves[waiting + 1][answer] = waiting
+        moves[waiting + 1].update(dict.fromkeys(answers, waiting))
     return Automaton(moves, range(START, most + 1))
-
-
-def lives(opening: Automaton, said: Iterable[Automaton]) -> Automaton:
-    """One life behind the other, each begun as `opening` says and bound by everything in `said`."""
-    return repeated(together(opening, *said))
-
-
-def behind(first: Word, *rest: Word) -> Automaton:
-    """None of `rest` comes before `first`, which comes once."""
-    return optional(sequence(first, repeated(optional_of(rest))))
-
-
-def optional_of(texts: Iterable[Word]) -> Automaton:
-    """One of them, or nothing."""
-    return Automaton([dict.fromkeys(texts, 1), {}], (START, 1))

@@ -9,13 +9,15 @@ from typing import Final
 
 from amqp_sansio.grammar.notation import Grammar
 
+EXCERPT: Final = "excerpt"
+
 TEXT: Final = """\
 connection = refused / open-connection ( S:connection.redirect / S:connection.open-ok *use-connection close-connection )
 refused = C:protocol-header S:other-protocol-header
 open-connection = C:protocol-header S:connection.start C:connection.start-ok *challenge
     S:connection.tune C:connection.tune-ok C:connection.open
 challenge = S:connection.secure C:connection.secure-ok
-use-connection = C:heartbeat / S:heartbeat / C:channel-traffic / S:channel-traffic
+use-connection = C:connection.heartbeat / S:connection.heartbeat / C:session-traffic / S:session-traffic
 close-connection = C:connection.close S:connection.close-ok / S:connection.close C:connection.close-ok
 channel = open-channel *use-channel close-channel
 open-channel = C:channel.open S:channel.open-ok
@@ -56,3 +58,6 @@ test = C:test.integer S:test.integer-ok / S:test.integer C:test.integer-ok
 """
 
 GRAMMAR: Final = Grammar(TEXT)
+
+ANY_TIME: Final[frozenset[str]] = frozenset()
+"""All that is answered is synchronous."""

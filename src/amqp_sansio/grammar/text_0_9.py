@@ -1,8 +1,8 @@
 """The grammar of 0-9, written from its XML and, for class queue, from the document that prints one.
 
-The printed grammar of class queue has an answer behind every method, and its methods have `nowait`, with which none comes: the
-methods win.  In that document queue.unbind has it too, in the XML not.  Every method of class message is answered by one of class message
-that does not say what it answers.
+The printed grammar of class queue has an answer behind every method, and its methods have `nowait`, with which none comes:
+the methods win.  In that document queue.unbind has it too, in the XML not.  Every method of class message is answered by one
+of class message that does not say what it answers.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from typing import Final
 
 from amqp_sansio.grammar.notation import Grammar
 
+CLASS_QUEUE: Final = "class-queue"
+
 TEXT: Final = """\
 connection = refused / open-connection ( S:connection.redirect / S:connection.open-ok *use-connection close-connection )
 refused = C:protocol-header S:other-protocol-header
 open-connection = C:protocol-header S:connection.start C:connection.start-ok *challenge
     S:connection.tune C:connection.tune-ok C:connection.open
 challenge = S:connection.secure C:connection.secure-ok
-use-connection = C:heartbeat / S:heartbeat / C:channel-traffic / S:channel-traffic
+use-connection = C:connection.heartbeat / S:connection.heartbeat / C:session-traffic / S:session-traffic
 close-connection = C:connection.close S:connection.close-ok / S:connection.close C:connection.close-ok
 channel = open-channel *use-channel close-channel
 open-channel = C:channel.open S:channel.open-ok / C:channel.resume S:channel.ok
@@ -64,3 +66,12 @@ reference = C:message.open S:message.ok / S:message.open C:message.ok
 """
 
 GRAMMAR: Final = Grammar(TEXT)
+
+ANY_TIME: Final = frozenset(
+    [
+        each.word.partition(":")[2].partition(" ")[0]
+        for each in GRAMMAR.questions("open-channel", "alive", "message")
+        if each.answers and each.word != "client:channel.open"
+    ]
+)
+"""What is answered, and is not synchronous: the answer may come at any time."""

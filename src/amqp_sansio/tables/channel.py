@@ -15,6 +15,10 @@ OPEN: Final = "channel.open"
 OPEN_OK: Final = "channel.open-ok"
 CLOSE: Final = "channel.close"
 CLOSE_OK: Final = "channel.close-ok"
+RESUME: Final = "channel.resume"
+"""0-9: opens a channel with what an earlier one had."""
+RESUMED: Final = "channel.ok"
+"""Its answer; that of other methods is work."""
 WORK: Final = "work"
 """Any other method on the channel."""
 
@@ -24,14 +28,19 @@ LIFE: Final = Table(
     [
         Row("not-open", CLIENT, OPEN, "opening"),
         Row("closed", CLIENT, OPEN, "opening"),
-        # The client need not wait for open-ok.
+        Row("not-open", CLIENT, RESUME, "resuming"),
+        Row("closed", CLIENT, RESUME, "resuming"),
+        # The client need not wait for open-ok, nor for the ok to resume.
         Row("opening", SERVER, OPEN_OK, "open"),
-        *[Row(state, CLIENT, WORK, state) for state in ("opening", "open")],
+        Row("resuming", SERVER, RESUMED, "open"),
+        *[Row(state, CLIENT, WORK, state) for state in ("opening", "resuming", "open")],
         Row("open", SERVER, WORK, "open"),
         Row("opening", CLIENT, CLOSE, "closing-unopened"),
+        Row("resuming", CLIENT, CLOSE, "closing-unresumed"),
         Row("closing-unopened", SERVER, OPEN_OK, "closing"),
-        Row("closing-unopened", SERVER, CLOSE, "crossed"),
-        Row("opening", SERVER, CLOSE, "refused"),
+        Row("closing-unresumed", SERVER, RESUMED, "closing"),
+        *[Row(state, SERVER, CLOSE, "crossed") for state in ("closing-unopened", "closing-unresumed")],
+        *[Row(state, SERVER, CLOSE, "refused") for state in ("opening", "resuming")],
         Row("open", CLIENT, CLOSE, "closing"),
         Row("open", SERVER, CLOSE, "refused"),
         # Closed by the client.
@@ -50,7 +59,7 @@ LIFE: Final = Table(
     ],
     final=["not-open", "closed"],
 )
-"""channel = C:OPEN S:OPEN-OK use* close, any number of times; close as in class connection."""
+"""channel = (C:OPEN S:OPEN-OK | C:RESUME S:OK) use* close, any number of times; close as in class connection."""
 
 SELECT_TX: Final = "tx.select"
 COMMIT: Final = "tx.commit"
@@ -72,3 +81,30 @@ MODE: Final = Table(
     final=["plain", "transacted", "confirming"],
 )
 """A channel is transacted, or its messages are confirmed, or neither."""
+
+OPEN_REFERENCE: Final = "message.open"
+RESUME_REFERENCE: Final = "message.resume"
+APPEND: Final = "message.append"
+CHECKPOINT: Final = "message.checkpoint"
+TRANSFER: Final = "message.transfer by reference"
+CLOSE_REFERENCE: Final = "message.close"
+
+
+def _reference(speaker: str) -> Table:
+    return Table(
+        f"reference of the {speaker}",
+        "out of scope",
+        [
+            *[Row("out of scope", speaker, verb, "in scope") for verb in (OPEN_REFERENCE, RESUME_REFERENCE)],
+            *[Row("in scope", speaker, verb, "in scope") for verb in (APPEND, CHECKPOINT, TRANSFER)],
+            Row("in scope", speaker, CLOSE_REFERENCE, "out of scope"),
+        ],
+        final=["out of scope", "in scope"],
+    )
+
+
+REFERENCE: Final = {speaker: _reference(speaker) for speaker in (CLIENT, SERVER)}
+"""reference = (OPEN | RESUME) (APPEND | CHECKPOINT | TRANSFER)* CLOSE, any number of times: 0-9, one that `speaker` opens.
+
+It is in scope as soon as it was asked for.
+"""

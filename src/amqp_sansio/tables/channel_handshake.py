@@ -38,6 +38,14 @@ _CLIENTS: Final = ("header-sent", "authenticating", "tuned", "opening")
 """How far the client is: what it said last."""
 _SERVERS: Final = ("silent", "started", "challenged", "tuning", "open")
 """How far the server is, likewise."""
+_UNCHALLENGED: Final = tuple([each for each in _SERVERS if each != "challenged"])
+"""How far it may be when the client has no challenge to answer."""
+_REFUSED: Final = "version-refused"
+
+
+def _refused(client: str) -> str:
+    """The state in which the server has said its version, and is gone; what the client says was on its way."""
+    return _REFUSED if client == _CLIENTS[0] else f"{_REFUSED}, {client}"
 
 
 def _rows() -> list[Row]:
@@ -47,13 +55,13 @@ def _rows() -> list[Row]:
         (CLIENT, TUNE_OK, ("authenticating",), ("silent", "started", "tuning"), "tuned", None),
         (CLIENT, OPEN, ("tuned",), ("silent", "started", "tuning"), "opening", None),
         (CLIENT, SECURE_OK, ("authenticating",), ("challenged",), None, "started"),
-        (CLIENT, SESSION, ("opening",), _SERVERS, None, None),
+        (CLIENT, SESSION, ("opening",), _UNCHALLENGED, None, None),
         (SERVER, START, _CLIENTS, ("silent",), None, "started"),
         (SERVER, SECURE, ("authenticating",), ("started",), None, "challenged"),
         (SERVER, TUNE, ("authenticating", "tuned", "opening"), ("started",), None, "tuning"),
         (SERVER, OPEN_OK, ("opening",), ("tuning",), None, "open"),
         (SERVER, SESSION, ("opening",), ("open",), None, None),
-        (CLIENT, UPDATE_SECRET, ("opening",), ("open",), None, None),
+        (CLIENT, UPDATE_SECRET, ("opening",), _UNCHALLENGED, None, None),
         (SERVER, UPDATE_SECRET_OK, ("opening",), ("open",), None, None),
         (SERVER, BLOCKED, ("opening",), ("open",), None, None),
         (SERVER, UNBLOCKED, ("opening",), ("open",), None, None),
@@ -63,9 +71,14 @@ def _rows() -> list[Row]:
             for server in servers:
                 after = f"{client_next or client}, {server_next or server}"
                 rows.append(Row(f"{client}, {server}", speaker, verb, after))
-    rows += [Row(f"{client}, silent", SERVER, OTHER_PROTOCOL_HEADER, "version-refused") for client in _CLIENTS]
     rows.append(Row("opening, tuning", SERVER, REDIRECT, "redirected"))
+    rows.append(Row("redirected", CLIENT, SESSION, "redirected"))
     states = list(dict.fromkeys([row.next_state for row in rows if ", " in row.next_state]))
+    rows += [Row(f"{client}, silent", SERVER, OTHER_PROTOCOL_HEADER, _refused(client)) for client in _CLIENTS]
+    rows.append(Row(_refused("opening"), CLIENT, UPDATE_SECRET, _refused("opening")))
+    for client, verb, then in zip(_CLIENTS, (START_OK, TUNE_OK, OPEN, SESSION), (*_CLIENTS[1:], _CLIENTS[-1]), strict=True):
+        rows.append(Row(_refused(client), CLIENT, verb, _refused(then)))
+    rows += [Row(_refused(client), CLIENT, verb, _refused(client)) for client in _CLIENTS for verb in (HEARTBEAT, CLOSE)]
     # A heartbeat is no method, and whether a close or its answer is due is for the close machines to say.
     rows += [
         Row(state, speaker, verb, state)
@@ -76,7 +89,9 @@ def _rows() -> list[Row]:
     return rows
 
 
-PIPELINED: Final = Table("connection handshake, pipelined", "not-begun", _rows(), final=["version-refused", "redirected"])
+PIPELINED: Final = Table(
+    "connection handshake, pipelined", "not-begun", _rows(), final=[*map(_refused, _CLIENTS), "redirected"]
+)
 """connection = C:HDR S:START C:START-OK (S:SECURE C:SECURE-OK)* S:TUNE C:TUNE-OK C:OPEN (S:OPEN-OK use* | S:REDIRECT), where
 what the client says may come before what it answers, secure-ok apart."""
 OPENED: Final = "opening, open"

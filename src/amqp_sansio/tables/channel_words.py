@@ -31,6 +31,19 @@ BY_BOTH: Final = frozenset(
 )  # fmt: skip
 """What either side may say; everything else is said by clients."""
 
+EXTENDED: Final = frozenset(
+    [("server", "basic.ack"), ("server", "basic.nack"), ("server", "basic.cancel"), ("client", "basic.cancel-ok")]
+)  # fmt: skip
+"""What RabbitMQ lets a side say that the documents leave to the other one."""
+
+
+def may_say(speaker: str, verb: str, extended: bool) -> bool:
+    """Whether a side may say a method at all; `extended`: in a dialect that has RabbitMQ's extensions."""
+    if verb in BY_BOTH:
+        return extended or (speaker, verb) not in EXTENDED
+    return (verb in BY_SERVER) is (speaker == "server")
+
+
 _OK: Final = (
     "channel.open", "channel.flow", "access.request", "exchange.declare", "exchange.delete", "exchange.bind",
     "exchange.unbind", "exchange.bound", "queue.declare", "queue.bind", "queue.unbind", "queue.purge", "queue.delete",
@@ -61,6 +74,14 @@ ANSWERS: Final = frozenset([answer for answers in REPLIES.values() for answer in
 
 NEED_NO_ANSWER: Final = frozenset(["basic.recover"])
 """What some versions answer and others do not."""
+
+ANY_TIME: Final = frozenset(
+    [
+        *("channel.resume", "channel.ping", "channel.pong", "basic.recover"),
+        *[verb for verb in REPLIES if verb.startswith("message.")],
+    ]
+)
+"""What is answered at any time, for the documents do not call it synchronous; all else in the order of the questions."""
 
 CAPABILITIES: Final[dict[tuple[str, str], str]] = {
     ("client", "confirm.select"): "publisher_confirms",

@@ -36,7 +36,7 @@ class MethodCodec(Codec):
     has.
     """
 
-    __slots__ = ("_carrying", "_classes", "contents", "_verbs", "methods")
+    __slots__ = ("_carrying", "_classes", "contents", "_verbs", "extended", "methods")
 
     def __init__(self, name: str, methods: Methods, contents: Contents, classes: Mapping[int, str]) -> None:
         super().__init__(name)
@@ -44,6 +44,8 @@ class MethodCodec(Codec):
         self.contents: Final = dict(contents)
         self._classes: Final = dict(classes)
         self._verbs: Final = {code: kind.VERB for code, kind in methods.kinds.items()}
+        self.extended: Final = basic.Nack in methods.arguments
+        """Whether the dialect has RabbitMQ's extensions."""
         self._carrying: Final = frozenset([code for code, verb in self._verbs.items() if verb in methods.contents])
 
     def carries(self, class_code: int, code: int) -> bool:
