@@ -10,10 +10,11 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from tests.adapters.conditions import PATIENCE
+from tests.broker.harness import front, service
 
 from amqp_sansio.adapters.asyncio.server import Server, serve
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.fronts.sessions.peer import Peer
+from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.engine.transmit import write_point
 from amqp_sansio.events import ConnectionClosed, Event
@@ -135,7 +136,7 @@ class Served:
 
         def refuse() -> None:
             for peer in self.broker.peers:
-                session = peer._sessions.session_named(name)
+                session = service(peer)._connection.session_named(name)
                 if session is not None and session._channel is not None:
                     said = LAYOUT.encode_command(Exception_(542, description="not so"), False)
                     write_point(session)
@@ -160,4 +161,4 @@ class Served:
 
     def sessions(self) -> int:
         """Sessions, attached or kept."""
-        return self.call(lambda: len(self.broker._sessions))
+        return self.call(lambda: len(front(self.broker).sessions))

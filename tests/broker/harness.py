@@ -7,7 +7,9 @@ from typing import Any, Final, TypeVar
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.peer import Peer
+from amqp_sansio.broker.fronts.sessions.front import Sessions
+from amqp_sansio.broker.fronts.sessions.service import SessionService
+from amqp_sansio.broker.peer import Peer
 from amqp_sansio.engine.transmit import write_point
 from amqp_sansio.events import (
     CommandsCompleted,
@@ -193,3 +195,14 @@ def scene(world: World, *names: str, session: bytes = b"s") -> tuple[Client, Ses
         done(client, mine, queue.Declare(name))
     client.events.clear()
     return client, mine
+
+
+def front(broker: Broker) -> Sessions:
+    """What the broker knows of its sessions."""
+    return next(each for each in broker._fronts if isinstance(each, Sessions))
+
+
+def service(peer: Peer) -> SessionService:
+    """What the broker does for the sessions of a connection."""
+    assert isinstance(peer._service, SessionService)
+    return peer._service

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.peer import Peer
+from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.session import Session

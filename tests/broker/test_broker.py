@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from tests.broker.harness import World, bodies, done
+from tests.broker.harness import World, bodies, done, front
 
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig
 from amqp_sansio.broker.broker import TURN, WORK, Broker
@@ -133,7 +133,7 @@ def test_the_end_of_the_octets_is_heard_even_when_nobody_takes_ours() -> None:
     client.peer.receive_eof()
     list(world.broker.events())
     assert world.broker.peers == ()
-    assert world.broker._sessions == {}
+    assert front(world.broker).sessions == {}
 
 
 def test_deliveries_stop_at_the_outbox_and_go_on_when_it_is_taken() -> None:

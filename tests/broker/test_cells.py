@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 import pytest
-from tests.broker.harness import Client, World, blurt, done
+from tests.broker.harness import Client, World, blurt, done, front
 from tests.engine import test_demarcation as sessions
 from tests.tables.branch_cells import EXPECTED, Expected
 
@@ -169,7 +169,7 @@ def test_what_a_branch_answers(expected: Expected, codes: ErrorCodes) -> None:
     world = World(BrokerConfig(error_codes=codes))
     client, session = reach(world, expected.state, expected.verb == b.PREPARE_NOTHING)
     branches = world.broker.coordinator().branches
-    (holder,) = [each for key, each in world.broker._sessions.items() if key[2] == b"me"]
+    (holder,) = [each for key, each in front(world.broker).sessions.items() if key[2] == b"me"]
     assert standing(branches.get(key_of(XID)), holder.owner) == expected.state
     code, results = code_of(client, session, VERBS[expected.verb])
     assert code == (first(expected) or (expected.spec if codes == "spec" else expected.qpid))

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.broker.harness import front
 from tests.broker.words import BEGIN, END, Act, acts, bits
 
 from amqp_sansio import ClientConnection, ServerConfig
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
-from amqp_sansio.broker.fronts.sessions.peer import Peer
+from amqp_sansio.broker.peer import Peer
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.kernel.serials import TOP, RangeSet
@@ -150,7 +151,7 @@ def check(broker: Broker) -> None:
         words = [binding.exchange.words(binding.key, binding.arguments) for binding in bound]
         assert (host.bindings, host.binding_words) == (len(bound), sum(words))
         assert host.binding_words <= LIMITS.binding_words
-        works = [holder.tx for holder in broker._sessions.values() if holder.tx is not None and holder.site is site]
+        works = [holder.tx for holder in front(broker).sessions.values() if holder.tx is not None and holder.site is site]
         works += [branch.work for branch in site.coordinator.branches.values()]
         assert host.held_messages == sum(len(work.published) for work in works) <= LIMITS.held_messages
         assert host.held_octets == sum(work.octets for work in works) <= LIMITS.held_octets
@@ -163,9 +164,9 @@ def check(broker: Broker) -> None:
             above = LIMITS.branches * LIMITS.transaction_messages + LIMITS.queue_messages
             assert each.messages <= LIMITS.queue_messages + above
             assert each.ring is None or len(each.ring.consumers) == sum(
-                consumer.queue is each for holder in broker._sessions.values() for consumer in holder.consumers.values()
+                consumer.queue is each for holder in front(broker).sessions.values() for consumer in holder.consumers.values()
             )
-    for holder in broker._sessions.values():
+    for holder in front(broker).sessions.values():
         assert not holder.ended
         given_back = LIMITS.transaction_messages if holder.tx is not None else 0  # by tx.rollback
         assert len(holder.unsettled) <= LIMITS.unaccepted_transfers + given_back
@@ -209,7 +210,7 @@ def test_nothing_a_client_says_makes_it_raise(said: list[Act], journal: bool) ->
     assert broker.peers == (honest.peer,)
     broker.tick(now)
     broker.tick(now + 1000)
-    assert list(broker._sessions) == [("", "", b"honest")]
+    assert list(front(broker).sessions) == [("", "", b"honest")]
     check(broker)
 
 
@@ -278,7 +279,7 @@ def test_nothing_that_is_nearly_legal_makes_it_raise(seed: int) -> None:
     now, delivered = 0.0, 0
     for _ in range(600):
         each = chance.choice(hostile)
-        alive = each.name in {holder.session.name for holder in broker._sessions.values() if holder.peer is each.peer}
+        alive = each.name in {holder.session.name for holder in front(broker).sessions.values() if holder.peer is each.peer}
         if each.over or (not alive and each.peer not in broker.peers) or chance.random() < 0.01:
             each.do("eof", None)
             hostile[hostile.index(each)] = each = Hostile(broker, each.name)
@@ -324,7 +325,7 @@ def test_commands_that_were_held_while_a_session_resumed_are_done_in_their_order
     ):
         second.do("command", command)
     list(broker.events())
-    (holder,) = broker._sessions.values()
+    (holder,) = front(broker).sessions.values()
     assert holder.consumers == {}
     second.do("control", c.Expected(RangeSet.of(0)))
     list(broker.events())

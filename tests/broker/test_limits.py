@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 import pytest
-from tests.broker.harness import Client, World, blurt, done
+from tests.broker.harness import Client, World, blurt, done, front
 
 from amqp_sansio import ClientConfig, ServerConfig, Session
 from amqp_sansio.broker.config import BrokerConfig
@@ -239,7 +239,7 @@ def outbox_octets(limits: BrokerLimits, amount: int) -> int:
     client.world.run()
     session.subscribe("q", "d", accept_mode=1)
     client.world.run()
-    (holder,) = client.world.broker._sessions.values()
+    (holder,) = front(client.world.broker).sessions.values()
     consumer = holder.consumers["d"]
     consumer.subscriber._book.grant(0, 10)
     consumer.subscriber._book.grant(1, 0xFFFFFFFF)
@@ -266,7 +266,7 @@ def kept_sessions(limits: BrokerLimits, amount: int) -> int:
     for number in range(amount):
         client.session(b"%d" % number, 60)
     client.cut()
-    return len(world.broker._sessions)
+    return len(front(world.broker).sessions)
 
 
 REFUSED: Final = (0, 0, 506)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
-from tests.broker.harness import Client, World, blurt, done, on, put, refused, scene
+from tests.broker.harness import Client, World, blurt, done, front, on, put, refused, scene
 
 from amqp_sansio import Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
+from amqp_sansio.broker.fronts.sessions.queries import query_queue
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 from amqp_sansio.events import CommandReceived, CommandsCompleted, ExceptionReceived, ResultReceived, TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
@@ -109,7 +110,7 @@ def test_two_browsers_acquire_the_same_messages() -> None:
     assert acquired(one, mine, [first[0].id, first[2].id]) == [first[0].id, first[2].id]
     assert acquired(two, yours, [event.id for event in second]) == [second[1].id, second[3].id]
     assert acquired(one, mine, [first[1].id]) == []
-    assert world.broker.host().query_queue("q").message_count == 0
+    assert query_queue(world.broker.host(), "q").message_count == 0
     blurt(yours, message.Reject(RangeSet.of(second[0].id)))  # which is not its own
     mine.release([first[0].id], set_redelivered=True)
     yours.release([second[3].id])
@@ -184,7 +185,7 @@ def test_a_reject_goes_to_the_alternate_exchange_of_the_queue_or_to_the_alternat
     client.events.clear()
     done(client, session, message.Flow("d", 0, 1))
     world.run()
-    (holder,) = world.broker._sessions.values()
+    (holder,) = front(world.broker).sessions.values()
     session.reject([max(holder.unsettled)])
     world.run()
     assert [on(world, name) for name in ("q", "dead", "deep")] == [[], [b"1", b"3"], [b"2"]]

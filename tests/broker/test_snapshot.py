@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.broker.harness import Client, World, bodies, done
+from tests.broker.harness import Client, World, bodies, done, front
 from tests.broker.histories import QUEUES, History, Step, steps
 from tests.broker.restarts import JOURNAL, XID, again, consume, declared, ledger, publish, say, stored
 from tests.broker.test_survey import told
@@ -173,7 +173,7 @@ def test_one_entry_says_as_much_of_a_clean_end_as_a_snapshot() -> None:
 def test_only_a_snapshot_holds_sessions_that_are_kept_and_times_that_began_late() -> None:
     world, client, _ = declared(timeout=60)
     client.cut()
-    assert world.broker._sessions
+    assert front(world.broker).sessions
     assert not conclude(world.broker)
     assert not conclude(Broker())
     world, client, _ = declared()

@@ -19,12 +19,10 @@ FILES = sorted(
 NEUTRAL = ("amqp_sansio.spec.values", "amqp_sansio.spec.natives")
 FAMILIES = ("amqp_sansio.wire", "amqp_sansio.spec", "amqp_sansio.engine", "amqp_sansio.tables", "amqp_sansio.broker.fronts")
 OWED = {
-    "host.py": {"amqp_sansio.spec.exchange", "amqp_sansio.spec.queue"},  # results of the queries are values of sessions
-    "topology.py": {"amqp_sansio.spec.codes"},  # RejectCode, of what is routed nowhere
-    "arguments.py": {"amqp_sansio.wire.encoding"},  # arguments are measured by the octets of a map
-    "likeness.py": {"amqp_sansio.wire.encoding"},  # and compared by them
+    "arguments.py": {"amqp_sansio.wire.encoding"},  # arguments are measured by the octets of a map, whoever gave them
+    "likeness.py": {"amqp_sansio.wire.encoding"},  # and compared by them: any one encoding of neutral values will do
 }
-"""What still names the family of sessions, and why."""
+"""What names one encoding of values, and why."""
 
 
 def of_families(path: Path) -> set[str]:

@@ -19,7 +19,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "engine.session", "engine.standing", "engine.breach",
         "engine.transmit", "engine.hearing", "engine.controls", "engine.attachment", "engine.client", "engine.server",
         "tables.session", "tables.endpoint", "tables.transfer", "engine.session_checker", "engine.quick", "engine.witness",
-        "engine.witness_channel", "engine.witness_stream",
+        "engine.witness_channel", "engine.witness_stream", "broker.fronts.sessions",
     ),
     "channels": (
         "spec.fields", "spec.methods", "spec.reply_codes", "wire.field_tables", "wire.layouts.methods", "wire.layouts.profiles",
@@ -32,6 +32,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 """What belongs to one family, by the beginnings of module names."""
 
 COMMON = (
+    "broker.broker", "broker.config", "broker.encoding", "broker.fronts.front", "broker.fronts.holder", "broker.fronts.service",
+    "broker.journal", "broker.ledger", "broker.operations", "broker.peer", "broker.site", "broker.snapshot", "broker.survey",
     "config", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep", "engine.ear",
     "engine.endpoints", "engine.findings", "engine.heartbeat", "engine.lifecycle", "engine.observer_snapshot",
     "engine.server_handshake", "protocol", "tables.connection", "tables.handshake", "tables.tuning", "wire.assembly",

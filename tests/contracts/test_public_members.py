@@ -108,7 +108,7 @@ PUBLIC = {
     """,
     "Peer": """
         bytes_to_send close data_to_send decided ended finished full held_up identity is_open number receive_data
-        receive_eof take_deferred waits wants_data
+        receive_eof take_deferred wants_data
     """,
     "sync.Connection": """
         address close session

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from tests.broker.harness import service
+
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.fronts.sessions.peer import Peer
+from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.retry import RetryPolicy
@@ -101,7 +103,7 @@ def refuse(stage: Stage, talk: Talk) -> None:
     """The other side refuses something, nobody knows what, and does not detach the session."""
     stage.run()
     assert stage.peer is not None
-    session = stage.peer._sessions.session_named(talk.name)
+    session = service(stage.peer)._connection.session_named(talk.name)
     assert session is not None
     session.sync()  # behind a command-point
     stage.run()

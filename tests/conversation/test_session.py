@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import pytest
+from tests.broker.harness import front
 from tests.conversation.stage import AT_ONCE, Stage, refuse, staged
 
 from amqp_sansio.config import ServerConfig
@@ -104,7 +105,7 @@ def test_there_and_back() -> None:
     world = World()
     assert run(hello(world)) == [b"one", b"two"]
     assert world.stage.client.talks == {}
-    assert world.stage.broker._sessions == {}
+    assert front(world.stage.broker).sessions == {}
 
 
 @pytest.mark.parametrize("at", range(1, 30))
@@ -118,7 +119,7 @@ def test_cancelled_at_any_wait_it_leaves_nothing_open(at: int) -> None:
         world.stage.run()
     assert world.waits >= at or world.waits < 15
     assert world.stage.client.talks == {}
-    assert world.stage.broker._sessions == {}
+    assert front(world.stage.broker).sessions == {}
     found = world.stage.broker.host("").queues.get("q")
     assert found is None or found.acquired == 0
 

@@ -237,6 +237,7 @@ class Echoes(Endpoints):
         self.lost: list[tuple[Origin, str]] = []
         self.waiting: list[tuple[int, bytes]] = []
         self.settled: dict[int, int] = {}
+        self.hosted = False  # whether a broker acts on what is heard
 
     def _say(self, channel: int, payload: bytes) -> None:
         self.carrier._write(LINES.frame(channel, 1, payload, self.carrier._max_frame_size))
@@ -266,7 +267,9 @@ class Echoes(Endpoints):
 
     def hear(self, unit: Assembly) -> None:
         self.heard.append((unit.channel, unit.start, unit.payload))
-        if unit.payload[:1] == ASK:
+        if self.hosted and unit.payload[:1] != BAD:
+            self.carrier._emit(TimeoutGranted(unit.payload, unit.channel))
+        elif unit.payload[:1] == ASK:
             self.waiting.append((unit.channel, ECHO + unit.payload[1:]))
         elif unit.payload[:1] == PUT:
             self.waiting.append((unit.channel, DONE))

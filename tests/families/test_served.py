@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.families.front import Lines
 from tests.families.made_up import MADE_UP, LineClient, LineServer
 
 from amqp_sansio import AMQP_0_10, ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection
 from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.fronts.table import FRONTS
 from amqp_sansio.conversation.hosting import OwnServer
 from amqp_sansio.events import AttachRequested, ConnectionClosed, ConnectionOpened, Event, OpenRequested, Origin, TimeoutGranted
 
@@ -20,7 +22,7 @@ def clients() -> list[Connection]:
 @pytest.mark.parametrize("family", [0, 1], ids=["0-10", "made-up"])
 @pytest.mark.parametrize("piece", [1, 4096])
 def test_a_broker_opens_a_connection_of_either_family(family: int, piece: int) -> None:
-    broker, client = Broker(), clients()[family]
+    broker, client = Broker(fronts=(*FRONTS, Lines)), clients()[family]
     peer, opened = broker.connect(BOTH), []
     for _ in range(9):
         octets = client.data_to_send()

@@ -7,7 +7,7 @@ from ast import literal_eval
 from pathlib import Path
 
 import pytest
-from tests.broker.harness import World
+from tests.broker.harness import World, front
 from tests.broker.restarts import JOURNAL, KEEP, XID
 from tests.captures.packets import batch, gathered
 from tests.kept import scene
@@ -67,7 +67,7 @@ def test_who_had_a_session_goes_on_with_it(folder: Path, tmp_path: Path) -> None
     world = World(broker=broker_of(folder, tmp_path / "store"))
     client = world.connect(ClientConfig(), KEEP)
     client.session(b"new", 300)
-    (holder,) = [each for each in world.broker._sessions.values() if each.session.name == b"kept"]
+    (holder,) = [each for each in front(world.broker).sessions.values() if each.session.name == b"kept"]
     assert holder.session.state == "detached"
     assert list(holder.consumers) == ["d"]
     assert [record.entry.message.body for record in holder.unsettled.values()] == list(scene.BODIES[:2])

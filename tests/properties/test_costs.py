@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import pytest
+from tests.broker.harness import front
 from tests.steps import assert_linear
 
 from amqp_sansio.broker.broker import Broker
@@ -93,7 +94,7 @@ class Attacker:
 
     @property
     def attached(self) -> bool:
-        return bool(self.broker._sessions)
+        return bool(front(self.broker).sessions)
 
 
 def settling(verb: type[message.Accept | message.Reject | message.Release | message.Acquire], high: int) -> Attack:

@@ -7,12 +7,13 @@ from typing import Final
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.broker.harness import front, service
 
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.consumer import Consumer
-from amqp_sansio.broker.fronts.sessions.holder import Holder
+from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.events import CommandReceived, CommandsCompleted, TransferReceived
 from amqp_sansio.ledger.credit import INFINITE
@@ -68,8 +69,8 @@ class Party:
             assert isinstance(command, SetFlowMode)
 
     @property
-    def holder(self) -> Holder:
-        return self.peer._holders[self.name]
+    def holder(self) -> SessionHolder:
+        return service(self.peer).holders[self.name]
 
 
 class Show:
@@ -176,15 +177,15 @@ class Show:
         for party in self.parties:
             if party in self.deaf:
                 continue
-            assert not party.peer._sessions._channels.roomless, f"{party.name!r} is never told all that is in doubt"
-            if party.name not in party.peer._holders:  # detached
+            assert not service(party.peer)._connection._channels.roomless, f"{party.name!r} is never told all that is in doubt"
+            if party.name not in service(party.peer).holders:  # detached
                 continue
             holder = party.holder
             for consumer in holder.consumers.values():
                 wanting = self.wanting(party, consumer)
                 assert not wanting, f"{consumer} could have message {wanting}"
                 assert not consumer._flushes or self.held_up(party, consumer), f"a flush of {consumer} never completes"
-            if self.broker._throttle.told(holder):
+            if front(self.broker).throttle.told(holder):
                 longest = max(each.messages for each in self.broker.host().queues.values())
                 assert longest > 50 or self.full(party), f"{party.name!r} is never told to go on"
         before = [party.peer.bytes_to_send for party in self.parties]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.encoding import decode_entry, encode_entry
-from amqp_sansio.broker.fronts.sessions.peer import Peer
 from amqp_sansio.broker.operations import Entry
+from amqp_sansio.broker.peer import Peer
 from amqp_sansio.broker.snapshot import decode_snapshot, encode_snapshot
 
 __all__ = ["Broker", "BrokerConfig", "Entry", "Peer", "decode_entry", "decode_snapshot", "encode_entry", "encode_snapshot"]

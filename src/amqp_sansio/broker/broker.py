@@ -9,20 +9,18 @@ from typing import Final
 import attrs
 
 from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
-from amqp_sansio.broker.fronts.sessions.form import FORM
-from amqp_sansio.broker.fronts.sessions.holder import Holder, Key
-from amqp_sansio.broker.fronts.sessions.keeping import keepable
-from amqp_sansio.broker.fronts.sessions.kept import Kept
-from amqp_sansio.broker.fronts.sessions.peer import Peer
-from amqp_sansio.broker.fronts.sessions.reception import Reception
-from amqp_sansio.broker.fronts.sessions.site import Site
-from amqp_sansio.broker.fronts.sessions.throttle import Throttle
+from amqp_sansio.broker.fronts.front import Front
+from amqp_sansio.broker.fronts.holder import Holder
+from amqp_sansio.broker.fronts.service import Service
+from amqp_sansio.broker.fronts.table import FRONTS
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.form import Form
 from amqp_sansio.broker.model.hints import Hints
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.intake import Intake
-from amqp_sansio.broker.operations import Entry, Opened, SessionLeft
+from amqp_sansio.broker.operations import Entry, Opened
+from amqp_sansio.broker.peer import Peer
+from amqp_sansio.broker.site import Site
 from amqp_sansio.broker.snapshot import restore, take
 from amqp_sansio.broker.transactions.coordinator import Coordinator
 from amqp_sansio.config import Profile, ServerConfig
@@ -46,10 +44,10 @@ class Broker:
     each of `ready` `Peer.data_to_send`, and last `due`, the moment of the next round.  As long as anything can be done at
     once, `ready` is not empty or `due` has come.  What a client says never makes it raise.
 
-    Sessions are known by virtual host, identity and name, and outlive their connection for as long as they were granted.
+    What it does for a client is a matter of the front of the client's family; `fronts` are those that it has.
     """
 
-    def __init__(self, config: BrokerConfig = DEFAULT_BROKER_CONFIG) -> None:
+    def __init__(self, config: BrokerConfig = DEFAULT_BROKER_CONFIG, *, fronts: Iterable[type[Front]] = FRONTS) -> None:
         self.config: Final = config
         self.limits: Final[BrokerLimits] = config.limits
         self._now: float | None = None
@@ -60,31 +58,25 @@ class Broker:
         """What is written down of durable changes, and what waits for it."""
         self._intake: Final = Intake(config.epoch)
         """Who numbers the messages."""
-        self._reception: Final = Reception(self._intake)
-        self._forms: Final[Mapping[str, Form]] = {FORM.name: FORM}
         self._sites: Final[dict[str, Site]] = {}
-        self._sessions: Final[dict[Key, Holder]] = {}
-        """All sessions, attached or kept."""
         self._agenda: Final[Agenda[Peer | Holder]] = Agenda()
         self._settling: Final[dict[Holder, None]] = {}
         """Who has publishes to accept or to reject."""
         self._bereaved: Final[list[tuple[Holder, str]]] = []  # who must hear that a queue is gone, and which
         self._clean = False  # whether a snapshot was taken without any connection, and nobody has connected since
-        self._remembered: Final[dict[Key, None]] = {}  # sessions in the last snapshot to which nothing happened since
         self._opened = 0  # the entry by which messages of a clean snapshot may have been delivered
-        self._leaving: Final[dict[Key, int]] = {}  # what `_touched` wrote and is not known to be journalled
-        self._throttle: Final = Throttle(config.limits.throttle_messages)
         self._peers: Final[dict[Peer, None]] = {}
         self._connected = 0  # connections so far
         self._turns: Final[deque[Peer]] = deque()
         self._blocked: Final[dict[Peer, None]] = {}  # not read before their octets are taken
         self._ready: dict[Peer, None] = {}
         self._untold: Final[dict[Peer | Holder, None]] = {}  # who must hear what time it is: octets came, or a time is to begin
-        self._kept: Final = Kept(config.limits.kept_sessions)
         self._asked: Final[dict[str, None]] = {}  # virtual hosts that the program may hold in its hands
         if config.virtual_hosts is not None:
             for name in config.virtual_hosts:
                 self._sites[name] = Site(self, name)
+        self._fronts: Final = tuple([front(self) for front in fronts])
+        self._forms: Final[Mapping[str, Form]] = {front.FORM.name: front.FORM for front in self._fronts}
 
     # --- connections ------------------------------------------------------------------------------------------------------
 
@@ -109,6 +101,13 @@ class Broker:
             number = self._opened = self._journals.write(Opened(""))
             self._journals.after(number, lambda: self._open_to_all(number))
         return peer
+
+    def _serving(self, peer: Peer) -> Service:
+        """Who acts on what the client says, now that its dialect is known."""
+        for front in self._fronts:
+            if isinstance(peer._connection, front.CONNECTION):
+                return front.serve(peer)
+        return Service(peer)
 
     def _open_to_all(self, number: int) -> None:
         if self._opened == number:
@@ -143,7 +142,7 @@ class Broker:
         while turns:
             peer = turns.popleft()
             connection = peer._connection
-            if peer.waits or (connection.bytes_to_send >= peer._most and not peer._eof):  # `Peer.held_up`, without the calls
+            if peer._waits or (connection.bytes_to_send >= peer._most and not peer._eof):  # `Peer.held_up`, without the calls
                 self._rest(peer)
                 continue
             event = connection.next_event()
@@ -153,13 +152,13 @@ class Broker:
                 break
             if event is None:
                 peer._in_turn = False
-                peer._drained()
+                peer._service.drained()
                 self._agenda.note(peer, connection.due)
                 if connection.bytes_to_send or peer._stopped_lingering:
                     self._ready[peer] = None
                 continue
             turns.append(peer)
-            peer._act_on(event)
+            peer._service.act_on(event)
             if connection.bytes_to_send:
                 self._ready[peer] = None
             if self._bereaved:
@@ -207,8 +206,8 @@ class Broker:
             if self._bereaved:
                 busy = True
                 self._bereave()
-        if self._throttle.busy:
-            self._throttle.relieve()
+        for front in self._fronts:
+            front.work()
 
     def _bereave(self) -> None:
         bereaved = self._bereaved[:]
@@ -264,7 +263,7 @@ class Broker:
             self._untold.pop(peer, None)
 
     def _keep(self, holder: Holder) -> None:
-        """The session is detached and lives on: its time begins."""
+        """The holder lives on without a connection: its time begins."""
         self._untold[holder] = None
 
     # --- virtual hosts ----------------------------------------------------------------------------------------------------
@@ -286,7 +285,8 @@ class Broker:
         return site
 
     def _give_up_idle(self) -> None:
-        used = {peer._site.host.name for peer in self._peers if peer._site is not None} | {key[0] for key in self._sessions}
+        used = {peer._site.host.name for peer in self._peers if peer._site is not None}
+        used = used.union(*[front.hosts() for front in self._fronts])
         for name in [name for name, site in self._sites.items() if site.empty and name not in used | self._asked.keys()]:
             del self._sites[name]
 
@@ -338,9 +338,9 @@ class Broker:
             due[each] = None
         for each in due:
             if isinstance(each, Peer):
-                self._tick_peer(each, now)
+                each._tick(now)
             else:
-                self._tick_holder(each, now)
+                each.tick(now)
         moment: float | None = None
         for site in self._sites.values():
             at = site.due
@@ -359,7 +359,7 @@ class Broker:
         be done at once, what `ready` tells apart: octets to read, deliveries that go on because others were taken, a time
         that begins with the next tick.  Then go round once more without waiting.
         """
-        if self._untold or self._settling or self._bereaved or self._readable() or self._throttle.relievable:
+        if self._untold or self._settling or self._bereaved or self._readable() or any(front.busy for front in self._fronts):
             return self._at_once
         moment = self._agenda.next
         for site in self._sites.values():
@@ -371,22 +371,6 @@ class Broker:
     @property
     def _at_once(self) -> float:
         return AT_ONCE if self._now is None else self._now
-
-    def _tick_peer(self, peer: Peer, now: float) -> None:
-        connection = peer._connection
-        moment = connection.tick(now)
-        if connection.bytes_to_send or peer._stopped_lingering:
-            self._ready[peer] = None
-        self._agenda.note(peer, moment)
-        if connection.eventful:
-            self._in_turn(peer)
-
-    def _tick_holder(self, holder: Holder, now: float) -> None:
-        moment = holder.session.tick(now)
-        if holder.session.state == "ended":
-            holder.end()
-        elif not holder.ended:
-            self._agenda.note(holder, moment)
 
     # --- the journal ------------------------------------------------------------------------------------------------------
 
@@ -409,8 +393,6 @@ class Broker:
         """
         taken = take(self)
         self._clean = bool(taken["clean"])
-        self._remembered.clear()
-        self._remembered.update(dict.fromkeys([holder.key for holder in self._sessions.values() if keepable(holder)]))
         return taken
 
     @classmethod
@@ -420,6 +402,7 @@ class Broker:
         entries: Iterable[Entry] = (),
         *,
         config: BrokerConfig = DEFAULT_BROKER_CONFIG,
+        fronts: Iterable[type[Front]] = FRONTS,
     ) -> Broker:
         """A broker that goes on where another one stopped: at a snapshot (None: at nothing) and the journal entries after it.
 
@@ -427,24 +410,9 @@ class Broker:
         after it.  RestoreError when the snapshot is damaged or of another version, when entries are missing between, or when
         the config does not allow what is in it.
         """
-        broker = cls(config)
+        broker = cls(config, fronts=fronts)
         restore(broker, snapshot, entries)
         return broker
 
-    def _touched(self, key: Key) -> int:
-        """A session begins, lives on or ends: what an earlier snapshot has of it is not to be restored any more.
-
-        The number of the journal entry that must be stored before anything is said in it; 0 when none must.
-        """
-        if key in self._remembered:
-            del self._remembered[key]
-            number = self._leaving[key] = self._journals.write(SessionLeft(*key))
-            self._journals.after(number, lambda: self._left(key, number))
-        return max(self._leaving.get(key, 0), self._opened)
-
-    def _left(self, key: Key, number: int) -> None:
-        if self._leaving.get(key) == number:
-            del self._leaving[key]
-
     def __repr__(self) -> str:
-        return f"<Broker: {len(self._peers)} connections, {len(self._sessions)} sessions, {len(self._sites)} virtual hosts>"
+        return f"<Broker: {len(self._peers)} connections, {len(self._sites)} virtual hosts>"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.broker import encoding
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.fronts.sessions import keeping
 from amqp_sansio.broker.ledger import HostLedger, Ledger
 from amqp_sansio.broker.model.entry import AVAILABLE
 from amqp_sansio.broker.operations import OPERATIONS, Closed, Entry, Marks, Operation
@@ -25,24 +24,24 @@ from amqp_sansio.wire.types import decode_map
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
-    from amqp_sansio.broker.fronts.sessions.holder import Holder
+    from amqp_sansio.broker.fronts.front import Front, Plain
     from amqp_sansio.broker.model.queue import Queue
 
 _WHAT: Final = "snapshot"
+_PARTS: Final = frozenset({"version", "journal", "message", "clean", "hosts"})
 _KINDS: Final = {kind.__name__: kind for kind in OPERATIONS}
 _MOST: Final = (1 << 63) - 1
 
 
 def take(broker: Broker) -> dict[str, object]:
     """The broker as a plain value."""
-    kept = [holder for holder in broker._sessions.values() if keeping.keepable(holder)]
     return {
         "version": encoding.VERSION,
         "journal": broker._journals.last,
         "message": broker._intake.last,
         "clean": not broker.peers,
-        "hosts": tuple([_host(broker, name, [each for each in kept if each.key[0] == name]) for name in broker._sites]),
-        "sessions": tuple([keeping.take(holder) for holder in kept]),
+        "hosts": tuple([_host(broker, name) for name in broker._sites]),
+        **{front.FORM.name: front.take() for front in broker._fronts if front.KEEPS},
     }
 
 
@@ -54,7 +53,12 @@ def conclude(broker: Broker) -> bool:
     written down.
     """
     hosts = [site.host for site in broker._sites.values()]
-    if broker.peers or broker._sessions or not broker._journals.enabled or any(host.late for host in hosts):
+    if (
+        broker.peers
+        or any(front.alive for front in broker._fronts)
+        or not broker._journals.enabled
+        or any(host.late for host in hosts)
+    ):
         return False
     marks = [
         Marks(host.name, queue.name, [
@@ -68,11 +72,11 @@ def conclude(broker: Broker) -> bool:
     return True
 
 
-def _host(broker: Broker, name: str, kept: Iterable[Holder]) -> dict[str, object]:
+def _host(broker: Broker, name: str) -> dict[str, object]:
     site = broker._sites[name]
     needed = Needed()
-    for holder in kept:
-        keeping.need(holder, needed)
+    for front in broker._fronts:
+        front.need(name, needed)
     ledger = survey(site.host, site.coordinator, needed)
     return {
         "name": name,
@@ -109,16 +113,15 @@ def restore(broker: Broker, snapshot: Mapping[str, Any] | None, entries: Iterabl
     RestoreError, and the broker is of no use, when it cannot be done.
     """
     try:
-        ledger, clean, sessions = _read(snapshot)
+        ledger, clean = _read(snapshot)
         for entry in entries:
             if not isinstance(entry, Entry):
                 raise RestoreError("journal entry", f"an Entry, not {type(entry).__name__}")
             ledger.enter(entry)
         broker._journals.begin(ledger.number)
         broker._intake.last = max(broker._intake.last, ledger.last_message)
-        there = [each for each in sessions if (each["host"], each["identity"], each["name"]) not in ledger.left]
         clean = ledger.closed or (clean and not ledger.entered)
-        _build(broker, ledger, there, not clean)
+        _build(broker, ledger, _kept(broker, snapshot, ledger), not clean)
     except (TypeError, ValueError, KeyError, IndexError, AttributeError, Refused, DecodeError) as why:
         if isinstance(why, RestoreError):
             raise
@@ -126,10 +129,10 @@ def restore(broker: Broker, snapshot: Mapping[str, Any] | None, entries: Iterabl
     broker._clean = clean
 
 
-def _read(snapshot: Mapping[str, Any] | None) -> tuple[Ledger, bool, tuple[Mapping[str, Any], ...]]:
+def _read(snapshot: Mapping[str, Any] | None) -> tuple[Ledger, bool]:
     """What a snapshot says; None is one of a broker in which nothing ever was."""
     if snapshot is None:
-        return Ledger(), True, ()
+        return Ledger(), True
     version = snapshot["version"]
     encoding.refuse_version(_WHAT, version)
     for name in ("journal", "message"):
@@ -147,15 +150,27 @@ def _read(snapshot: Mapping[str, Any] | None) -> tuple[Ledger, bool, tuple[Mappi
             raise RestoreError(_WHAT, "a transient queue of a session is missing")
         of.transient.update(host["transient"])
         of.volatile.update(dict.fromkeys(host["volatile"]))
-    return ledger, snapshot["clean"], tuple(snapshot["sessions"])
+    return ledger, snapshot["clean"]
 
 
-def _build(broker: Broker, ledger: Ledger, sessions: Iterable[Mapping[str, Any]], redelivered: bool) -> None:
-    by_host: dict[str, list[Mapping[str, Any]]] = {name: [] for name in ledger.hosts}
-    for session in sessions:
-        by_host[session["host"]].append(session)
+def _kept(broker: Broker, snapshot: Mapping[str, Any] | None, ledger: Ledger) -> dict[str, list[tuple[Front, Plain]]]:
+    """By virtual host, what outlived the broker and is still to be restored, with its front."""
+    kept: dict[str, list[tuple[Front, Plain]]] = {name: [] for name in ledger.hosts}
+    if snapshot is None:
+        return kept
+    keeping = [front for front in broker._fronts if front.KEEPS]
+    if unknown := snapshot.keys() - _PARTS - {front.FORM.name for front in keeping}:
+        raise RestoreError(_WHAT, f"there are {', '.join(sorted(unknown))}, and this broker has no front for them")
+    for front in keeping:
+        for plain in snapshot[front.FORM.name]:
+            if front.outlived(plain, ledger.left):
+                kept[plain["host"]].append((front, plain))
+    return kept
+
+
+def _build(broker: Broker, ledger: Ledger, kept: Mapping[str, list[tuple[Front, Plain]]], redelivered: bool) -> None:
     for name, host in ledger.hosts.items():
-        _strip(host, by_host[name])
+        _strip(host, kept[name])
         site = broker._open(name)
         if site is None:
             raise RestoreError(f"virtual host {name!r}", "the config has no such virtual host, or too many are there")
@@ -163,9 +178,8 @@ def _build(broker: Broker, ledger: Ledger, sessions: Iterable[Mapping[str, Any]]
         rebuilding.build(host)
         journal = broker._journals
         enabled, journal.enabled = journal.enabled, False
-        for session in by_host[name]:
-            holder = keeping.restore(broker, session, rebuilding)
-            broker._remembered[holder.key] = None
+        for front, plain in kept[name]:
+            front.restore(plain, rebuilding)
         journal.enabled = enabled
         orphans: list[Queue] = [
             site.host.queues[each.queue]
@@ -176,19 +190,14 @@ def _build(broker: Broker, ledger: Ledger, sessions: Iterable[Mapping[str, Any]]
             site.host.left(queue)
 
 
-def _strip(host: HostLedger, sessions: Iterable[Mapping[str, Any]]) -> None:
-    """Takes away what is there for the sake of sessions that are not restored."""
+def _strip(host: HostLedger, kept: Iterable[tuple[Front, Plain]]) -> None:
+    """Takes away what is there for the sake of what is not restored."""
     queues: set[str] = set()
     entries: set[tuple[str, int]] = set()
-    for session in sessions:
-        queues.update(session["owned"])
-        queues.update([name for _, name, *_ in session["consumers"]])
-        for _, queue, number, acquired, _ in (*session["unsettled"], *session["pledged"]):
-            queues.add(queue)
-            if acquired:
-                entries.add((queue, number))
-        for _, names in session["published"] or ():
-            queues.update(names)
+    for front, plain in kept:
+        claimed = front.claims(plain)
+        queues |= claimed[0]
+        entries |= claimed[1]
     for name in host.transient - queues:
         host.delete_queue(name)
     for queue, number in host.volatile:

@@ -14,7 +14,7 @@ from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.adapters.asyncio.server import Server, _Socket, serve
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.fronts.sessions.peer import Peer
+from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
 from amqp_sansio.conversation.hosting import OwnGuest, OwnServer

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.broker.harness import front
 
 from amqp_sansio.adapters.asyncio import writing
 from amqp_sansio.adapters.asyncio.writing import Writer
@@ -60,7 +61,7 @@ class World:
         host = self.broker.host()
         for _ in range(count):
             header = encode_headers([DeliveryProperties(routing_key="queue 1", delivery_mode=2)])
-            message = self.broker._reception.read(Transfer("", 1, 0), header, b"x" * 100)
+            message = front(self.broker).reception.read(Transfer("", 1, 0), header, b"x" * 100)
             host.enqueue(message, [host.queues["queue 1"]])
 
     def declare(self, count: int = 1) -> None:

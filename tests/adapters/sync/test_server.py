@@ -19,7 +19,7 @@ from amqp_sansio.adapters.admission import PLAIN_OCTETS
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync.server import Server, serve
 from amqp_sansio.broker.broker import Broker
-from amqp_sansio.broker.fronts.sessions.peer import Peer
+from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import ConnectFailed, SessionFailed, SessionLost
 from amqp_sansio.conversation.hosting import OwnServer

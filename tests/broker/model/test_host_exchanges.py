@@ -9,6 +9,7 @@ from tests.broker.model.things import durable_host, journalled, publish, refusal
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.fronts.sessions.columns import code_of
+from amqp_sansio.broker.fronts.sessions.queries import query_exchange
 from amqp_sansio.broker.model.host import VirtualHost
 from amqp_sansio.broker.model.owner import SESSION, Owner
 from amqp_sansio.broker.operations import (
@@ -17,7 +18,7 @@ from amqp_sansio.broker.operations import (
     ExchangeDeleted,
     Unbound,
 )
-from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
+from amqp_sansio.spec.exchange import ExchangeQueryResult
 from amqp_sansio.spec.values import Map
 
 ME, YOU = Owner(SESSION), Owner(SESSION)
@@ -33,9 +34,9 @@ def test_declaring_again_changes_nothing(kind: str) -> None:
         assert host.declare_exchange("x", kind, alternate, durable=False, auto_delete=True) == 0
     host.declare_exchange("x", passive=True)
     host.declare_exchange("x", kind, "whatever", passive=True, arguments={"a": 1})
-    assert host.query_exchange("x") == ExchangeQueryResult(kind, True, False, Map())
+    assert query_exchange(host, "x") == ExchangeQueryResult(kind, True, False, Map())
     host.declare_exchange("t", kind)
-    assert not host.query_exchange("t").durable
+    assert not query_exchange(host, "t").durable
     assert journalled(host) == []
     found = host.exchange("x")
     assert found is not None
@@ -85,7 +86,7 @@ def test_a_deleted_exchange_takes_its_bindings_along() -> None:
     host.delete_exchange("x")
     assert journalled(host) == [ExchangeDeleted("h", "x")]
     assert (host.bindings, host.argument_octets, host.queues["q"].bindings) == (0, 0, {})
-    assert host.query_exchange("x") == ExchangeQueryResult(not_found=True)
+    assert query_exchange(host, "x") == ExchangeQueryResult(not_found=True)
 
 
 def test_an_exchange_that_goes_with_its_last_binding() -> None:
@@ -159,55 +160,3 @@ def test_a_duplicate_is_no_error_and_changes_no_argument_not_even_to_a_wrong_one
     assert found is not None
     assert [binding.arguments for binding in found] == [{"x-match": "all", "a": 1}]
     assert host.bindings == 1
-
-
-def stage_of_bindings() -> VirtualHost:
-    host = VirtualHost()
-    for name in ("bound", "unbound"):
-        host.declare_queue(name)
-    host.bind("bound", "amq.direct", "k")
-    host.bind("bound", "amq.topic", "a.*")
-    host.bind("bound", "amq.match", "h", {"x-match": "all", "a": 1})
-    return host
-
-
-@pytest.mark.parametrize(
-    ("asked", "missing"),
-    [
-        (("amq.direct", "bound", "k"), ()),
-        (("amq.direct", "bound"), ()),
-        (("amq.direct",), ()),
-        (("amq.fanout",), ()),
-        (("amq.direct", None, "k"), ()),
-        (("amq.topic", "bound", "a.*"), ()),
-        (("amq.topic", "bound", "a.b"), ("key_not_matched",)),
-        (("nowhere",), ("exchange_not_found",)),
-        (("nowhere", "bound"), ("exchange_not_found",)),
-        (("nowhere", "neither"), ("exchange_not_found", "queue_not_found")),
-        (("amq.direct", "neither", "z"), ("queue_not_found",)),
-        (("amq.direct", "unbound"), ("queue_not_matched",)),
-        (("amq.direct", "unbound", "k"), ("queue_not_matched",)),
-        (("amq.direct", "unbound", "z"), ("queue_not_matched", "key_not_matched")),
-        (("amq.direct", "bound", "z"), ("key_not_matched",)),
-        (("amq.direct", None, "z"), ("key_not_matched",)),
-        (("amq.match", "bound", None, {"x-match": "all", "a": 1}), ()),
-        (("amq.match", "bound", "h", {"x-match": "all", "a": 1}), ()),
-        (("amq.match", "bound", None, {"x-match": "all", "a": 2}), ("args_not_matched",)),
-        (("amq.match", None, None, {"b": 1}), ("args_not_matched",)),
-        (
-            ("amq.match", "unbound", "z", {"b": 1}),
-            ("queue_not_matched", "key_not_matched", "args_not_matched"),
-        ),
-        (("", "bound"), ()),
-        (("", "bound", "bound"), ()),
-        ((None, None, "bound"), ()),
-        (("", "bound", "unbound"), ()),
-        (("", "bound", "z"), ("key_not_matched",)),
-        (("", "bound", None, {"a": 1}), ("args_not_matched",)),
-        (("", "neither"), ("queue_not_found",)),
-        (("amq.direct", "", "k", {}), ()),
-    ],
-)
-def test_what_is_bound(asked: tuple[Any, ...], missing: tuple[str, ...]) -> None:
-    found = stage_of_bindings().bound(*asked)
-    assert found == ExchangeBoundResult(**dict.fromkeys(missing, True))

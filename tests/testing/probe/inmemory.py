@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amqp_sansio.broker import Broker
-from amqp_sansio.broker.fronts.sessions.peer import Peer
+from amqp_sansio.broker.peer import Peer
 
 
 class InMemory:

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.sessions.consumer import Consumer
-from amqp_sansio.broker.fronts.sessions.holder import Holder
+from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 from amqp_sansio.broker.journal import Journal
 from amqp_sansio.broker.model.entry import ACQUIRED
 from amqp_sansio.broker.model.line import Line
@@ -48,16 +48,16 @@ def make(kind: type[Broker]) -> Callable[[BrokerConfig, Mapping[str, object] | N
 @contextmanager
 def doubles_on_resume() -> Iterator[None]:
     """What a session held that is detached is given to others as well, without a mark."""
-    detached = Holder.detached
+    detached = SessionHolder.detached
 
-    def wrong(self: Holder) -> None:
+    def wrong(self: SessionHolder) -> None:
         detached(self)
         if not self.ended:
             for record in self.unsettled.values():
                 if record.entry.state == ACQUIRED:
                     record.entry.queue.release(record.entry, False)
 
-    with patch.object(Holder, "detached", wrong):
+    with patch.object(SessionHolder, "detached", wrong):
         yield
 
 

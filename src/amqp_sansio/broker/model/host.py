@@ -27,8 +27,6 @@ from amqp_sansio.broker.routing.filters import FILTERS, Filter
 from amqp_sansio.broker.selectors.properties import Selectable
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
-from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
-from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.spec.values import Map, Value
 
 if TYPE_CHECKING:
@@ -133,13 +131,6 @@ class VirtualHost(Lifetimes):
         self._remove_exchange(found, operations)
         return self.journal.write(*operations)
 
-    def query_exchange(self, name: str | None = None) -> ExchangeQueryResult:
-        """exchange.query: never refused."""
-        found = self.exchange(name)
-        if found is None:
-            return ExchangeQueryResult(not_found=True)
-        return ExchangeQueryResult(found.TYPE, found.durable, False, found.arguments)
-
     def bind(
         self,
         queue: str | None,
@@ -202,30 +193,6 @@ class VirtualHost(Lifetimes):
         operations: list[Operation] = []
         self._unbind(binding, operations)
         return self.journal.write(*operations)
-
-    def bound(
-        self,
-        exchange: str | None = None,
-        queue: str | None = None,
-        binding_key: str | None = None,
-        arguments: Arguments = None,
-    ) -> ExchangeBoundResult:
-        """exchange.bound: what there is not; never refused.  None, an empty queue name and an empty map do not count."""
-        of = self.exchange(exchange)
-        asked = self.queues.get(queue) if queue else None
-        no_queue = bool(queue) and asked is None
-        if of is None:
-            return ExchangeBoundResult(exchange_not_found=True, queue_not_found=no_queue)
-        if no_queue:
-            return ExchangeBoundResult(queue_not_found=True)
-        given = Map(arguments) if arguments else None
-        if of.has(asked, binding_key, given):
-            return ExchangeBoundResult()
-        return ExchangeBoundResult(
-            queue_not_matched=asked is not None and not of.has(asked, None, None),
-            key_not_matched=binding_key is not None and not of.has(None, binding_key, None),
-            args_not_matched=given is not None and not of.has(None, None, given),
-        )
 
     # --- queues -----------------------------------------------------------------------------------------------------------
 
@@ -338,22 +305,6 @@ class VirtualHost(Lifetimes):
             queue, owner, conditions.QUEUE_PURGE_NO_QUEUE, conditions.QUEUE_PURGE_NO_NAME, conditions.QUEUE_PURGE_OWNED
         )
         return self.dequeue(found.waiting())
-
-    def query_queue(self, queue: str | None) -> QueueQueryResult:
-        """queue.query: never refused.  Messages that somebody has acquired do not count."""
-        found = self.queues.get(queue or "")
-        if found is None:
-            return QueueQueryResult()
-        return QueueQueryResult(
-            found.name,
-            found.alternate.name if found.alternate is not None else None,
-            found.durable,
-            found.owner is not None,
-            found.auto_delete,
-            found.arguments,
-            found.available,
-            found.subscribers,
-        )
 
     # --- subscribers and owners -------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.conditions import Refused
@@ -16,7 +16,6 @@ from amqp_sansio.broker.routing.fanout import Fanout
 from amqp_sansio.broker.routing.headers import Headers
 from amqp_sansio.broker.routing.topic import Topic
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
-from amqp_sansio.spec.codes import RejectCode
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.journal import Journal
@@ -39,15 +38,22 @@ PREDECLARED: Final = {
 ALIASES: Final = {"amq.headers": "amq.match"}
 
 
+Rejection: TypeAlias = Literal["unroutable", "immediate"]
+UNROUTABLE: Final = "unroutable"
+"""There is no queue for the message."""
+IMMEDIATE: Final = "immediate"
+"""There is a queue, and nobody who could take the message at once."""
+
+
 class Routed:
-    """What becomes of a message: `queues` that get it; or, without any, a reject with that code, or nothing.
+    """What becomes of a message: `queues` that get it; or, without any, its publisher is to hear of that `reject`, or nothing.
 
     `via` is the alternate exchange that found the queues, None when the first exchange did.
     """
 
     __slots__ = ("queues", "reject", "via")
 
-    def __init__(self, queues: Sequence[Queue], via: Exchange | None = None, reject: RejectCode | None = None) -> None:
+    def __init__(self, queues: Sequence[Queue], via: Exchange | None = None, reject: Rejection | None = None) -> None:
         self.queues: Final = queues
         self.via: Final = via
         self.reject: Final = reject
@@ -110,15 +116,15 @@ class Topology(Traffic):
             able = [queue.able(message) for queue in queues]
             if queues and all(able):
                 return Routed(queues)
-            code = RejectCode.IMMEDIATE if queues else RejectCode.UNROUTABLE
+            why: Rejection = IMMEDIATE if queues else UNROUTABLE
         elif queues:
             return Routed(queues)
         else:
-            code = RejectCode.UNROUTABLE
+            why = UNROUTABLE
         if envelope.discard_unroutable:
             return DROPPED
         if explicit:
-            return Routed((), None, code)
+            return Routed((), None, why)
         alternate = exchange.alternate
         if alternate is not None:  # one hop
             queues = alternate.route(message, self.limits.routing_steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from tests.broker.harness import Client, World, blurt, bodies, done
+from tests.broker.harness import Client, World, blurt, bodies, done, front
 from tests.broker.restarts import JOURNAL, again, declared, publish, resumed, stored
 
 from amqp_sansio import ServerConfig, Session
@@ -31,7 +31,7 @@ def scene(world: World, count: int) -> tuple[Client, Session]:
 
 
 def only(world: World) -> Consumer:
-    (holder,) = world.broker._sessions.values()
+    (holder,) = front(world.broker).sessions.values()
     (consumer,) = holder.consumers.values()
     return consumer
 
@@ -79,7 +79,7 @@ def test_a_flush_does_not_wait_for_what_is_published_meanwhile() -> None:
     assert len(bodies(client)) == 3
     consumer = only(world)
     consumer.flush(99)  # of an empty queue
-    message = world.broker._reception.read(Transfer("", 1), b"", b"x")
+    message = front(world.broker).reception.read(Transfer("", 1), b"", b"x")
     entry = consumer.queue.put(message)
     assert consumer.queue.acquire(entry)
     assert not consumer.offer(entry)
@@ -132,7 +132,7 @@ def test_a_message_that_is_acquired_for_good_makes_room_for_another(world: World
     client.deaf = True
     client.peer.receive_data(client.connection.data_to_send())
     list(world.broker.events())
-    (holder,) = world.broker._sessions.values()
+    (holder,) = front(world.broker).sessions.values()
     shown = list(holder.unsettled)
     assert len(shown) == 2
     client.peer.data_to_send()  # lost on the way: they are not complete
@@ -162,7 +162,7 @@ def test_able_tells_whether_a_message_could_be_had_at_once(world: World) -> None
     subscription = session.subscribe("q", "d")
     world.run()
     consumer = only(world)
-    message = world.broker._reception.read(Transfer("", 1), b"", b"12345")
+    message = front(world.broker).reception.read(Transfer("", 1), b"", b"12345")
     assert not consumer.able(message)
     subscription.grant(1, message.size - 1)
     world.run()
@@ -397,7 +397,7 @@ def test_a_kept_subscription_goes_on_from_the_same_moment(seconds: int) -> None:
     client, session = resumed(then, session)
     publish(client, session, b"new")
     assert bodies(client) == ([b"new"] if seconds == 0 else [b"old", b"new"])
-    (holder,) = then.broker._sessions.values()
+    (holder,) = front(then.broker).sessions.values()
     (consumer,) = holder.consumers.values()
     assert consumer.since is not None
     assert consumer.since.moment == 7.0 - 10.0 - seconds

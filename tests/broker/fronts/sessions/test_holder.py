@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.broker.harness import Client, World, bodies, done, refused
+from tests.broker.harness import Client, World, bodies, done, front, refused, service
 
 from amqp_sansio import ClientConfig, ServerConfig, Session
 from amqp_sansio.broker.broker import Broker
@@ -80,7 +80,7 @@ def test_what_is_not_accepted_goes_back_marked(world: World) -> None:
     session.detach()
     world.run()
     assert queue_of(world.broker) == (3, 0)
-    assert world.broker._sessions == {}
+    assert front(world.broker).sessions == {}
     other, again = world.session(b"t")
     again.subscribe("q", "d").grant(5)
     world.run()
@@ -102,7 +102,7 @@ def test_an_exception_ends_it_all_at_once(world: World) -> None:
     list(world.broker.events())
     assert queue_of(world.broker) == (1, 0)
     assert world.broker.host("").queues["q"].subscribers == 0
-    assert world.broker._sessions == {}
+    assert front(world.broker).sessions == {}
 
 
 def test_a_client_that_says_an_exception_ends_it(world: World) -> None:
@@ -113,7 +113,7 @@ def test_a_client_that_says_an_exception_ends_it(world: World) -> None:
     world.run()
     session.fail(None, 541)
     world.run()
-    assert world.broker._sessions == {}
+    assert front(world.broker).sessions == {}
     assert world.broker.host("").queues == {}
 
 
@@ -161,7 +161,7 @@ def test_a_resumed_session_has_everything(world: World) -> None:
     first = client.take(TransferReceived)
     client.cut()
     assert queue_of(world.broker) == (1, 2)
-    assert len(world.broker._sessions) == 1
+    assert len(front(world.broker).sessions) == 1
     again = world.connect(server=KEEP)
     again.connection.resume(session)
     world.run()
@@ -239,9 +239,9 @@ def test_a_kept_session_ends_with_its_time(world: World) -> None:
     assert queue_of(world.broker) == (0, 1)
     assert world.broker.tick(world.now) == world.now + 10
     world.tick(9.9)
-    assert len(world.broker._sessions) == 1
+    assert len(front(world.broker).sessions) == 1
     world.tick(0.1)
-    assert world.broker._sessions == {}
+    assert front(world.broker).sessions == {}
     assert queue_of(world.broker) == (1, 0)
     again = world.connect(server=ServerConfig(session_timeout=10))
     again.connection.resume(session)
@@ -255,7 +255,7 @@ def test_the_client_may_ask_for_less(world: World) -> None:
     session.request_timeout(0)
     world.run()
     client.cut()
-    assert world.broker._sessions == {}
+    assert front(world.broker).sessions == {}
 
 
 # --- who has it -----------------------------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def test_force_takes_it_from_another_connection(world: World) -> None:
     world.run()
     assert bodies(other) == [b"2"]
     assert queue_of(world.broker) == (0, 1)
-    assert len(world.broker._sessions) == 1
+    assert len(front(world.broker).sessions) == 1
 
 
 def test_force_begins_anew_where_nobody_keeps_sessions(world: World) -> None:
@@ -307,13 +307,13 @@ def test_force_begins_anew_where_nobody_keeps_sessions(world: World) -> None:
 def test_force_on_the_same_connection(world: World) -> None:
     client, session = world.session()
     done(client, session, queue.Declare("q", exclusive=True, auto_delete=True))
-    assert client.peer._holders[b"s"].session._channel is not None
+    assert service(client.peer).holders[b"s"].session._channel is not None
     del client.connection._channels._named[b"s"]  # our client would not attach a name twice
     client.connection.session(b"s", force=True)
     world.run()
-    assert len(client.peer._holders) == 1
+    assert len(service(client.peer).holders) == 1
     assert world.broker.host("").queues == {}
-    assert len(world.broker._sessions) == 1
+    assert len(front(world.broker).sessions) == 1
 
 
 @pytest.mark.rule("session.attach.scoping")
@@ -323,7 +323,7 @@ def test_principals_and_virtual_hosts_are_kept_apart(world: World) -> None:
     for client in clients:
         client.session(b"s", None)
     assert [len(client.all(SessionAttached)) for client in clients] == [1, 1, 1]
-    assert sorted(world.broker._sessions) == [("", "a", b"s"), ("", "b", b"s"), ("other", "a", b"s")]
+    assert sorted(front(world.broker).sessions) == [("", "a", b"s"), ("", "b", b"s"), ("other", "a", b"s")]
     clients[0].cut()
     stranger = user(world, "c")
     stranger.session(b"s", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.broker.harness import Client, World, bodies
+from tests.broker.harness import Client, World, bodies, front
 from tests.broker.restarts import JOURNAL, KEEP, XID, again, consume, declared, publish, resumed, say, stored
 
 from amqp_sansio import ClientConfig, ClientConnection, RangeSet, Session
@@ -63,7 +63,7 @@ def test_what_a_subscription_asked_for_is_kept() -> None:
     say(client, session, message.Subscribe("q", "d", arguments=Map(wanted)), message.Subscribe("q", "e"))
     client.cut()
     then = again(world)
-    (holder,) = then.broker._sessions.values()
+    (holder,) = front(then.broker).sessions.values()
     told = {
         name: (each.priority, each.selector and each.selector.text, each.no_local, each.since and each.since.moment)
         for name, each in holder.consumers.items()
@@ -132,7 +132,7 @@ def test_a_session_that_went_on_after_the_snapshot_is_not_restored_from_it() -> 
     (identity,) = {each["identity"] for each in snapshot["sessions"]}  # type: ignore[attr-defined]
     assert [each for entry in entries for each in entry.operations] == [Opened(""), SessionLeft("", identity, b"s")]
     then = Broker.restore(snapshot, entries, config=JOURNAL)
-    assert then._sessions == {}
+    assert front(then).sessions == {}
     host = then.host()
     assert list(host.queues) == ["q"]
     assert [(entry.redelivered, host.queues["q"].acquired) for entry in host.queues["q"].all()] == [(True, 0)]
@@ -144,7 +144,7 @@ def test_a_session_at_work_on_a_branch_is_not_kept() -> None:
     publish(client, session, b"in the branch")
     client.cut()
     then = again(world)
-    assert (then.broker._sessions, then.broker.host().queues["q"].messages) == ({}, 0)
+    assert (front(then.broker).sessions, then.broker.host().queues["q"].messages) == ({}, 0)
 
 
 @pytest.mark.parametrize("again_declared", [False, True])
@@ -179,10 +179,10 @@ def test_a_kept_session_ends_in_its_time() -> None:
     world, client, _ = declared(timeout=10)
     client.cut()
     then = again(world)
-    assert len(then.broker._sessions) == 1
+    assert len(front(then.broker).sessions) == 1
     assert then.broker.tick(100.0) == 110.0
     then.broker.tick(110.0)
-    assert then.broker._sessions == {}
+    assert front(then.broker).sessions == {}
 
 
 def _attaching(world: World, session: Session) -> tuple[Client, Session]:
@@ -247,7 +247,7 @@ def test_whoever_waits_may_leave() -> None:
     client, session = _attaching(world, session)
     client.cut()
     stored(world)
-    assert [holder.session.state for holder in world.broker._sessions.values()] == ["detached"]
+    assert [holder.session.state for holder in front(world.broker).sessions.values()] == ["detached"]
     assert world.broker.peers == ()
 
 
@@ -294,7 +294,7 @@ def test_a_session_that_went_on_after_a_restart_is_not_restored_from_the_snapsho
     then.run()
     entries = stored(then)
     assert attached(session)
-    assert Broker.restore(snapshot, entries, config=JOURNAL)._sessions == {}
+    assert front(Broker.restore(snapshot, entries, config=JOURNAL)).sessions == {}
 
 
 def test_a_queue_of_nobody_is_nobodys_when_a_session_is_kept() -> None:
@@ -315,7 +315,7 @@ def test_what_a_session_had_that_is_not_kept_comes_marked() -> None:
     assert [event.body for event in client.take(TransferReceived)] == [b"had"]
     client.cut()
     then = again(world)
-    assert then.broker._sessions == {}
+    assert front(then.broker).sessions == {}
     assert [(each.message.body, each.redelivered) for each in then.broker.host().queues["q"].all()] == [
         (b"had", True), (b"new", False),
     ]  # fmt: skip

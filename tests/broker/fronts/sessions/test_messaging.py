@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.broker.harness import Client, World, blurt, bodies, done, refused
+from tests.broker.harness import Client, World, blurt, bodies, done, front, refused
 
 from amqp_sansio import ClientConfig, Profile, Session
 from amqp_sansio.broker.config import BrokerConfig
@@ -102,7 +102,7 @@ def test_accept_takes_off_the_queue_and_the_rest_stays_acquired(world: World) ->
     assert depth(client, session) == 1
     session.accept(first.id, sync=True)
     world.run()
-    (held,) = world.broker._sessions.values()
+    (held,) = front(world.broker).sessions.values()
     assert first.id not in held.unsettled
     assert second.id in held.unsettled
 
@@ -149,7 +149,7 @@ def test_a_browser_sees_and_takes_nothing_until_it_acquires(world: World) -> Non
     session.release(second.id, set_redelivered=True)
     world.run()
     assert depth(client, session) == 1
-    assert next(iter(world.broker._sessions.values())).unsettled == {}
+    assert next(iter(front(world.broker).sessions.values())).unsettled == {}
 
 
 @pytest.mark.parametrize(("explicit", "again"), [(True, [b"1", b"2"]), (False, [])], ids=["explicit", "none"])
@@ -238,7 +238,7 @@ def test_what_somebody_else_had_can_be_acquired_once_that_one_releases_it(world:
     taker.accept(taken[0])
     world.run()
     assert acquired(first) == RangeSet()
-    (holder,) = [each for each in world.broker._sessions.values() if each.session.name == session.name]
+    (holder,) = [each for each in front(world.broker).sessions.values() if each.session.name == session.name]
     assert (list(holder.unsettled), list(holder.missed), bool(holder.shown)) == ([first, second], [first], False)
 
 
@@ -290,7 +290,7 @@ def test_accept_none_and_not_acquired_can_be_acquired_and_is_gone_then(world: Wo
     world.run()
     assert client.all(ResultReceived) == [ResultReceived(session.name, asked, Acquired(RangeSet.of(first.id)))]
     assert depth(client, session) == 1
-    (holder,) = world.broker._sessions.values()
+    (holder,) = front(world.broker).sessions.values()
     assert list(holder.unsettled) == [second.id]
     session.complete(second.id)  # which ends it: it can be acquired no more
     world.run()
@@ -340,7 +340,7 @@ def test_a_flush_waits_for_room_in_the_outbox() -> None:
     flush = subscription.flush(sync=True)
     client.deaf = True
     world.run()
-    (holder,) = world.broker._sessions.values()
+    (holder,) = front(world.broker).sessions.values()
     assert 10 <= len(holder.unsettled) < 20
     assert not any(flush in event.ids for event in client.all(CommandsCompleted))
     client.deaf = False
@@ -468,7 +468,7 @@ def test_a_subscription_without_destination_has_the_empty_name(world: World, nam
     for unit, value in ((0, 1), (1, INFINITE)):
         blurt(theirs, message.Flow(name, unit, value))
     world.run()
-    (holder,) = world.broker._sessions.values()
+    (holder,) = front(world.broker).sessions.values()
     assert list(holder.consumers) == [""]
     assert world.broker.host().queues["q"].messages == 1
 
@@ -513,7 +513,7 @@ def test_a_deleted_queue_ends_the_sessions_that_subscribed(world: World) -> None
     (exception,) = client.all(ExceptionReceived)
     assert (exception.error_code, exception.id) == (408, None)
     assert [event.ended for event in client.all(SessionDetached)] == [True]
-    assert [name for _, _, name in world.broker._sessions] == [b"deleter"]
+    assert [name for _, _, name in front(world.broker).sessions] == [b"deleter"]
 
 
 def test_properties_are_delivered_as_they_were_published(world: World) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.broker.harness import Client, World, done, refused
+from tests.broker.harness import Client, World, done, front, refused
 from tests.broker.model.things import message as made
 from tests.broker.restarts import again, consume, declared, publish, resumed, say
 
@@ -106,7 +106,7 @@ def test_what_was_rolled_back_does_not_count_as_unaccepted() -> None:
     done(client, session, message.Accept(RangeSet.of(*ids)))
     assert [event.body for event in client.take(TransferReceived)] == [b"2", b"3"]
     done(client, session, tx.Rollback())
-    (holder,) = world.broker._sessions.values()
+    (holder,) = front(world.broker).sessions.values()
     assert (len(holder.unsettled), len(holder.pledged)) == (2, 2)
     done(client, session, message.Release(RangeSet.of(*ids)))
     assert (world.broker.host().queues["q"].available, client.take(TransferReceived)) == (3, [])

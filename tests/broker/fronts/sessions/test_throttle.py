@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.broker.harness import Client, World, done
+from tests.broker.harness import Client, World, done, front
 
 from amqp_sansio import ClientConfig, NoCredit, ServerConfig, Session
 from amqp_sansio.broker.config import BrokerConfig
@@ -93,8 +93,8 @@ def test_a_resumed_session_hears_that_it_may_go_on(world: World) -> None:
 def test_an_ended_session_is_forgotten(world: World) -> None:
     world, client, session = scene(world.chunk)
     publish(world, session, 4)
-    assert world.broker._throttle.busy
+    assert front(world.broker).throttle.busy
     session.request_timeout(0)
     world.run()
     client.cut()
-    assert not world.broker._throttle.busy
+    assert not front(world.broker).throttle.busy

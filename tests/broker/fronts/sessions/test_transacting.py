@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.broker.harness import Client, World, blurt, bodies, done, refused
+from tests.broker.harness import Client, World, blurt, bodies, done, front, refused
 
 from amqp_sansio import Session
 from amqp_sansio.broker.config import BrokerConfig
@@ -66,7 +66,7 @@ def test_a_rolled_back_accept_leaves_the_message_with_the_session(world: World) 
     assert counts(world) == (0, 2)
     done(client, session, tx.Rollback())
     assert counts(world) == (0, 2)
-    (holder,) = world.broker._sessions.values()
+    (holder,) = front(world.broker).sessions.values()
     assert (sorted(holder.unsettled), sorted(holder.pledged)) == ([second.id], [first.id])
     done(client, session, message.Release(RangeSet.of(first.id)))
     assert sorted(holder.pledged) == []
@@ -151,7 +151,7 @@ def test_every_message_is_available_or_in_the_hands_of_its_session(said: list[tu
     client, session = scene(world, *[b"%d" % number for number in range(6)])
     done(client, session, tx.Select())
     ids = deliveries(client, session, 6)
-    (holder,) = world.broker._sessions.values()
+    (holder,) = front(world.broker).sessions.values()
     q = world.broker.host().queues["q"]
     words: dict[str, Callable[[RangeSet], Command]] = {
         "accept": message.Accept,
@@ -204,7 +204,7 @@ def test_what_is_acquired_is_known_beside_what_was_only_shown(said: list[tuple[s
     session.subscribe("q", "browser", acquire_mode=1).grant(5)
     session.subscribe("q", "taker").grant(1)
     world.run()
-    (holder,) = world.broker._sessions.values()
+    (holder,) = front(world.broker).sessions.values()
     for word, places in said:
         known = sorted([*holder.unsettled, *holder.pledged])
         named = RangeSet.of(*[known[place] for place in places if place < len(known)])

@@ -14,7 +14,7 @@ from amqp_sansio.errors import AmqpError, LimitError, NoCredit
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
-    from amqp_sansio.broker.fronts.sessions.holder import Holder
+    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
     from amqp_sansio.broker.model.arguments import SubscriptionArguments
     from amqp_sansio.broker.model.entry import Entry
     from amqp_sansio.broker.model.message import Message
@@ -57,7 +57,7 @@ class Consumer:
 
     def __init__(
         self,
-        holder: Holder,
+        holder: SessionHolder,
         queue: str | None,
         subscriber: Subscriber,
         exclusive: bool,
@@ -215,7 +215,7 @@ class Consumer:
         return self.holder.site.host.unsubscribe(self.queue, self)
 
     def _watch(self) -> None:
-        self.holder.site.watch(self)
+        self.holder.site.watch(self.queue, self)
 
     def _end_flushes(self) -> None:
         flushes = self._flushes[:]

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
+from amqp_sansio.broker.fronts.holder import Holder
 from amqp_sansio.broker.fronts.sessions.columns import code_of, field_index_of
 from amqp_sansio.broker.fronts.sessions.pledges import Pledges
 from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
@@ -23,9 +24,10 @@ from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
     from amqp_sansio.broker.fronts.sessions.consumer import Consumer
-    from amqp_sansio.broker.fronts.sessions.peer import Peer
-    from amqp_sansio.broker.fronts.sessions.site import Site
+    from amqp_sansio.broker.fronts.sessions.front import Sessions
+    from amqp_sansio.broker.fronts.sessions.service import SessionService
     from amqp_sansio.broker.model.entry import Entry
+    from amqp_sansio.broker.site import Site
     from amqp_sansio.broker.transactions.work import Work
     from amqp_sansio.engine.session import Session
 
@@ -46,7 +48,7 @@ class Missed:
 
     __slots__ = ("_entry", "_holder", "_id")
 
-    def __init__(self, holder: Holder, id: int, entry: Entry) -> None:
+    def __init__(self, holder: SessionHolder, id: int, entry: Entry) -> None:
         self._holder: Final = holder
         self._id: Final = id
         self._entry: Final = entry
@@ -62,19 +64,23 @@ class Missed:
         self._entry.queue.await_no_more(self._entry, self)
 
 
-class Holder:
+class SessionHolder(Holder):
     """One session as the broker sees it.  It outlives the connection that the session is attached to.
 
     Everything that it says waits while the session is detached.
     """
 
-    def __init__(self, broker: Broker, peer: Peer | None, site: Site, key: Key, session: Session) -> None:
-        self.broker: Final = broker
+    def __init__(self, front: Sessions, service: SessionService | None, site: Site, key: Key, session: Session) -> None:
+        peer = None if service is None else service.peer
+        self.front: Final = front
+        self.broker: Final[Broker] = front.broker
         self.site: Final = site
         self.key: Final = key
         self.session: Final = session
-        self.peer: Peer | None = peer
-        """Where it is attached; None while it is not."""
+        self.service = service
+        """Who acts on what it says, where it is attached; None while it is not."""
+        self.peer = peer
+        """The connection where it is attached; None while it is not."""
         self.owner: Final = Owner(SESSION, connection=None if peer is None else peer._owner)
         """As the model knows it: whoever has exclusive queues, subscriptions and transactions."""
         self.kept: Final = session._max_timeout != 0
@@ -101,9 +107,9 @@ class Holder:
         self._waiting: Final[set[int]] = set()  # the ids of `owing` that wait for the journal
         self.accepts: Final = MutableRangeSet()  # publishes that are to be accepted
         self.rejects: Final[dict[int, MutableRangeSet]] = {}  # and to be rejected, by code
-        broker._sessions[key] = self
+        front.sessions[key] = self
         if self.kept:
-            broker._kept.begins(key)
+            front.kept.begins(key)
 
     @property
     def work(self) -> Work | None:
@@ -118,7 +124,7 @@ class Holder:
     @property
     def throttles(self) -> bool:
         """Whether it understands to be told that it publishes too much."""
-        return self.peer is not None and self.peer._session_flow
+        return self.service is not None and self.service.session_flow
 
     @property
     def speaks(self) -> bool:
@@ -139,16 +145,17 @@ class Holder:
         if self.ended:
             return
         self.broker._settling[self] = None
-        self.broker._throttle.attached(self)
+        self.front.throttle.attached(self)
         for consumer in list(self.consumers.values()):
             consumer.wake()
 
-    def moved(self, peer: Peer) -> None:
+    def moved(self, service: SessionService) -> None:
         """It is being attached to that connection."""
-        self.peer = peer
-        self.owner.moved(peer._owner)
+        self.service = service
+        self.peer = service.peer
+        self.owner.moved(service.peer._owner)
         self.broker._agenda.forget(self)
-        self.broker._touched(self.key)
+        self.front.touched(self.key)
 
     def detached(self) -> None:
         """The session has lost its transport: it ends, or is kept for as long as was granted."""
@@ -157,9 +164,17 @@ class Holder:
         if self.session.state == "ended":
             self.end()
         else:
-            self.peer = None
+            self.service = self.peer = None
             self.owner.moved(None)
             self.broker._keep(self)
+
+    def tick(self, now: float) -> None:
+        """Says what time it is while it is detached: it may be over."""
+        moment = self.session.tick(now)
+        if self.session.state == "ended":
+            self.end()
+        elif not self.ended:
+            self.broker._agenda.note(self, moment)
 
     # --- answers ----------------------------------------------------------------------------------------------------------
 
@@ -349,18 +364,42 @@ class Holder:
         if self.ended:
             return
         self.ended = True
-        broker = self.broker
-        if broker._sessions.get(self.key) is self:
-            del broker._sessions[self.key]
+        front, broker = self.front, self.broker
+        if front.sessions.get(self.key) is self:
+            del front.sessions[self.key]
         if self.kept:
-            broker._kept.ends(self.key)
-        broker._touched(self.key)
+            front.kept.ends(self.key)
+        front.touched(self.key)
         broker._agenda.forget(self)
         broker._settling.pop(self, None)
-        broker._throttle.ended(self)
+        front.throttle.ended(self)
         self.owing.clear()
         self.sated.clear()
-        self.site.end(self)
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """What it has acquired is available again, its queues are free or gone."""
+        host = self.site.host
+        if self.tx is not None:
+            self.tx.rollback(False)
+        self.site.coordinator.owner_ended(self.owner)
+        entries = [record.entry for record in self.unsettled.values() if record.acquired]
+        entries += [record.entry for record in self.pledged.values()]
+        self.unsettled.clear()
+        self.pledged.clear()
+        self.shown.clear()
+        self.taken = None
+        for missed in self.missed.values():
+            missed.forget()
+        self.missed.clear()
+        self.site.slack.pop(self, None)
+        if entries:
+            host.release(entries, True)
+        consumers = list(self.consumers.values())
+        self.consumers.clear()
+        for consumer in consumers:
+            consumer.cancel()
+        host.owner_ended(self.owner)
 
     def __repr__(self) -> str:
-        return f"<Holder of {self.session!r}>"
+        return f"<SessionHolder of {self.session!r}>"

@@ -10,7 +10,7 @@ import attrs
 from amqp_sansio.broker.conditions import SUBSCRIBE_QUEUE_DELETED, Refused
 from amqp_sansio.broker.fronts.sessions.columns import code_of
 from amqp_sansio.broker.fronts.sessions.consumer import Consumer
-from amqp_sansio.broker.fronts.sessions.holder import Holder
+from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 from amqp_sansio.broker.fronts.sessions.unsettled import Unsettled
 from amqp_sansio.broker.model.arguments import SubscriptionArguments
 from amqp_sansio.broker.model.since import Since
@@ -24,18 +24,18 @@ from amqp_sansio.wire.encoding import encode_struct32
 from amqp_sansio.wire.types import decode_struct32
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.broker import Broker
+    from amqp_sansio.broker.fronts.sessions.front import Sessions
     from amqp_sansio.broker.model.entry import Entry
     from amqp_sansio.broker.survey import Needed, Rebuilding
 
 
-def keepable(holder: Holder) -> bool:
+def keepable(holder: SessionHolder) -> bool:
     """Whether a session can be there again after a restart: it is detached, and works on no branch that is not prepared."""
     detached = holder.peer is None and holder.session.state == "detached"
     return detached and not holder.ended and not holder.site.coordinator.associated(holder.owner)
 
 
-def need(holder: Holder, needed: Needed) -> None:
+def need(holder: SessionHolder, needed: Needed) -> None:
     """Tells what a session needs of its virtual host."""
     queues = [consumer.queue for consumer in holder.consumers.values()]
     queues += holder.site.host.owned(holder.owner)
@@ -52,7 +52,7 @@ def need(holder: Holder, needed: Needed) -> None:
             needed.queues[queue] = None
 
 
-def take(holder: Holder) -> dict[str, object]:
+def take(holder: SessionHolder) -> dict[str, object]:
     """The session as a plain value."""
     session = holder.session
     host, identity, name = holder.key
@@ -67,7 +67,7 @@ def take(holder: Holder) -> dict[str, object]:
         "consumers": tuple([
             (
                 each.destination, each.queue.name, each.exclusive, each.selector and each.selector.text, each.priority,
-                each.no_local, _moment(each.since, holder.broker),
+                each.no_local, _moment(each.since, holder.broker.config.epoch),
             )
             for each in holder.consumers.values() if not each.queue.deleted
         ]),
@@ -83,7 +83,7 @@ def take(holder: Holder) -> dict[str, object]:
         "rejects": tuple([(int(code), ids.freeze().ranges) for code, ids in holder.rejects.items()]),
         "owing": tuple([(id, None if v is None else encode_struct32(v)) for id, v in holder.owing.items()]),
         "failing": None if failing is None else (failing[0], int(failing[1]), failing[2], failing[3]),
-        "told": holder.broker._throttle.told(holder),
+        "told": holder.front.throttle.told(holder),
     }  # fmt: skip
 
 
@@ -95,16 +95,29 @@ def _records(records: Mapping[int, Unsettled]) -> tuple[tuple[int, str, int, boo
     ])  # fmt: skip
 
 
-def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) -> Holder:
+def claims(plain: Mapping[str, Any]) -> tuple[set[str], set[tuple[str, int]]]:
+    """Of what `take` made: the names of the queues, and the queues and numbers of the messages that the session needs."""
+    queues: set[str] = {*plain["owned"], *[name for _, name, *_ in plain["consumers"]]}
+    entries: set[tuple[str, int]] = set()
+    for _, queue, number, acquired, _ in (*plain["unsettled"], *plain["pledged"]):
+        queues.add(queue)
+        if acquired:
+            entries.add((queue, number))
+    for _, names in plain["published"] or ():
+        queues.update(names)
+    return queues, entries
+
+
+def restore(front: Sessions, plain: Mapping[str, Any], rebuilding: Rebuilding) -> SessionHolder:
     """The session again, detached; its time begins.
 
     Raises Refused or DecodeError when the model or the engine do not take it, TypeError, ValueError or KeyError for what
     `take` has not made.
     """
-    host = rebuilding.host
+    host, broker = rebuilding.host, front.broker
     site = broker._sites[host.name]
     session = Session.restore(plain["session"], profile=Profile(**plain["profile"]), limits=Limits(**plain["limits"]))
-    holder = Holder(broker, None, site, (host.name, plain["identity"], plain["name"]), session)
+    holder = SessionHolder(front, None, site, (host.name, plain["identity"], plain["name"]), session)
     for name in plain["owned"]:
         if name in rebuilding.queues:
             host.declare_queue(name, exclusive=True, owner=holder.owner)
@@ -113,7 +126,7 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
         if name in rebuilding.queues:
             subscriber = session._subscribers[destination]
             holder.consumers[destination] = Consumer(
-                holder, name, subscriber, exclusive, _asked(host.limits, *more[:3]), _since(broker, *more[3:])
+                holder, name, subscriber, exclusive, _asked(host.limits, *more[:3]), _since(broker.config.epoch, *more[3:])
             )  # fmt: skip
         else:
             deleted = Refused(SUBSCRIBE_QUEUE_DELETED, queue=name)
@@ -137,19 +150,19 @@ def restore(broker: Broker, plain: Mapping[str, Any], rebuilding: Rebuilding) ->
         holder.owing[id] = None if octets is None else decode_struct32(octets, 0, len(octets))[0]
     holder.failing = None if failing is None else tuple(failing)
     if plain["told"] is not None:
-        broker._throttle.restored(holder, plain["told"])
+        front.throttle.restored(holder, plain["told"])
     _catch_up(holder)
     broker._keep(holder)
     return holder
 
 
-def _moment(since: Since | None, broker: Broker) -> tuple[float, int] | None:
+def _moment(since: Since | None, epoch: float | None) -> tuple[float, int] | None:
     """From when on a subscription wants messages, on the clock of the epoch; its own clock ends with the broker."""
-    return None if since is None else (since.moment + (broker.config.epoch or 0.0), since.number)
+    return None if since is None else (since.moment + (epoch or 0.0), since.number)
 
 
-def _since(broker: Broker, kept: tuple[float, int] | None = None) -> Since | None:
-    return None if kept is None else Since(kept[0] - (broker.config.epoch or 0.0), kept[1])
+def _since(epoch: float | None, kept: tuple[float, int] | None = None) -> Since | None:
+    return None if kept is None else Since(kept[0] - (epoch or 0.0), kept[1])
 
 
 def _asked(limits: BrokerLimits, selector: str | None = None, *more: Any) -> SubscriptionArguments:
@@ -166,7 +179,7 @@ def _unsettled(records: Any, rebuilding: Rebuilding) -> dict[int, Unsettled]:  #
     return found
 
 
-def _catch_up(holder: Holder) -> None:
+def _catch_up(holder: SessionHolder) -> None:
     """What waited for the journal is durable now: the snapshot has it."""
     session = holder.session
     flushes = {id: subscriber.destination for id, subscriber in session._subscriber_flushes.items()}

@@ -15,13 +15,13 @@ from amqp_sansio.spec import message
 from amqp_sansio.spec.message import Acquired, MessageResumeResult
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.fronts.sessions.holder import Holder
+    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
     from amqp_sansio.broker.model.entry import Entry
 
 Flowing: TypeAlias = message.Flow | message.Flush | message.Stop | message.SetFlowMode
 
 
-def subscribe(holder: Holder, id: int, command: message.Subscribe) -> None:
+def subscribe(holder: SessionHolder, id: int, command: message.Subscribe) -> None:
     """message.subscribe: no credit yet, so nothing comes.  The destination may be left out: its name is the empty one."""
     destination = command.destination or ""
     if destination in holder.consumers:
@@ -41,7 +41,7 @@ def subscribe(holder: Holder, id: int, command: message.Subscribe) -> None:
     holder.complete(id)
 
 
-def cancel(holder: Holder, id: int, command: message.Cancel) -> None:
+def cancel(holder: SessionHolder, id: int, command: message.Cancel) -> None:
     """message.cancel: what was transferred can still be settled."""
     destination = command.destination or ""
     consumer = holder.consumers.pop(destination, None)
@@ -50,20 +50,20 @@ def cancel(holder: Holder, id: int, command: message.Cancel) -> None:
     holder.complete_after(consumer.cancel(), id)
 
 
-def _consumer(holder: Holder, command: Flowing, condition: Condition) -> Consumer:
+def _consumer(holder: SessionHolder, command: Flowing, condition: Condition) -> Consumer:
     consumer = holder.consumers.get(command.destination or "")
     if consumer is None:
         raise Refused(condition, destination=command.destination or "")
     return consumer
 
 
-def flow(holder: Holder, id: int, command: message.Flow) -> None:
+def flow(holder: SessionHolder, id: int, command: message.Flow) -> None:
     """message.flow: the engine has added the credit; whoever can send now does."""
     _consumer(holder, command, conditions.FLOW_NO_DESTINATION).wake()
     holder.complete(id)
 
 
-def set_flow_mode(holder: Holder, id: int, command: message.SetFlowMode) -> None:
+def set_flow_mode(holder: SessionHolder, id: int, command: message.SetFlowMode) -> None:
     """message.set-flow-mode: the engine has done it, and what credit was left is left still."""
     consumer = _consumer(holder, command, conditions.SET_FLOW_MODE_NO_DESTINATION)
     if conditions.SET_FLOW_MODE_CREDIT.counts(holder.session.profile.error_codes) and not consumer.subscriber._book.ends_empty:
@@ -72,18 +72,18 @@ def set_flow_mode(holder: Holder, id: int, command: message.SetFlowMode) -> None
     holder.complete(id)
 
 
-def flush(holder: Holder, id: int, command: message.Flush) -> None:
+def flush(holder: SessionHolder, id: int, command: message.Flush) -> None:
     """message.flush: completes when all was transferred that credit and queue allow now."""
     _consumer(holder, command, conditions.FLUSH_NO_DESTINATION).flush(id)
 
 
-def stop(holder: Holder, id: int, command: message.Stop) -> None:
+def stop(holder: SessionHolder, id: int, command: message.Stop) -> None:
     """message.stop: the engine has taken the credit away, so that nothing comes after this completes."""
     _consumer(holder, command, conditions.STOP_NO_DESTINATION).wake()
     holder.complete(id)
 
 
-def accept(holder: Holder, id: int, command: message.Accept) -> None:
+def accept(holder: SessionHolder, id: int, command: message.Accept) -> None:
     """message.accept: what is acquired is off its queue; ids that are over or were never known are ignored."""
     unsettled = holder.unsettled
     named = command.transfers or EMPTY
@@ -107,7 +107,7 @@ def accept(holder: Holder, id: int, command: message.Accept) -> None:
     holder.complete_after(number, id)
 
 
-def _withdraw_accepts(holder: Holder, ids: RangeSet) -> None:
+def _withdraw_accepts(holder: SessionHolder, ids: RangeSet) -> None:
     """Transfers that a local transaction has accepted are unsettled again: neither reject nor release waits for commit.
 
     qpid.messaging releases at each rollback whatever it has accepted before.
@@ -119,7 +119,7 @@ def _withdraw_accepts(holder: Holder, ids: RangeSet) -> None:
             holder.taken.add(each)
 
 
-def reject(holder: Holder, id: int, command: message.Reject) -> None:
+def reject(holder: SessionHolder, id: int, command: message.Reject) -> None:
     """message.reject: what is acquired goes to the alternate exchange of its queue, or nowhere; the rest is ignored."""
     ids = command.transfers or EMPTY
     _withdraw_accepts(holder, ids)
@@ -132,7 +132,7 @@ def reject(holder: Holder, id: int, command: message.Reject) -> None:
     holder.complete_after(number, id)
 
 
-def release(holder: Holder, id: int, command: message.Release) -> None:
+def release(holder: SessionHolder, id: int, command: message.Release) -> None:
     """message.release: what is acquired is available again, in its place; what is not is forgotten."""
     ids = command.transfers or EMPTY
     _withdraw_accepts(holder, ids)
@@ -148,7 +148,7 @@ def release(holder: Holder, id: int, command: message.Release) -> None:
     holder.complete(id)
 
 
-def acquire(holder: Holder, id: int, command: message.Acquire) -> None:
+def acquire(holder: SessionHolder, id: int, command: message.Acquire) -> None:
     """message.acquire: the result names those that are the session's now."""
     unsettled = holder.unsettled
     ids = command.transfers or EMPTY
@@ -175,7 +175,7 @@ def acquire(holder: Holder, id: int, command: message.Acquire) -> None:
     holder.result_after(number, id, Acquired(mine.freeze()))
 
 
-def resume(holder: Holder, id: int, command: message.Resume) -> None:
+def resume(holder: SessionHolder, id: int, command: message.Resume) -> None:
     """message.resume: nothing is kept of a message that did not come whole, so that it begins anew."""
     if (command.destination or "") not in holder.consumers:
         raise Refused(conditions.RESUME_NO_DESTINATION, destination=command.destination or "")

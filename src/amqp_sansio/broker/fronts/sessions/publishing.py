@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.model.topology import DROPPED
+from amqp_sansio.broker.model.topology import DROPPED, IMMEDIATE, UNROUTABLE, Rejection
 from amqp_sansio.events import TransferReceived
+from amqp_sansio.spec.codes import RejectCode
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.fronts.sessions.holder import Holder
+    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 
 AHEAD: Final = 256
 """Deliveries at most that an immediate message waits for."""
+CODES: Final[dict[Rejection, RejectCode]] = {UNROUTABLE: RejectCode.UNROUTABLE, IMMEDIATE: RejectCode.IMMEDIATE}
+"""The code of message.reject."""
 
 
-def publish(holder: Holder, event: TransferReceived) -> None:
+def publish(holder: SessionHolder, event: TransferReceived) -> None:
     """Routes the message and puts it on its queues, or keeps it for the transaction; says that it is done, or what is wrong."""
     site, broker = holder.site, holder.broker
     host = site.host
@@ -24,7 +27,7 @@ def publish(holder: Holder, event: TransferReceived) -> None:
     now = broker._now
     try:
         exchange = host.destination(transfer.destination)
-        message = broker._reception.read(
+        message = holder.front.reception.read(
             transfer,
             event.header,
             event.body,
@@ -54,12 +57,12 @@ def publish(holder: Holder, event: TransferReceived) -> None:
         holder.refuse(event.id, refused)
         return
     if queues and holder.throttles:
-        broker._throttle.published(holder, queues)
+        holder.front.throttle.published(holder, queues)
     id = event.id
     if routed is DROPPED:
         host.dropped += 1
     if routed.reject is not None:
-        holder.reject(id, routed.reject)
+        holder.reject(id, CODES[routed.reject])
     elif not explicit:
         holder.complete_after(number, id)
     elif number:

@@ -13,9 +13,9 @@ from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import ErrorCode
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.fronts.sessions.holder import Holder
+    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
 
-COMMANDS: Final[dict[type[Command], Callable[[Holder, int, Any], None]]] = {  # Any: each row takes its own command
+COMMANDS: Final[dict[type[Command], Callable[[SessionHolder, int, Any], None]]] = {  # Any: each row takes its own command
     message.Subscribe: messaging.subscribe,
     message.Cancel: messaging.cancel,
     message.Flow: messaging.flow,
@@ -54,7 +54,7 @@ COMMANDS: Final[dict[type[Command], Callable[[Holder, int, Any], None]]] = {  # 
 """By command."""
 
 
-def execute(holder: Holder, event: CommandReceived) -> None:
+def execute(holder: SessionHolder, event: CommandReceived) -> None:
     """Does a command of the session, answers it, or refuses it, which ends the session."""
     command = event.command
     does = COMMANDS.get(type(command))

@@ -12,7 +12,7 @@ from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE, MESSAGE
 from amqp_sansio.spec.message import Flow, SetFlowMode, Stop
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.fronts.sessions.holder import Holder
+    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
     from amqp_sansio.broker.model.queue import Queue
 
 
@@ -23,16 +23,15 @@ class Throttle:
 
     def __init__(self, most: int) -> None:
         self._most: Final = most  # messages of a queue from which on it is too long
-        self._queues: Final[dict[Queue, dict[Holder, None]]] = {}
-        self._waiting: Final[dict[Holder, dict[Queue, None]]] = {}
-        self.owing: Final[dict[Holder, None]] = {}
+        self._queues: Final[dict[Queue, dict[SessionHolder, None]]] = {}
+        self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
+        self.owing: Final[dict[SessionHolder, None]] = {}
         """Sessions that could not be told to go on: too much is kept for replay."""
-        self._told: Final[dict[Holder, bool]] = {}  # whether a session was told to stop, of those that were ever told
+        self._told: Final[dict[SessionHolder, bool]] = {}  # whether a session was told to stop, of those that were ever told
 
-    def published(self, holder: Holder, queues: Iterable[Queue]) -> None:
+    def published(self, holder: SessionHolder, queues: Iterable[Queue]) -> None:
         """The session has published into these queues."""
-        peer = holder.peer
-        if peer is None or not peer._session_flow:
+        if not holder.throttles:
             return
         for queue in queues:
             if queue.messages >= self._most and holder not in self._queues.get(queue, ()):
@@ -55,7 +54,7 @@ class Throttle:
                         del self._waiting[holder]
                         self._resume(holder)
 
-    def _resume(self, holder: Holder) -> None:
+    def _resume(self, holder: SessionHolder) -> None:
         if self._told.get(holder):
             if holder.say(Flow("", MESSAGE, INFINITE)):
                 self._told[holder] = False
@@ -68,20 +67,20 @@ class Throttle:
         """Whether a queue that was too long is not any more, so that `relieve` has something to do."""
         return any(queue.messages <= self._most // 2 or queue.deleted for queue in self._queues)
 
-    def attached(self, holder: Holder) -> None:
+    def attached(self, holder: SessionHolder) -> None:
         """The session may be spoken to again: says what could not be said."""
         if holder not in self._waiting:
             self._resume(holder)
 
-    def told(self, holder: Holder) -> bool | None:
+    def told(self, holder: SessionHolder) -> bool | None:
         """Whether the session was told to wait, and not to go on since; None when it was never told anything."""
         return self._told.get(holder)
 
-    def restored(self, holder: Holder, told: bool) -> None:
+    def restored(self, holder: SessionHolder, told: bool) -> None:
         """A session is there again that was told to wait, or to go on."""
         self._told[holder] = told
 
-    def ended(self, holder: Holder) -> None:
+    def ended(self, holder: SessionHolder) -> None:
         """The session is over."""
         self._told.pop(holder, None)
         self.owing.pop(holder, None)

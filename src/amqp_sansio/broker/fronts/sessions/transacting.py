@@ -9,18 +9,18 @@ from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult
 
 if TYPE_CHECKING:
-    from amqp_sansio.broker.fronts.sessions.holder import Holder
+    from amqp_sansio.broker.fronts.sessions.holder import SessionHolder
     from amqp_sansio.broker.transactions.branch import Outcome
 
 
-def tx_select(holder: Holder, id: int, command: tx.Select) -> None:
+def tx_select(holder: SessionHolder, id: int, command: tx.Select) -> None:
     """tx.select: from here on transfers and accepts wait for commit."""
     if holder.tx is None:
         holder.tx = Work(holder.site.host, holder.broker.limits, holder.pledged)
     holder.complete(id)
 
 
-def tx_commit(holder: Holder, id: int, command: tx.Commit) -> None:
+def tx_commit(holder: SessionHolder, id: int, command: tx.Commit) -> None:
     """tx.commit: all of it, and the next transaction begins."""
     pledged = holder.pledged
     number = holder.tx.commit(taken=pledged.entries()) if holder.tx is not None else 0
@@ -28,7 +28,7 @@ def tx_commit(holder: Holder, id: int, command: tx.Commit) -> None:
     holder.complete_after(number, id)
 
 
-def tx_rollback(holder: Holder, id: int, command: tx.Rollback) -> None:
+def tx_rollback(holder: SessionHolder, id: int, command: tx.Rollback) -> None:
     """tx.rollback: nothing of it; what was accepted is the session's again, acquired and not accepted."""
     if holder.tx is not None:
         holder.tx.rollback(False)
@@ -36,46 +36,46 @@ def tx_rollback(holder: Holder, id: int, command: tx.Rollback) -> None:
     holder.complete(id)
 
 
-def dtx_select(holder: Holder, id: int, command: dtx.Select) -> None:
+def dtx_select(holder: SessionHolder, id: int, command: dtx.Select) -> None:
     """dtx.select: the session may work on branches."""
     holder.complete(id)
 
 
-def _answer(holder: Holder, id: int, outcome: Outcome) -> None:
+def _answer(holder: SessionHolder, id: int, outcome: Outcome) -> None:
     holder.result_after(outcome.journal, id, XaResult(outcome.status))
 
 
-def start(holder: Holder, id: int, command: dtx.Start) -> None:
+def start(holder: SessionHolder, id: int, command: dtx.Start) -> None:
     """dtx.start."""
     _answer(holder, id, holder.site.coordinator.start(holder.owner, command.xid, command.join, command.resume))
 
 
-def end(holder: Holder, id: int, command: dtx.End) -> None:
+def end(holder: SessionHolder, id: int, command: dtx.End) -> None:
     """dtx.end."""
     _answer(holder, id, holder.site.coordinator.end(holder.owner, command.xid, command.suspend, command.fail))
 
 
-def prepare(holder: Holder, id: int, command: dtx.Prepare) -> None:
+def prepare(holder: SessionHolder, id: int, command: dtx.Prepare) -> None:
     """dtx.prepare."""
     _answer(holder, id, holder.site.coordinator.prepare(command.xid))
 
 
-def commit(holder: Holder, id: int, command: dtx.Commit) -> None:
+def commit(holder: SessionHolder, id: int, command: dtx.Commit) -> None:
     """dtx.commit."""
     _answer(holder, id, holder.site.coordinator.commit(command.xid, command.one_phase))
 
 
-def rollback(holder: Holder, id: int, command: dtx.Rollback) -> None:
+def rollback(holder: SessionHolder, id: int, command: dtx.Rollback) -> None:
     """dtx.rollback."""
     _answer(holder, id, holder.site.coordinator.rollback(command.xid))
 
 
-def forget(holder: Holder, id: int, command: dtx.Forget) -> None:
+def forget(holder: SessionHolder, id: int, command: dtx.Forget) -> None:
     """dtx.forget."""
     holder.complete_after(holder.site.coordinator.forget(command.xid), id)
 
 
-def recover(holder: Holder, id: int, command: dtx.Recover) -> None:
+def recover(holder: SessionHolder, id: int, command: dtx.Recover) -> None:
     """dtx.recover: as many branches as fit into one frame; who has dealt with them asks again."""
     xids = holder.site.coordinator.recover(holder.frame_octets)
     while xids and not holder.fits(RecoverResult(xids)):
@@ -83,12 +83,12 @@ def recover(holder: Holder, id: int, command: dtx.Recover) -> None:
     holder.result(id, RecoverResult(xids))
 
 
-def get_timeout(holder: Holder, id: int, command: dtx.GetTimeout) -> None:
+def get_timeout(holder: SessionHolder, id: int, command: dtx.GetTimeout) -> None:
     """dtx.get-timeout."""
     holder.result(id, GetTimeoutResult(holder.site.coordinator.get_timeout(command.xid)))
 
 
-def set_timeout(holder: Holder, id: int, command: dtx.SetTimeout) -> None:
+def set_timeout(holder: SessionHolder, id: int, command: dtx.SetTimeout) -> None:
     """dtx.set-timeout."""
     holder.site.coordinator.set_timeout(command.xid, command.timeout)
     holder.complete(id)

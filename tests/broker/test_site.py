@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.broker.harness import World, done
+from tests.broker.harness import World, done, front
 
-from amqp_sansio.broker.fronts.sessions.site import SLICE
+from amqp_sansio.broker.site import SLICE
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec import queue
 
@@ -21,7 +21,7 @@ def test_queues_take_turns_slice_by_slice() -> None:
         session.subscribe(name, name, accept_mode=1)
     world.run()
     site = world.broker._sites[""]
-    (holder,) = world.broker._sessions.values()
+    (holder,) = front(world.broker).sessions.values()
     for name in ("a", "b"):
         for flow in (holder.consumers[name].subscriber._book, session.subscriptions[name]._book):
             flow.grant(0, 1000)
@@ -44,7 +44,7 @@ def test_a_dispatch_stops_where_it_was_told() -> None:
     world.run()
     session.subscribe("q", "d", accept_mode=1)
     world.run()
-    (holder,) = world.broker._sessions.values()
+    (holder,) = front(world.broker).sessions.values()
     consumer = holder.consumers["d"]
     consumer.subscriber._book.grant(0, 1000)
     consumer.subscriber._book.grant(1, 0xFFFFFFFF)

@@ -11,8 +11,7 @@ from amqp_sansio.kernel.deadlines import earliest
 
 if TYPE_CHECKING:
     from amqp_sansio.broker.broker import Broker
-    from amqp_sansio.broker.fronts.sessions.consumer import Consumer
-    from amqp_sansio.broker.fronts.sessions.holder import Holder
+    from amqp_sansio.broker.fronts.holder import Holder, Subscription
     from amqp_sansio.broker.model.queue import Queue
 
 SLICE: Final = 16
@@ -34,10 +33,10 @@ class Site:
         self.subscribers = 0
         """Subscriptions to its queues."""
         self.slack: Final[OrderedDict[Holder, None]] = OrderedDict()
-        """Sessions of which more subscriptions may be woken, when those that were have taken what there is."""
+        """Of whom more subscriptions may be woken, when those that were have taken what there is."""
         self.stirred: Final[OrderedDict[Queue, None]] = self.host.stirred
         """Queues that may go on.  With `slack` it says whether `dispatch` may have something to do."""
-        self._flushing: Final[dict[Queue, dict[Consumer, None]]] = {}
+        self._flushing: Final[dict[Queue, dict[Subscription, None]]] = {}
 
     @property
     def empty(self) -> bool:
@@ -64,10 +63,10 @@ class Site:
                     consumer.flushed()
         return bool(stirred or slack)
 
-    def watch(self, consumer: Consumer) -> None:
+    def watch(self, queue: Queue, consumer: Subscription) -> None:
         """A flush of the consumer is done when its queue has nothing more that it can take."""
-        self._flushing.setdefault(consumer.queue, {})[consumer] = None
-        self.stirred[consumer.queue] = None
+        self._flushing.setdefault(queue, {})[consumer] = None
+        self.stirred[queue] = None
 
     def tick(self, now: float) -> None:
         """Does what is due in the model."""
@@ -78,26 +77,3 @@ class Site:
     def due(self) -> float | None:
         """When something is due in the model: at once when a time is to begin."""
         return earliest(self.host.due, self.coordinator.due)
-
-    def end(self, holder: Holder) -> None:
-        """A session is over: what it has acquired is available again, its queues are free or gone."""
-        if holder.tx is not None:
-            holder.tx.rollback(False)
-        self.coordinator.owner_ended(holder.owner)
-        entries = [record.entry for record in holder.unsettled.values() if record.acquired]
-        entries += [record.entry for record in holder.pledged.values()]
-        holder.unsettled.clear()
-        holder.pledged.clear()
-        holder.shown.clear()
-        holder.taken = None
-        for missed in holder.missed.values():
-            missed.forget()
-        holder.missed.clear()
-        self.slack.pop(holder, None)
-        if entries:
-            self.host.release(entries, True)
-        consumers = list(holder.consumers.values())
-        holder.consumers.clear()
-        for consumer in consumers:
-            consumer.cancel()
-        self.host.owner_ended(holder.owner)
