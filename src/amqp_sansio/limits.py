@@ -158,6 +158,9 @@ class BrokerLimits:
     displacing_queues: int = 1024
     """Rings (qpid.policy_type) from which one message pushes older ones out to their alternate exchanges; what it pushes out of
     further ones goes nowhere."""
+    letter_copies: int = 65536
+    """Copies that the dead letters of one command make besides one for each letter: where an alternate exchange reaches many
+    queues, each letter after so many goes to the first queue that has room."""
     browsers: int = 1024
     """Subscriptions to one queue that look at each message of it: not-acquired ones, and those with a selector.  So many looks
     are what a message that comes, or comes back, can cost besides its deliveries."""

@@ -105,6 +105,22 @@ def displacing_queues(limits: BrokerLimits, amount: int) -> int:
     return client.world.broker.host().queues["q"].available
 
 
+def letter_copies(limits: BrokerLimits, amount: int) -> int:
+    """Of so many letters on a queue that is deleted, each for two others: what comes to the second of them."""
+    client, session = begin(limits)
+    session.send(queue.Declare("second"))
+    for name in ("q", "second"):
+        session.send(exchange.Bind(name, "amq.fanout"))
+    session.send(queue.Declare("deleted", "amq.fanout"))
+    for _ in range(amount):
+        session.publish(routing_key="deleted")
+    session.send(queue.Delete("deleted"))
+    client.world.run()
+    here = client.world.broker.host().queues
+    assert here["q"].available == amount
+    return here["second"].available
+
+
 def browsers(limits: BrokerLimits, amount: int) -> int:
     """Half of them do not acquire, the others have a selector.  Those that do neither do not count, nor do other queues."""
     client, session = begin(limits)
@@ -279,6 +295,7 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "routing_steps": (4, REFUSED, routing_steps),
     "subscribers": (4, REFUSED, subscribers),
     "displacing_queues": (4, (3, 4, 4), displacing_queues),
+    "letter_copies": (4, (3, 4, 4), letter_copies),
     "browsers": (4, REFUSED, browsers),
     "consumer_priorities": (4, REFUSED, consumer_priorities),
     "queue_messages": (4, REFUSED, messages),

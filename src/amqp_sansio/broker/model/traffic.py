@@ -408,24 +408,28 @@ class Traffic(Room):
 
         A queue that is full gets none, but a ring gives up older messages, which go nowhere then: nothing is moved twice.
         Where the limits of the host do not let in all copies of a message, one goes to the first queue: no more than was
-        there.  A persistent message for which all are full goes to the first that is no ring nevertheless, unless this is
-        `bounded`: then it goes, and so does what the limits of the host do not let in.
+        there; likewise when BrokerLimits.letter_copies were made besides one for each message.  A persistent message for
+        which all are full goes to the first that is no ring nevertheless, unless this is `bounded`: then it goes, and so does
+        what the limits of the host do not let in.
         """
+        spare = self.limits.letter_copies
         for entry in entries:
             queues = self._alternates(entry)
             self._off(entry, operations)
             message = self.intake.copy(entry.message)
             if entry.message in self._undated:
                 self.begin_ttl(message)
-            chosen = [
-                queue
-                for queue in queues
-                if queue.has_room(message) or (queue.policy == RING and self._gives_way(message, queue, operations))
-            ]
+            chosen: list[Queue] = []
+            for queue in queues:
+                if len(chosen) > spare:
+                    break
+                if queue.has_room(message) or (queue.policy == RING and self._gives_way(message, queue, operations)):
+                    chosen.append(queue)
             if not self.takes(message, len(chosen)):
                 chosen = [] if bounded else chosen[:1]
             if not chosen and message.persistent and not bounded:
                 chosen = [queue for queue in queues if queue.policy != RING][:1]
+            spare -= max(0, len(chosen) - 1)
             redelivered = message.redelivered if rejected else entry.redelivered
             for queue in chosen:
                 self._replace(message, queue, operations)
