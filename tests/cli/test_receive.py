@@ -103,5 +103,8 @@ def test_an_interrupt_ends_it(serving: Serving) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == b"one\n"
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        try:
+            assert process.wait(20) == 130
+        finally:
+            process.kill()  # else this test waits for it without end
     fill(serving, "interrupt")

@@ -10,6 +10,7 @@ import attrs
 
 from amqp_sansio.captures.plain import Json, plain, struct
 from amqp_sansio.cli.dialing import NothingDone, dial, there, told
+from amqp_sansio.cli.interrupts import LOOK, Interrupts
 from amqp_sansio.cli.output import complain, json_line
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.errors import HeaderError
@@ -42,15 +43,19 @@ def _receive(wishes: Receiving) -> int:
         raise NothingDone("stdout is closed: messages would be lost")
     count = wishes.count
     got = 0
-    with dial(wishes.url, wishes.authorities) as connection, connection.session() as session:
+    with Interrupts() as interrupts, dial(wishes.url, wishes.authorities) as connection, connection.session() as session:
         there(session, wishes.queue, wishes.create)
         prefetch = PREFETCH if count is None else max(1, min(count, PREFETCH))
         with session.subscribe(wishes.queue, prefetch=prefetch, browse=wishes.browse) as messages:
             until = None if wishes.timeout is None else time.monotonic() + wishes.timeout
             while count is None or got < count:
+                interrupts.look()
+                left = LOOK if until is None else until - time.monotonic()
                 try:
-                    message = messages.receive(None if until is None else max(until - time.monotonic(), 0.0))
+                    message = messages.receive(max(min(left, LOOK), 0.0))
                 except TimeoutError:
+                    if left > LOOK or until is None:
+                        continue
                     break
                 if message is None:
                     break

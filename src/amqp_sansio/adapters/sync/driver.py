@@ -141,8 +141,8 @@ class Driver:
         """Listens to the socket in the place of the thread, until the ticket is settled or there is no time left."""
         client = self.client
         machine = self._machine
-        shift.take(bool(self._outbox))
-        try:
+        try:  # from here on, for an interrupt can come behind any call: nobody listens to a socket that is not given back
+            shift.take(bool(self._outbox))
             tls = connected if isinstance(connected, ssl.SSLSocket) else None
             more = tls is not None and tls.pending() > 0
             while not ticket.done and self._socket is connected and client.closed is None:
