@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tools.interop import packages
 from tools.interop.broker_j import BrokerJ
 from tools.interop.jms import Jms
 from tools.interop.peers import CACHE, VARIABLE, chromium, wanted
@@ -41,6 +43,13 @@ def suites() -> Suites:
     """Apache's Python client and its suites."""
     have("qpid_python")
     return Suites(CACHE / "qpid_python")
+
+
+@pytest.fixture(scope="session")
+def codecs() -> Path:
+    """The folder with pamqp and pika, for PYTHONPATH."""
+    have("codecs")
+    return packages.codecs(CACHE / "codecs")
 
 
 @pytest.fixture(scope="session")

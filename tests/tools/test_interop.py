@@ -13,7 +13,7 @@ import pytest
 from amqp_sansio.captures.transcript import transcript
 from amqp_sansio.captures.witnesses import observers
 from tools.interop import __main__ as interop
-from tools.interop import broker_j, jms, maven, peers, qpid_python
+from tools.interop import broker_j, jms, maven, packages, peers, qpid_python
 from tools.interop.pcap import PcapWriter
 from tools.interop.recording import Recording
 
@@ -26,6 +26,11 @@ def nothing(monkeypatch: pytest.MonkeyPatch, *there: str) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PYENV_ROOT", "/nowhere")
+    monkeypatch.setattr(packages, "install", no_index)
+
+
+def no_index(program: str, requirements: Path, folder: Path) -> Path:
+    raise maven.NotAvailable("pip could not install it: no network")
 
 
 def test_without_anything_it_is_not_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,6 +41,7 @@ def test_without_anything_it_is_not_run(monkeypatch: pytest.MonkeyPatch, capsys:
         f"interop: NOT RUN with the Qpid JMS client: {JAVA.format('javac')}",
         "interop: NOT RUN with Apache's Python client and its suites:"
         " it needs Python 2.7: there is none here, also not below ~/.pyenv/versions",
+        "interop: NOT RUN with pamqp and pika, codecs of 0-9-1: pip could not install it: no network",
         "interop: NOT RUN with tshark: there is no tshark here",
         "interop: NOT RUN with chromium, that shows the report: there is no chromium here",
         "interop: NOT RUN: none of the peers can be had here",
@@ -56,7 +62,7 @@ def test_what_is_there_is_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setattr(subprocess, "run", run)
     assert interop.main(["-q"]) == 1
     assert ran == ["tshark"]
-    assert len(capsys.readouterr().err.splitlines()) == 4
+    assert len(capsys.readouterr().err.splitlines()) == 5
     assert interop.main(["--only", "tshark", "-q", "--as-it-is"]) == 1
     assert interop.main(["--only", "jms"]) == 75
     assert ran == ["tshark", "tshark"]
@@ -217,8 +223,8 @@ def test_a_pip_that_fails_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, t
     failed = subprocess.CompletedProcess(["pip"], 1, "", "DEPRECATION: old\nERROR: no network\n\n")
     monkeypatch.setattr(subprocess, "run", lambda *arguments, **named: failed)
     with pytest.raises(maven.NotAvailable, match=r"pip could not install it: ERROR: no network$"):
-        qpid_python.install("python2.7", tmp_path)
+        packages.install("python2.7", qpid_python.REQUIREMENTS, tmp_path)
     (tmp_path / "installed").write_text("python2.7\n" + qpid_python.REQUIREMENTS.read_text())
-    assert qpid_python.install("python2.7", tmp_path) == tmp_path / "lib"
+    assert packages.install("python2.7", qpid_python.REQUIREMENTS, tmp_path) == tmp_path / "lib"
     with pytest.raises(maven.NotAvailable, match="no network"):
-        qpid_python.install("another", tmp_path)
+        packages.install("another", qpid_python.REQUIREMENTS, tmp_path)

@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from tools.interop import broker_j, jms, qpid_python, tshark
+from tools.interop import broker_j, jms, packages, qpid_python, tshark
 from tools.interop.maven import NotAvailable, compiled, fetch, java
 
 CACHE: Final = Path(__file__).resolve().parents[2] / ".cache"
@@ -47,7 +47,7 @@ def _jms() -> None:
 
 
 def _qpid_python() -> None:
-    qpid_python.install(qpid_python.python(), CACHE / "qpid_python")
+    packages.install(qpid_python.python(), qpid_python.REQUIREMENTS, CACHE / "qpid_python")
 
 
 def chromium() -> str:
@@ -62,6 +62,7 @@ PEERS: Final = (
     Peer("broker_j", "Apache Qpid Broker-J", _broker_j),
     Peer("jms", "the Qpid JMS client", _jms),
     Peer("qpid_python", "Apache's Python client and its suites", _qpid_python),
+    Peer("codecs", "pamqp and pika, codecs of 0-9-1", lambda: packages.codecs(CACHE / "codecs")),
     Peer("tshark", "tshark", tshark.program),
     Peer("chromium", "chromium, that shows the report", chromium),
 )

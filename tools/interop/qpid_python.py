@@ -20,6 +20,7 @@ import attrs
 
 from amqp_sansio.cli.served import Process
 from tools.interop.maven import NotAvailable
+from tools.interop.packages import install
 
 REQUIREMENTS: Final = Path(__file__).with_name("qpid_python.txt")
 """The packages, with the digests of their files: whoever passes them has the files that Apache released."""
@@ -76,7 +77,7 @@ class Suites:
 
     def __init__(self, folder: Path) -> None:
         self._python: Final = python()
-        self._library: Final = install(self._python, folder)
+        self._library: Final = install(self._python, REQUIREMENTS, folder)
 
     def names(self, module: str) -> list[str]:
         """The tests that a module defines, or, of a package, its modules; not those that it imports from elsewhere."""
@@ -147,25 +148,6 @@ def _answers(program: str) -> bool:
         [program, "-c", "import sys; print(sys.version_info[:2] == (2, 7))"], capture_output=True, text=True, check=False
     )
     return done.returncode == 0 and done.stdout.strip() == "True"
-
-
-def install(program: str, folder: Path) -> Path:
-    """The packages, installed once below the folder by that Python's own pip.  NotAvailable."""
-    library = folder / "lib"
-    stamp = folder / "installed"
-    wanted = f"{program}\n{REQUIREMENTS.read_text()}"
-    if stamp.is_file() and stamp.read_text() == wanted:
-        return library
-    shutil.rmtree(library, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    pip = [program, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
-    command = [*pip, "--target", str(library), "--requirement", str(REQUIREMENTS)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if line.strip() and "DEPRECATION" not in line]
-        raise NotAvailable(f"pip could not install it: {errors[-1][:300] if errors else 'no word'}")
-    stamp.write_text(wanted)
-    return library
 
 
 def main(arguments: list[str]) -> int:
