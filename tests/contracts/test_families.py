@@ -41,8 +41,8 @@ COMMON = (
 )  # fmt: skip
 """What every family uses, and what therefore knows none."""
 
-MAY_NAME = ("dialects.py", "__init__.py")
-"""Who may name a dialect: where they are put together, and the public face."""
+MAY_NAME = ("dialects.py", "__init__.py", "testing/speech/editions.py")
+"""Who may name a dialect: where they are put together, the public face, and what puts the text of a grammar beside each."""
 
 
 def module(path: Path) -> str:

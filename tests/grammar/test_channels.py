@@ -128,7 +128,8 @@ def test_a_delivery_is_settled_once() -> None:
     assert legal.accepts(["server:basic.deliver", "client:basic.ack"])
     for first in ("server:basic.deliver no-ack", "client:basic.ack"):
         assert not legal.accepts([first, "client:basic.ack"])
-    for first in ("ack", "reject", "recover"):
+    assert legal.accepts(["client:basic.recover", "server:basic.deliver", "client:basic.recover", "client:basic.ack"])
+    for first in ("ack", "reject"):
         assert not legal.accepts(["server:basic.deliver", f"client:basic.{first}", "client:basic.ack"])
 
 

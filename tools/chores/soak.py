@@ -1,15 +1,15 @@
 """`make soak`: the long forms of what `make test` runs small, bounded in time, resumable.
 
-Each round takes the next seed and runs the property tests with the profile `soak`, the fuzzer, the pipeline (all combinations
-of how its work can be cut, and a stream that is killed twenty times), captures with every one of their packets lost or cut, and
-with odd packets by the thousand (twenty minutes at most, from another recording on in each round), every recording in forty
-variants of how it may have been captured (clocks, both ends, tunnels, cut, rotated, link types), greed in the broker for
-longer, and `serve`: 200 faults
-(connections cut, and silent, processes killed, disks full: fifty each), a gigabyte of messages of all sizes and a thousand
-connections; and the live source and sink of Spark at every step of their protocol: a hundred crashes of each and a hundred
-kills of the broker under each, at least, exactly once and at least once; a hundred kills of the JVM; and, where Java and Maven
-are, the same crashes with Qpid Broker-J.  The number of rounds done is kept in out/soak.json, so that a run that was stopped
-goes on with the next seed.
+Each round takes the next seed and runs the property tests with the profile `soak`, the grammars against the tables and
+against what runs (the whole product with the observer of the older dialects), the fuzzer, the pipeline (all combinations of
+how its work can be cut, and a stream that is killed twenty times), captures with every one of their packets lost or cut,
+and with odd packets by the thousand (twenty minutes at most, from another recording on in each round), every recording in
+forty variants of how it may have been captured (clocks, both ends, tunnels, cut, rotated, link types), greed in the broker
+for longer, and `serve`: 200 faults (connections cut, and silent, processes killed, disks full: fifty each), a gigabyte of
+messages of all sizes and a thousand connections; and the live source and sink of Spark at every step of their protocol: a
+hundred crashes of each and a hundred kills of the broker under each, at least, exactly once and at least once; a hundred
+kills of the JVM; and, where Java and Maven are, the same crashes with Qpid Broker-J. The number of rounds done is kept in
+out/soak.json, so that a run that was stopped goes on with the next seed.
 """
 
 from __future__ import annotations
@@ -85,7 +85,11 @@ def main() -> int:
         captures = [f"tests/{each}.py" for each in ("captures/test_variants", "captures/test_observed")]
         captures += ["tests/captures/columns/test_read.py", "tests/broker/test_greedy.py"]
         variants = (sys.executable, "-m", "pytest", "-n", "2", *captures)
-        for command in (properties, fuzz, pipeline, variants, serving, live, broker_j, seeds):
+        witnesses = (
+            *(sys.executable, "-m", "tools.witnesses", "--seed", str(seed), "--heard", "0", "--most", "3"),
+            *("--lengths", "20", "60", "200"),
+        )
+        for command in (properties, witnesses, fuzz, pipeline, variants, serving, live, broker_j, seeds):
             failed = failed or not passes(command, environment)
         packets = [f"tests/captures/columns/test_{each}.py" for each in ("runs", "losses")]
         losses = (sys.executable, "-m", "pytest", "-x", "-n", "2", *packets)

@@ -3,63 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
-from amqp_sansio.dialects import NAMED
-from amqp_sansio.grammar import channels, text_0_8, text_0_9, text_0_9_1
+from amqp_sansio.grammar import channels
 from amqp_sansio.grammar.algebra import interleaved, renamed
 from amqp_sansio.grammar.automaton import Automaton, Word
-from amqp_sansio.grammar.channels import Traffic
-from amqp_sansio.grammar.notation import Grammar, Question
+from amqp_sansio.grammar.notation import Question
 from amqp_sansio.grammar.pipelines import in_order
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.tables import channel_words as rows
 from amqp_sansio.tables.channel import CLOSE, CLOSE_OK, CONFIRM, LIFE, MODE, OPEN, OPEN_REFERENCE, REFERENCE, RESUME
 from amqp_sansio.tables.channel_handshake import PIPELINED
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, HEARTBEAT
-from amqp_sansio.wire.method_codec import MethodCodec
+from amqp_sansio.testing.speech.editions import EDITIONS, Edition
 from tools.witnesses.section import Section, automaton, dialogue
 
 _LIFE: Final = (OPEN, RESUME, CLOSE, CLOSE_OK)
 _BOUNDED: Final = (
     "answers come in the order of the questions, which is regular only up to a number of them: here one, and one of those that "
-    "are answered at any time; in `make soak` two of each. What the observer remembers is bounded by its limits alone."
+    "are answered at any time, in each direction. What the observer remembers is bounded by its limits alone."
 )
 OTHERS: Final = {"client": "server", "server": "client"}
-
-
-class Edition(NamedTuple):
-    """One edition of a version: its text, with what was added to it, and the dialect that speaks it."""
-
-    name: str
-    grammar: Grammar
-    any_time: frozenset[str]
-    marks: tuple[str, ...] = ()
-
-    @property
-    def codec(self) -> MethodCodec:
-        """Its vocabulary."""
-        codec = NAMED[self.name].codec
-        assert isinstance(codec, MethodCodec)
-        return codec
-
-    @property
-    def verbs(self) -> frozenset[str]:
-        """Its methods."""
-        return frozenset([kind.VERB for kind in self.codec.methods.kinds.values()])
-
-    def asked(self, *rules: str) -> tuple[Question, ...]:
-        """The questions of some rules, of what was added only what this edition has."""
-        return tuple([each for each in self.grammar.questions(*rules) if each.mark in ("", *self.marks)])
-
-
-EDITIONS: Final = (
-    Edition("0-9-1", text_0_9_1.GRAMMAR, text_0_9_1.ANY_TIME, (text_0_9_1.RABBITMQ,)),
-    Edition("0-9", text_0_9.GRAMMAR, text_0_9.ANY_TIME),
-    Edition("0-9 unbind", text_0_9.GRAMMAR, text_0_9.ANY_TIME, (text_0_9.CLASS_QUEUE,)),
-    Edition("0-8", text_0_8.GRAMMAR, text_0_8.ANY_TIME),
-    Edition("0-8 unbind", text_0_8.GRAMMAR, text_0_8.ANY_TIME, (text_0_8.EXCERPT,)),
-)
 
 
 def only(language: Automaton, verbs: Collection[str]) -> Automaton:
@@ -72,29 +36,15 @@ def only(language: Automaton, verbs: Collection[str]) -> Automaton:
     return Automaton([{text: to for text, to in each.items() if has(text)} for each in language.moves], language.finals)
 
 
-def traffic(edition: Edition) -> Traffic:
-    """What is said on an open connection beside close."""
-    alphabet = edition.grammar.language("use-connection", *edition.marks).alphabet
-    said = [word for word in alphabet if not word.endswith(HEARTBEAT)]
-    client, server = [tuple([word for word in said if word.startswith(who)]) for who in OTHERS]
-    redirects = "server:connection.redirect" in edition.grammar.language("connection", *edition.marks).alphabet
-    return Traffic(client, server, redirects)
-
-
-def opens(edition: Edition) -> dict[Word, Word]:
-    """The words that open a channel, with their answers."""
-    return {each.word: each.answers[0] for each in edition.asked("open-channel")}
-
-
 def asked_in_rows(edition: Edition) -> list[Question]:
     """What may be said on an open channel, by the rows: who says it, and what answers it."""
     found: list[Question] = []
-    for kind, arguments in sorted(edition.codec.methods.arguments.items(), key=lambda each: each[0].VERB):
+    for kind, arguments in sorted(edition.dialect.codec.methods.arguments.items(), key=lambda each: each[0].VERB):
         verb = kind.VERB
         if verb.startswith("connection.") or verb in _LIFE or (verb in rows.ANSWERS and verb not in rows.REPLIES):
             continue
         for who in OTHERS:
-            if rows.may_say(who, verb, edition.codec.extended):
+            if rows.may_say(who, verb, edition.dialect.codec.extended):
                 answers = [f"{OTHERS[who]}:{each}" for each in rows.REPLIES.get(verb, ()) if each in edition.verbs]
                 found.append(Question(f"{who}:{verb}", tuple(answers)))
                 if answers and any(name in ("nowait", "no_wait") for name, *_ in arguments):
@@ -129,10 +79,10 @@ def _sections(edition: Edition) -> Iterator[Section]:
     yield Section(
         f"{edition.name}: connection",
         (PIPELINED, CLOSE_BY_CLIENT, CLOSE_BY_SERVER),
-        lambda: channels.connection(traffic(edition)),
+        lambda: channels.connection(edition.traffic),
         rows=lambda: only(dialogue(PIPELINED), edition.verbs),
     )
-    yield Section(f"{edition.name}: channel", (LIFE,), lambda: channels.channel(opens(edition)), rows=rows_of(LIFE))
+    yield Section(f"{edition.name}: channel", (LIFE,), lambda: channels.channel(edition.opens), rows=rows_of(LIFE))
     confirms = "confirm.select" in edition.verbs
     yield Section(
         f"{edition.name}: transactions and confirms",

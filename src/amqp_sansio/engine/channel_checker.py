@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.channel_witness import ConversationWitness
+from amqp_sansio.engine.channel_witness_leaving import Leaving
 from amqp_sansio.engine.channel_witness_numbered import NumberedWitness
 from amqp_sansio.engine.channel_witness_opening import OpeningWitness
 from amqp_sansio.engine.channel_witness_references import References
@@ -53,7 +54,7 @@ class ChannelChecker(Checker):
     FAMILY: ClassVar[str] = "channels"
     PARTS: ClassVar[tuple[type, ...]] = (
         ConnectionDialogue, ConversationWitness, Deliveries, Ids, MethodReader, NumberedWitness, OpeningWitness, Partial,
-        References, Tags,
+        Leaving, References, Tags,
     )  # fmt: skip
     TABLES: ClassVar[tuple[Table, ...]] = (PIPELINED, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, LIFE, MODE, *REFERENCE.values())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from amqp_sansio.engine.channel_witness_leaving import Leaving
 from amqp_sansio.engine.channel_witness_references import References, reference_of
 from amqp_sansio.engine.channel_witness_tags import TWICE, UNKNOWN, Deliveries, Tags
 from amqp_sansio.engine.findings import Findings
@@ -46,7 +47,7 @@ class NumberedWitness:
 
     __slots__ = (
         "_asked", "_consumers", "_count", "_deliveries", "_findings", "_late", "_leaving", "_life", "_mode", "_published",
-        "_references", "_unnamed", "_waiting", "number",
+        "_references", "_revoked", "_unnamed", "_waiting", "number",
     )  # fmt: skip
 
     def __init__(self, findings: Findings, number: int, late: bool) -> None:
@@ -55,15 +56,17 @@ class NumberedWitness:
         self._late = late
         self._life = Machine.unknown(LIFE) if late else Machine(LIFE)
         self._mode = Machine.unknown(MODE) if late else Machine(MODE)
-        self._asked: Final[dict[str, dict[str, deque[tuple[int, bool]]]]] = {CLIENT: {}, SERVER: {}}
-        """Methods that want an answer, by who asks and verb: the place of each among all of them, and whether what comes need
-        not be settled."""
+        self._asked: Final[dict[str, dict[str, deque[tuple[int, bool, bool]]]]] = {CLIENT: {}, SERVER: {}}
+        """Methods that want an answer, by who asks and verb: the place of each among all of them, whether what comes need
+        not be settled, and whether it names a consumer."""
         self._count = 0
         self._waiting = 0
         self._consumers: Final[dict[tuple[str, str], bool]] = {}
         """By class and tag; whether what comes for them need not be settled."""
-        self._leaving: Final[dict[tuple[str, str], bool]] = {}
-        """Those that were cancelled: what was on its way may still come."""
+        self._leaving: Final[dict[tuple[str, str], Leaving]] = {}
+        """By class and tag the cancels of the client that may be on their way."""
+        self._revoked: Final[set[tuple[str, str]]] = set()
+        """Those that the server has cancelled, or the ones that had the tag before: it crossed a cancel of the client."""
         self._unnamed = late
         """There may be consumers whose tags nobody heard."""
         self._deliveries: Deliveries | None = Deliveries(True) if late else None
@@ -99,7 +102,8 @@ class NumberedWitness:
 
     def hear(self, speaker: str, verb: str, method: Method) -> None:
         """A method that its speaker may say at all."""
-        if not self._lives(speaker, verb):
+        resumes = verb in (RESUME, RESUMED) and self._life.can(speaker, verb)
+        if not self._lives(speaker, verb, resumes) or resumes:
             return
         if verb in ANSWERS and verb not in _LIVES:
             self._answer(speaker, verb, method)
@@ -110,7 +114,8 @@ class NumberedWitness:
         elif verb in _CONSUMES:
             self._consume(verb, method)
         elif verb in ("basic.cancel", "file.cancel", "stream.cancel"):
-            self._cancel(speaker, verb, _text(method, "consumer_tag"))
+            waits = not (_bit(method, "nowait") or _bit(method, "no_wait"))
+            self._cancel(speaker, verb, _text(method, "consumer_tag"), waits)
         elif verb in ("basic.deliver", "file.deliver", "stream.deliver"):
             self._deliver(verb, method)
         elif verb in ("basic.ack", "basic.reject", "basic.nack", "file.ack", "file.reject"):
@@ -127,8 +132,8 @@ class NumberedWitness:
         if verb == "basic.deliver":
             self._doubt_deliveries()
 
-    def _lives(self, speaker: str, verb: str) -> bool:
-        word = verb if verb in _LIVES or (verb in (RESUME, RESUMED) and self._life.can(speaker, verb)) else WORK
+    def _lives(self, speaker: str, verb: str, resumes: bool) -> bool:
+        word = verb if resumes or verb in _LIVES else WORK
         before = self._life.state
         refusal = self._life.step(speaker, word)
         if refusal is None:
@@ -150,7 +155,9 @@ class NumberedWitness:
             return
         self._count += 1
         self._waiting += 1
-        self._asked[speaker].setdefault(verb, deque()).append((self._count, _bit(method, "no_ack")))
+        self._asked[speaker].setdefault(verb, deque()).append(
+            (self._count, _bit(method, "no_ack"), bool(_text(method, "consumer_tag")))
+        )
         if self._waiting > self._findings.limits.replay_commands:
             self._findings.note("limits.replay_commands", "more answers are awaited than our limit: they are not followed")
             self.lose()
@@ -160,7 +167,7 @@ class NumberedWitness:
         order = sorted([(places[0][0], each) for each, places in asked.items() if places])
         waiting = [each for _, each in order]
         found = next((each for each in waiting if verb in REPLIES[each]), None)
-        settled = False
+        settled = named = False
         if found is None:
             if not self._late:
                 wanted = waiting[0] if waiting else ""
@@ -171,12 +178,12 @@ class NumberedWitness:
             passed = [each for each in waiting[: waiting.index(found)] if each not in ANY_TIME]
             if passed and found not in ANY_TIME and not self._late:
                 self._findings.divergence("reply.order", verb, f"{passed[0]} was asked before", REPLIES[passed[0]], about=verb)
-            settled = asked[found].popleft()[1]
+            _, settled, named = asked[found].popleft()
             self._waiting -= 1
-        if verb.endswith(".consume-ok"):
+        if verb.endswith(".consume-ok") and not named:
             self._consumers.setdefault((verb.partition(".")[0], _text(method, "consumer_tag")), settled)
         elif verb.endswith(".cancel-ok"):
-            self._leaving.pop((verb.partition(".")[0], _text(method, "consumer_tag")), None)
+            self._left((verb.partition(".")[0], _text(method, "consumer_tag")))
         elif verb == "basic.get-ok":
             self._deliver_tag(verb, _number(method, "delivery_tag"), settled)
 
@@ -206,34 +213,62 @@ class NumberedWitness:
         key = verb.partition(".")[0], tag
         if not tag:
             self._unnamed = self._unnamed or _bit(method, "nowait") or _bit(method, "no_wait")
-        elif key in self._consumers and not self._late:
+        elif key in self._consumers and key not in self._revoked and not self._late:
             legal = ("a tag that is not in use", "an empty one")
             text = "the tag is that of another consumer on this channel"
             said = f'{verb} with consumer-tag "{tag[:200]}"'
             self._findings.breach(f"{verb}.consumer-tag", said, text, legal, _NOT_ALLOWED)
         else:
+            self._revoked.discard(key)
             self._consumers[key] = _bit(method, "no_ack")
-            if len(self._consumers) + len(self._leaving) > self._findings.limits.subscriptions:
-                self._findings.note("limits.subscriptions", "more consumers than our limit: they are not followed any more")
-                self._consumers.clear()
-                self._leaving.clear()
-                self._unnamed = True
-                self._doubt_deliveries()
+            self._bound_consumers()
 
-    def _cancel(self, speaker: str, verb: str, tag: str) -> None:
+    def _cancel(self, speaker: str, verb: str, tag: str, waits: bool) -> None:
         key = verb.partition(".")[0], tag
-        settled = self._consumers.pop(key, None)
-        if settled is not None and speaker == CLIENT:
-            self._leaving[key] = settled
+        if speaker == CLIENT:
+            settled = self._consumers.pop(key, None)
+            if waits or settled is not None:
+                self._leaving.setdefault(key, Leaving()).cancel(settled, waits)
+                self._bound_consumers()
+            return
+        # It may cross a cancel of the client, who may have given the tag to another consumer since.
+        leaving = self._leaving.get(key)
+        behind = leaving.consumers if leaving is not None else 0
+        if behind + (key in self._consumers) > 1:
+            self._revoked.add(key)
+        elif leaving is not None and behind:
+            leaving.revoke()
+        elif self._consumers.pop(key, None) is None and not self._unnamed:
+            self._no_consumer(verb, tag)
+
+    def _left(self, key: tuple[str, str]) -> None:
+        """The server has carried out a cancel, and what came before it."""
+        leaving = self._leaving.get(key)
+        if leaving is not None and leaving.answered():
+            del self._leaving[key]
+
+    def _bound_consumers(self) -> None:
+        if len(self._consumers) + len(self._leaving) > self._findings.limits.subscriptions:
+            self._findings.note("limits.subscriptions", "more consumers than our limit: they are not followed any more")
+            self._consumers.clear()
+            self._leaving.clear()
+            self._revoked.clear()
+            self._unnamed = True
+            self._doubt_deliveries()
 
     def _deliver(self, verb: str, method: Method) -> None:
         tag = _text(method, "consumer_tag")
         key = verb.partition(".")[0], tag
-        settled = self._consumers.get(key, self._leaving.get(key))
+        settled = self._consumers.get(key)
+        if settled is None and key in self._leaving:
+            settled = self._leaving[key].settled
         if settled is None and not self._unnamed:
-            said = f'{verb} with consumer-tag "{tag[:200]}"'
-            self._findings.breach(f"{verb}.consumer-tag", said, "no consumer has this tag", (), _UNEXPECTED)
+            self._no_consumer(verb, tag)
         self._deliver_tag(verb, _number(method, "delivery_tag"), bool(settled))
+
+    def _no_consumer(self, verb: str, tag: str) -> None:
+        said = f'{verb} with consumer-tag "{tag[:200]}"'
+        self._findings.breach(f"{verb}.consumer-tag", said, "no consumer has this tag", (), _UNEXPECTED)
 
     # References.
 

@@ -144,54 +144,65 @@ class _Tag(NamedTuple):
     served: bool
     """Whether the server delivers to it."""
     waiting: tuple[Word, ...]
-    """What of the client's the server has not carried out, or not answered, yet."""
+    """What of the client's the server has not carried out."""
+    owed: tuple[Word, ...]
+    """The answers to what it has."""
 
 
 def consumer(name: str = "basic", notified: bool = False, most: int = 2) -> Automaton:
-    """One consumer tag; at most `most` words of the client are under way.
+    """One consumer tag; at most `most` words of the client are not carried out and answered.
 
-      The client uses a tag again when it has cancelled it; a cancel of one that is not in use is answered, too.  The server
-    carries out what it hears in order and delivers between consume and cancel; it may do so before it answers.  `notified`:
-    the server may cancel, too, and the tag is free when it has (RabbitMQ); a cancel that crosses it is answered all the same.
+    The client uses a tag again when it has cancelled it; a cancel of one that is not in use is answered, too.  The server
+    carries out what it hears in order, delivers between consume and cancel, and answers in order, which may be later.
+    `notified`: the server may cancel, too, and the tag is free when it has (RabbitMQ); a cancel that crosses it is answered all
+    the same.
     """
     consume, cancel = f"client:{name}.consume", f"client:{name}.cancel"
     answers = {consume: f"server:{name}.consume-ok", cancel: f"server:{name}.cancel-ok"}
     revoked = (f"server:{name}.cancel", f"server:{name}.cancel nowait") if notified else ()
 
     def worlds(at: _Tag) -> Iterator[_Tag]:
-        """What the server may have carried out of what it does not answer."""
+        """What the server may have carried out."""
         yield at
-        while at.waiting and at.waiting[0] not in answers:
-            at = _Tag(at.held, at.waiting[0].startswith(consume), at.waiting[1:])
+        while at.waiting:
+            first = at.waiting[0]
+            owed = (*at.owed, answers[first]) if first in answers else at.owed
+            at = _Tag(at.held, first.startswith(consume), at.waiting[1:], owed)
             yield at
 
     def after(told: _Tag) -> Iterator[tuple[Word, _Tag]]:
         for at in worlds(told):
-            if len(at.waiting) < most:
+            if len(at.waiting) + len(at.owed) < most:
                 for ask in (cancel,) if at.held else (consume, cancel):
                     for said in (ask, f"{ask} nowait"):
-                        yield said, _Tag(ask == consume, at.served, (*at.waiting, said))
-            first = at.waiting[0] if at.waiting else ""
-            if first in answers:
-                yield answers[first], _Tag(at.held, first == consume, at.waiting[1:])
-            if at.served or first == consume:
+                        yield said, _Tag(ask == consume, at.served, (*at.waiting, said), at.owed)
+            if at.owed:
+                yield at.owed[0], at._replace(owed=at.owed[1:])
+            if at.served:
                 yield f"server:{name}.deliver", at
-                again = any(said.startswith(consume) for said in at.waiting[first == consume :])
-                for said in revoked if at.served else ():
-                    yield said, _Tag(at.held and again, False, at.waiting)
+                again = any(said.startswith(consume) for said in at.waiting)
+                for said in revoked:
+                    yield said, _Tag(at.held and again, False, at.waiting, at.owed)
 
-    return any_of(_Tag(False, False, ()), after, lambda at: all(said not in answers for said in at.waiting))
+    return any_of(_Tag(False, False, (), ()), after, lambda at: not at.owed and not at.waiting)
 
 
 def delivery(settles: tuple[str, ...], recovers: tuple[str, ...] = (), name: str = "basic") -> Automaton:
     """One delivery tag: settled at most once, by a word for it or by one for all up to it; without acknowledgement never.
 
-    `recovers` give back all that are unsettled: their tags may not be settled any more.
+      `recovers` ask for all that is unsettled again, and may be said at any time.  Whether that voids the old tags the
+    documents do not say: behind one nobody is held to them.
     """
     each = [f"client:{name}.{verb}" for verb in settles]
-    return one_of(
-        f"server:{name}.deliver no-ack",
-        sequence(f"server:{name}.deliver", optional(one_of(*each, *[f"client:{name}.{verb}" for verb in recovers]))),
+    recover = [f"client:{name}.{verb}" for verb in recovers]
+    again = repeated(one_of(*recover))
+    returned = sequence(one_of(*recover), repeated(one_of(*each, *recover)))
+    return sequence(
+        again,
+        one_of(
+            sequence(f"server:{name}.deliver no-ack", again),
+            sequence(f"server:{name}.deliver", one_of(returned, optional(sequence(one_of(*each), again)))),
+        ),
     )
 
 
