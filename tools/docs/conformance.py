@@ -41,6 +41,30 @@ class Conformance:
     """Marks that carry nothing: one sentence for each."""
 
 
+class OlderRule(NamedTuple):
+    """A rule or an assert of a document on 0-8 or 0-9: `path` is version, class, method and field, and the name of its test.
+
+    `asked` and `answered`, methods in hex, show a server of others keep it, or not (`kept`), in a recording; `open` is the
+    issue that will test it with ours, "" for none.
+    """
+
+    path: str
+    says: str
+    open: str = ""
+    recording: str = ""
+    connection: int = 0
+    asked: str = ""
+    answered: str = ""
+    answer: str = ""
+    kept: bool = True
+
+
+def older_rules(path: Path = RULES / "older.toml") -> tuple[tuple[OlderRule, ...], tuple[OlderRule, ...]]:
+    """The rules, and the asserts."""
+    read = tomllib.loads(path.read_text(encoding="utf-8"))
+    return tuple([OlderRule(**each) for each in read["rule"]]), tuple([OlderRule(**each) for each in read["assert"]])
+
+
 def _is_mark(node: ast.expr, name: str = MARK) -> bool:
     return ast.unparse(node.func if isinstance(node, ast.Call) else node) == name
 

@@ -109,7 +109,24 @@ def conformance_page() -> str:
         f"Of {len(rows)} paths {len(known.tested)} are tested, {len(known.not_kept)} our broker does not keep, and\n"
         f"{len(known.not_ours)} are not ours to keep or to break.\n\n"
     )
-    return head + _table(("path", "what it says", "error", "", "where, or why not"), rows)
+    return head + _table(("path", "what it says", "error", "", "where, or why not"), rows) + _older_rules()
+
+
+def _older_rules() -> str:
+    """The rules of the documents on 0-8 and 0-9 that name them."""
+    stated, asserted = conformance.older_rules()
+    rows: list[tuple[str, ...]] = []
+    for rule in (*stated, *asserted):
+        shown = f"{rule.answer} in `{rule.recording}`" if rule.recording else ""
+        state = "open" if rule.open else "recorded"
+        rows.append((f"`{rule.path}`", _cell(rule.says), state, f"RabbitMQ: {shown}" if shown else "", rule.open))
+    recorded = sum(not rule.open for rule in (*stated, *asserted))
+    head = (
+        "\n## 0-8 and 0-9\n\nThe rules that the excerpt of 0-8 and class queue of 0-9 name, and their asserts. Nearly all bind\n"
+        f"servers. {recorded} of {len(rows)} were recorded of RabbitMQ (`tests/conformance/rules/test_older.py`); where it breaks one,\n"
+        "the recording shows that. What is open names the issue that will test it with a server of ours.\n\n"
+    )
+    return head + _table(("path", "what it says", "", "what was recorded", "open until"), rows)
 
 
 def _documented_fields(cls: type) -> Iterator[tuple[str, str, str]]:
