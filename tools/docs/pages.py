@@ -122,9 +122,9 @@ def _older_rules() -> str:
         rows.append((f"`{rule.path}`", _cell(rule.says), state, f"RabbitMQ: {shown}" if shown else "", rule.open))
     recorded = sum(not rule.open for rule in (*stated, *asserted))
     head = (
-        "\n## 0-8 and 0-9\n\nThe rules that the excerpt of 0-8 and class queue of 0-9 name, and their asserts. Nearly all bind\n"
-        f"servers. {recorded} of {len(rows)} were recorded of RabbitMQ (`tests/conformance/rules/test_older.py`); where it breaks one,\n"
-        "the recording shows that. What is open names the issue that will test it with a server of ours.\n\n"
+        "\n## 0-8 and 0-9\n\nThe rules that the excerpt of 0-8 and class queue of 0-9 name, and their asserts. Nearly\n"
+        f"all bind servers. {recorded} of {len(rows)} were recorded of RabbitMQ; where it breaks one, that is shown\n"
+        "(`tests/conformance/rules/test_older.py`). What is open names the issue that will test it with a server of ours.\n\n"
     )
     return head + _table(("path", "what it says", "", "what was recorded", "open until"), rows)
 

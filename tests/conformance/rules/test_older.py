@@ -1,4 +1,4 @@
-"""The rules that the excerpt of 0-8 and class queue of 0-9 name: what RabbitMQ was recorded to do, or which issue tests them."""
+"""The rules that the excerpt of 0-8 and class queue of 0-9 name: what RabbitMQ was recorded to do, or what is open."""
 
 from __future__ import annotations
 
