@@ -18,9 +18,13 @@ def verb_of(word: str) -> str:
 
 
 def hold(name: str, grammar: Grammar, any_time: Collection[str]) -> None:
-    """Every method of the document, but those of class connection, is in the text: who says it, what answers it, whether it may
+    """Every method of the document is in the text: who says it, what answers it, whether it may
     be said without an answer, whether a content comes with it, whether the answer may come at any time."""
     document = Document(name)
+    words = [word.partition(":") for word in grammar.language("connection").alphabet if ":connection." in word]
+    spoken = {(who, verb) for who, _, verb in words if verb != "connection.heartbeat"}
+    heard = Document(name, connection=True).hearers.items()
+    assert spoken == {(OTHERS[who], verb) for verb, hearers in heard if verb.startswith("connection.") for who in hearers}
     questions = [each for each in grammar.questions(*CHANNEL) if not each.mark]
     said = {
         (who, verb_of(word)) for each in questions for word in (each.word, *each.answers) for who in [word.partition(":")[0]]

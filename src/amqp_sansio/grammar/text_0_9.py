@@ -2,7 +2,7 @@
 
 The printed grammar of class queue has an answer behind every method, and its methods have `nowait`, with which none comes:
 the methods win.  In that document queue.unbind has it too, in the XML not.  Every method of class message is answered by one
-of class message that does not say what it answers.
+of class message that does not say what it answers.  RabbitMQ serves 0-9 with its extensions of 0-9-1, which are marked.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final
 from amqp_sansio.grammar.notation import Grammar
 
 CLASS_QUEUE: Final = "class-queue"
+RABBITMQ: Final = "rabbitmq"
 
 TEXT: Final = """\
 connection = refused / open-connection ( S:connection.redirect / S:connection.open-ok *use-connection close-connection )
@@ -23,13 +24,15 @@ use-connection = C:connection.heartbeat / S:connection.heartbeat / C:session-tra
 close-connection = C:connection.close S:connection.close-ok / S:connection.close C:connection.close-ok
 channel = open-channel *use-channel close-channel
 open-channel = C:channel.open S:channel.open-ok / C:channel.resume S:channel.ok
-use-channel = flow / alive / access / exchange / queue / basic / file / stream / tx / dtx / tunnel / message
+use-channel = flow / alive / access / exchange / queue / basic / file / stream / tx / confirm / dtx / tunnel / message
 close-channel = C:channel.close S:channel.close-ok / S:channel.close C:channel.close-ok
 flow = C:channel.flow S:channel.flow-ok / S:channel.flow C:channel.flow-ok
 alive = C:channel.ping S:channel.ok / S:channel.ping C:channel.ok / C:channel.pong S:channel.ok / S:channel.pong C:channel.ok
 access = C:access.request S:access.request-ok
 exchange = C:exchange.declare S:exchange.declare-ok / C:exchange.declare+nowait
     / C:exchange.delete S:exchange.delete-ok / C:exchange.delete+nowait
+    / {rabbitmq} C:exchange.bind S:exchange.bind-ok / {rabbitmq} C:exchange.bind+nowait
+    / {rabbitmq} C:exchange.unbind S:exchange.unbind-ok / {rabbitmq} C:exchange.unbind+nowait
 queue = C:queue.declare S:queue.declare-ok / C:queue.declare+nowait
     / C:queue.bind S:queue.bind-ok / C:queue.bind+nowait
     / C:queue.unbind S:queue.unbind-ok / {class-queue} C:queue.unbind+nowait
@@ -41,6 +44,8 @@ basic = C:basic.qos S:basic.qos-ok
     / C:basic.publish content / S:basic.return content / S:basic.deliver content
     / C:basic.get ( S:basic.get-ok content / S:basic.get-empty )
     / C:basic.ack / C:basic.reject / C:basic.recover
+    / {rabbitmq} S:basic.cancel C:basic.cancel-ok / {rabbitmq} S:basic.cancel+nowait
+    / {rabbitmq} C:basic.nack / {rabbitmq} S:basic.ack / {rabbitmq} S:basic.nack
 file = C:file.qos S:file.qos-ok
     / C:file.consume S:file.consume-ok / C:file.consume+nowait
     / C:file.cancel S:file.cancel-ok / C:file.cancel+nowait
@@ -51,6 +56,7 @@ stream = C:stream.qos S:stream.qos-ok
     / C:stream.cancel S:stream.cancel-ok / C:stream.cancel+nowait
     / C:stream.publish content / S:stream.return content / S:stream.deliver content
 tx = C:tx.select S:tx.select-ok / C:tx.commit S:tx.commit-ok / C:tx.rollback S:tx.rollback-ok
+confirm = {rabbitmq} C:confirm.select S:confirm.select-ok / {rabbitmq} C:confirm.select+nowait
 dtx = C:dtx.select S:dtx.select-ok / C:dtx.start S:dtx.start-ok
 tunnel = C:tunnel.request content
 message = C:message.transfer ( S:message.ok / S:message.reject ) / S:message.transfer ( C:message.ok / C:message.reject )

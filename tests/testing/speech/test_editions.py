@@ -22,6 +22,8 @@ def test_what_was_added_belongs_to_some() -> None:
     assert "client:queue.unbind" in asked["0-8 unbind"]
     assert "client:queue.unbind nowait" not in asked["0-9"]
     assert "client:queue.unbind nowait" in asked["0-9 unbind"]
+    added = [each.word for edition in EDITIONS if edition.name == "0-9 RabbitMQ" for each in edition.asked("confirm")]
+    assert added == ["client:confirm.select", "client:confirm.select nowait"]
 
 
 def test_what_is_said_on_an_open_connection() -> None:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from amqp_sansio.dialects import AMQP_0_8, AMQP_0_8_UNBIND, AMQP_0_9, AMQP_0_9_1, AMQP_0_9_UNBIND, ChannelDialect
+from amqp_sansio.dialects import (
+    AMQP_0_8,
+    AMQP_0_8_UNBIND,
+    AMQP_0_9,
+    AMQP_0_9_1,
+    AMQP_0_9_RABBITMQ,
+    AMQP_0_9_UNBIND,
+    ChannelDialect,
+)
 from amqp_sansio.grammar import text_0_8, text_0_9, text_0_9_1
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.channels import Traffic
@@ -54,6 +62,7 @@ EDITIONS: Final = (
     Edition(AMQP_0_9_1, text_0_9_1.GRAMMAR, text_0_9_1.ANY_TIME, (text_0_9_1.RABBITMQ,)),
     Edition(AMQP_0_9, text_0_9.GRAMMAR, text_0_9.ANY_TIME),
     Edition(AMQP_0_9_UNBIND, text_0_9.GRAMMAR, text_0_9.ANY_TIME, (text_0_9.CLASS_QUEUE,)),
+    Edition(AMQP_0_9_RABBITMQ, text_0_9.GRAMMAR, text_0_9.ANY_TIME, (text_0_9.RABBITMQ,)),
     Edition(AMQP_0_8, text_0_8.GRAMMAR, text_0_8.ANY_TIME),
     Edition(AMQP_0_8_UNBIND, text_0_8.GRAMMAR, text_0_8.ANY_TIME, (text_0_8.EXCERPT,)),
 )
