@@ -55,7 +55,7 @@ class Recorder:
         return tuple(("client" if side == client else "server", octets) for side, octets in self.pieces)
 
 
-def _listen(path: Path) -> list[Recorder]:
+def listen(path: Path) -> list[Recorder]:
     """The TCP connections of a file.  Ports that are used again make one conversation more."""
     recorders: list[Recorder] = []
     talking: dict[frozenset[tuple[bytes, int]], Recorder] = {}
@@ -86,7 +86,7 @@ def files() -> tuple[Path, ...]:
 @cache
 def conversations() -> tuple[Said, ...]:
     """Every conversation of every file."""
-    return tuple(said for path in files() for recorder in _listen(path) if (said := recorder.said()))
+    return tuple(said for path in files() for recorder in listen(path) if (said := recorder.said()))
 
 
 def _frames(octets: bytes) -> Iterator[bytes]:

@@ -55,7 +55,8 @@ class EndlessError(AssertionError):
     """More things came out than octets went in."""
 
 
-def _count(out: list[str]) -> None:
+def counted(out: list[str]) -> None:
+    """EndlessError when more came out than an input can bring about."""
     if len(out) > MOST:
         raise EndlessError(f"{MOST} things came out: {out[-2:]}")
 
@@ -72,7 +73,7 @@ def _read(said: Said, tolerant: bool) -> list[str]:
         total += len(octets)
         while (thing := subject.next()) is not None:
             out.append(repr(thing))
-            _count(out)
+            counted(out)
         assert subject.buffered <= total
         assert subject.held <= LIMITS.buffered_octets
     return out
@@ -95,15 +96,19 @@ SPEAKERS: Final[dict[str, Literal["C", "S"]]] = {"client": "C", "server": "S"}
 
 
 def observer(said: Said) -> list[str]:
-    """An Observer that hears both; both stop in the end.  It says things in the order of whole assemblies, which is that of the
-    last octets, so each speaker's words are compared by themselves."""
-    subject = Observer(limits=LIMITS)
+    """An Observer that hears both; both stop in the end."""
+    return overheard(Observer(limits=LIMITS), said)
+
+
+def overheard(subject: Observer, said: Said) -> list[str]:
+    """What an observer says.  It says things in the order of whole assemblies, which is that of the last octets, so each
+    speaker's words are compared by themselves."""
     heard: dict[str, list[str]] = {"C": [], "S": []}
 
     def drain() -> None:
         while (thing := subject.next_event()) is not None:
             heard[thing[0]].append(repr(thing))
-            _count(heard[thing[0]])
+            counted(heard[thing[0]])
 
     for speaker, octets in said:
         subject.receive_data(SPEAKERS[speaker], octets)
@@ -154,7 +159,7 @@ def _drain(conn: Machine, out: list[str]) -> None:
     while (event := conn.next_event()) is not None:
         out.append(_look(event))
         out.append(_react(conn, event))
-        _count(out)
+        counted(out)
 
 
 def _converse(conn: Machine, said: Said) -> list[str]:
@@ -269,7 +274,7 @@ def capture(said: Said) -> list[str]:
             try:
                 for _talk, row in transcript(file.name, observers(), ports, out.append):
                     out.append(json.dumps(row, allow_nan=False))
-                    _count(out)
+                    counted(out)
             except CaptureError as error:
                 out.append(f"error {error.rule}")
             try:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Final, NamedTuple
 
-from fuzz import corpus, frames, words
+from fuzz import corpus, frames, older, words
 from fuzz.brokers import broker
 from fuzz.corpus import Said
 from fuzz.decoding import decoder
@@ -136,6 +136,9 @@ TARGETS: Final[dict[str, Target]] = {
     "fresh_client": Target(_beginning("server"), fresh_client),
     "fresh_server": Target(_beginning("client"), fresh_server),
     "capture": Target(_file, capture),
+    "older_reader": Target(older.stream, older.reader),
+    "older_decoder": Target(older.payload, older.decoder),
+    "older_observer": Target(older.conversation, older.observer),
 }
 
 
