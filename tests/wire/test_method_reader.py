@@ -213,3 +213,34 @@ def test_the_cost_is_linear(piece: int) -> None:
         return lambda: heard(octets, piece)
 
     assert_linear(read, 60)
+
+
+@pytest.mark.parametrize("tolerant", [False, True])
+@pytest.mark.parametrize("body", [b"", b"body"])
+def test_a_content_that_lies_there_whole_is_read_as_it_is_in_pieces(body: bytes, tolerant: bool) -> None:
+    """Whatever octet of it is another one."""
+    octets = b"".join([*frame_content(1, PUBLISH, 60, b"\x80\0\x01x", body, 4096), frame_method(1, ACK)])
+    for at in range(len(octets)):
+        for other in (0, 1, 2, 3, 8, 0xFF, 0xCE):
+            damaged = octets[:at] + bytes([other]) + octets[at + 1 :]
+            assert heard(damaged, tolerant=tolerant) == heard(damaged, 1, tolerant=tolerant), (at, other)
+
+
+@pytest.mark.parametrize("body", [b"", b"body"])
+def test_a_content_that_lies_there_whole_is_read_in_one_step(body: bytes) -> None:
+    read, slow = reader(), reader()
+    read.trace, slow.trace = [], []
+    octets = b"".join(frame_content(1, PUBLISH, 60, b"\x80\0\x01x", body, 4096))
+    read.receive(octets)
+    unit = read._at_once(1, 8, b"nothing")
+    assert unit is None
+    method = 8 + len(PUBLISH)
+    read.position = method
+    unit = read._at_once(1, 8, PUBLISH)
+    assert unit == Assembly(1, 0, COMMAND, PUBLISH, octets[method + 7 : method + 23], body or None, 8, 8 + len(octets))
+    for octet in octets:
+        slow.receive(bytes([octet]))
+        found = slow.next()
+    assert found == unit
+    assert slow.trace[1:] == read.trace
+    assert slow.frames == read.frames + 1

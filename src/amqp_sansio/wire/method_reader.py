@@ -220,10 +220,55 @@ class MethodReader(Reader):
             self._tell("limits.channels", "too many contents under way", 506, channel, start, "a method", (f"at most {most}",))
             self._dropping[channel] = True
             return None
+        if (unit := self._at_once(channel, start, payload)) is not None:
+            return unit
         partial = self._open[channel] = Partial(channel, 0, kind, start)
         self._add(partial, payload, start)
         partial.end_segment()
         return None
+
+    def _at_once(self, channel: int, start: int, payload: bytes) -> Assembly | None:
+        """The method with its content where that lies behind it whole, in one body frame or none: most contents do.
+
+        It means what the frames mean one by one, for everything that they could be refused for makes it give up, and they are
+        read one by one then.
+        """
+        buffer, at = self.buffer, self.position
+        body_at = at + FRAME_HEAD + HEADER_HEAD + 1
+        if self.wary or len(buffer) < body_at:
+            return None
+        kind, of, size = frame_head(buffer, at)
+        limits = self.limits
+        if kind != CONTENT_HEADER or of != channel or not HEADER_HEAD <= size <= limits.header_octets:
+            return None
+        body_at = end = at + size + OVERHEAD
+        if size + OVERHEAD > self._largest or len(buffer) < end or buffer[end - 1] != FRAME_END:
+            return None
+        header = buffer[at + FRAME_HEAD : end - 1]
+        octets = u64(header, 4)[0]
+        if header[:4] != payload[:2] + b"\0\0":
+            return None
+        body: bytes | None = None
+        if octets:
+            if len(buffer) < body_at + FRAME_HEAD:
+                return None
+            kind, of, size = frame_head(buffer, body_at)
+            end = body_at + size + OVERHEAD
+            if kind != CONTENT_BODY or of != channel or size != octets or len(buffer) < end or buffer[end - 1] != FRAME_END:
+                return None
+            if size + OVERHEAD > self._largest:
+                return None
+            body = buffer[body_at + FRAME_HEAD : end - 1]
+        whole = len(payload) + len(header) + octets
+        if whole > limits.assembly_octets or self._held + whole > limits.buffered_octets:
+            return None
+        if self.trace is not None:
+            self.trace.append((self._base + at, body_at - at, 0, CONTENT_HEADER, 0, channel, header[:4]))
+            if body is not None:
+                self.trace.append((self._base + body_at, end - body_at, 0, CONTENT_BODY, 0, channel, body[:4]))
+        self.position = end
+        self.frames += 1 if body is None else 2
+        return Assembly(channel, 0, COMMAND, payload, header, body, start, self._base + end)
 
     def _header(self, channel: int, start: int, payload: bytes) -> Assembly | None:
         partial = self._open.get(channel)
