@@ -238,9 +238,10 @@ def test_a_content_that_lies_there_whole_is_read_in_one_step(body: bytes) -> Non
     read.position = method
     unit = read._at_once(1, 8, PUBLISH)
     assert unit == Assembly(1, 0, COMMAND, PUBLISH, octets[method + 7 : method + 23], body or None, 8, 8 + len(octets))
+    found = []
     for octet in octets:
         slow.receive(bytes([octet]))
-        found = slow.next()
-    assert found == unit
+        found += units(slow)
+    assert found == [unit]
     assert slow.trace[1:] == read.trace
     assert slow.frames == read.frames + 1
