@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from amqp_sansio.adapters import store as module
-from amqp_sansio.adapters.mark import Mark
+from amqp_sansio.adapters.mark import CLOSED, Mark
 from amqp_sansio.adapters.store import FILE, Store, StoreError
 from amqp_sansio.broker import Broker, BrokerConfig, Entry, encode_entry, encode_snapshot
 from amqp_sansio.broker.operations import QueueDeclared
@@ -250,6 +250,86 @@ def test_a_store_whose_log_is_gone_or_empty_is_refused(tmp_path: Path) -> None:
         Store(broken).close()
 
 
+def test_a_log_that_was_cut_below_what_was_confirmed_is_refused_and_one_above_is_not(tmp_path: Path) -> None:
+    """A kill during the fifth commit leaves any part of it, under the mark of the fourth; less than four is damage."""
+    store, log = Store(tmp_path / "whole"), f"{FILE}-wal"
+    seen: list[dict[str, bytes]] = []
+    for number in range(1, 6):
+        append(store, number)
+        seen.append({each.name: each.read_bytes() for each in (tmp_path / "whole").iterdir()})
+    store.close()
+    whole, known = seen[-1][log], len(seen[3][log])
+    assert whole.startswith(seen[3][log])
+    found: list[int] = []
+    for cut in sorted({*range(100, len(whole), 1100), known - 1, known, known + 1, len(whole)}):
+        place = copied(seen[3], tmp_path / str(cut), broker_sqlite_wal=whole[:cut])
+        if cut < known:
+            with pytest.raises(StoreError, match=r"the store is damaged"):
+                Store(place)
+            assert (place / log).read_bytes() == whole[:cut]  # nothing is lost by looking
+            with pytest.raises(StoreError, match=r"the store is damaged") as told:
+                Store(place)
+            if "end with entry" in told.value.cause:
+                left = int(told.value.cause.split("end with entry ")[1].split(",")[0])
+                assert told.value.cause == (
+                    f"the store is damaged: broker.sqlite and broker.sqlite-wal end with entry {left}, and entries up to 4 were"
+                    f" confirmed; to go on without the last {4 - left}, remove broker.mark"
+                )
+                os.unlink(place / "broker.mark")  # as it says
+                again = Store(place)
+                assert loaded(again) == [*range(1, left + 1)]
+                again.close()
+                found.append(left)
+        else:
+            again = Store(place)
+            assert loaded(again) == [1, 2, 3, 4, 5][: 5 if cut == len(whole) else 4]
+            again.close()
+    assert set(found) >= {1, 2, 3}
+
+
+def test_a_log_that_was_cut_at_half_is_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path / "whole")
+    for number in range(1, 201):
+        append(store, number)
+    files = {each.name: each.read_bytes() for each in (tmp_path / "whole").iterdir()}
+    store.close()
+    log = f"{FILE}-wal"
+    half = copied(files, tmp_path / "half", broker_sqlite_wal=files[log][: len(files[log]) // 2])
+    with pytest.raises(StoreError, match=r"end with entry [0-9]+, and entries up to 200 were confirmed; to go on without the"):
+        Store(half)
+    former = copied(files, tmp_path / "former", broker_sqlite_wal=files[log][: len(files[log]) // 2], broker_mark=b"open\n")
+    Store(former).close()  # an earlier version wrote no number: nobody can tell
+
+
+def test_a_kill_at_any_point_of_a_commit_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right before and right after the mark is moved, also where a snapshot has taken the place of the entries."""
+    seen: list[tuple[int, dict[str, bytes]]] = []
+    confirm = Mark.confirm
+
+    def watched(mark: Mark, number: int) -> None:
+        for behind in (False, True):
+            if behind:
+                confirm(mark, number)
+            seen.append((number, {each.name: each.read_bytes() for each in (tmp_path / "d").iterdir()}))
+
+    monkeypatch.setattr(Mark, "confirm", watched)
+    snapshot = encode_snapshot(Broker(BrokerConfig(journal=True)).snapshot())
+    store = Store(tmp_path / "d")
+    append(store, 1, 2)
+    append(store, 3)
+    store.compact(2, snapshot)  # what is behind it stays confirmed
+    store.compact(5, snapshot)
+    append(store, 6)
+    store.close()
+    store = Store(tmp_path / "d")
+    store.compact(4, snapshot)
+    store.close()
+    monkeypatch.undo()
+    assert [number for number, _ in seen[::2]] == [2, 3, 3, 5, 6, 6]
+    for number, (_, files) in enumerate(seen):
+        Store(copied(files, tmp_path / str(number))).close()
+
+
 def test_a_store_that_is_empty_though_it_was_used_is_refused(tmp_path: Path) -> None:
     crashed = five(tmp_path / "crashed")
     store = Store(tmp_path / "closed")
@@ -285,11 +365,39 @@ def test_a_clean_end_at_any_point_of_it_is_no_damage(tmp_path: Path, monkeypatch
     append(store, 2)
     store.close()
     monkeypatch.undo()
-    assert len(seen) == 4  # OPEN behind the first commit, CLOSED before the log goes
+    assert len(seen) == 2  # CLOSED, before the log goes
     for number, files in enumerate(seen):
         again = Store(copied(files, tmp_path / str(number)))
-        assert loaded(again) == ([1] if number < 2 else [1, 2])
+        assert loaded(again) == [1, 2]
         again.close()
+
+
+class Late:
+    """The connection of a store whose reader goes away right before it is closed."""
+
+    def __init__(self, db: sqlite3.Connection, reader: sqlite3.Connection) -> None:
+        self.execute, self.db, self.reader = db.execute, db, reader
+
+    def close(self) -> None:
+        self.reader.close()
+        self.db.close()
+
+
+def test_a_reader_that_goes_at_the_last_moment_leaves_a_clean_end(tmp_path: Path) -> None:
+    """A backup kept the log from going into the file; sqlite puts it there as the last one closes, and takes it away."""
+    store = Store(tmp_path)
+    append(store, 1)
+    reader = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM entry").fetchall()
+    append(store, 2)
+    store._db = Late(store._db, reader)  # type: ignore[misc, assignment]
+    store.close()
+    assert not (tmp_path / f"{FILE}-wal").exists()
+    assert Mark(tmp_path).read() == CLOSED
+    again = Store(tmp_path)
+    assert loaded(again) == [1, 2]
+    again.close()
 
 
 def test_a_snapshot_marks_the_store_as_used_too(tmp_path: Path) -> None:

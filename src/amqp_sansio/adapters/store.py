@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
+from urllib.request import pathname2url
 
 from amqp_sansio.adapters.mark import CLOSED, NEW, OPEN, Mark, sync_directory
 from amqp_sansio.adapters.mark import FILE as MARK
@@ -91,6 +92,9 @@ class Store:
                 self._lock.execute("BEGIN EXCLUSIVE")
             self._word = self._mark.read()
             look_at(path, self._word)
+            if self._word != NEW:
+                with self._told("cannot be opened"):
+                    self._compare(path / FILE, self._mark.confirmed())
             _touch(path / FILE)
             with self._told("cannot be opened"):
                 self._db: Final = sqlite3.connect(path / FILE, isolation_level=None, timeout=0.0, check_same_thread=False)
@@ -107,18 +111,32 @@ class Store:
             self._lock.close()
             raise
 
+    def _compare(self, file: Path, confirmed: int) -> None:
+        """StoreError when a store that was used ends before what was confirmed; neither the file nor its log changes."""
+        db = connect_to_read(file)
+        try:
+            (application,) = db.execute("PRAGMA application_id").fetchone()
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+            if not application and not _tables(db):
+                raise StoreError(self.directory, f"the store is damaged: {FILE} is empty, though it was used{_ANEW}")
+            if (application, version) == (APPLICATION, VERSION) and (last := _last(db)) < confirmed:
+                raise StoreError(
+                    self.directory,
+                    f"the store is damaged: {FILE} and {self._log.name} end with entry {last}, and entries up to {confirmed}"
+                    f" were confirmed; to go on without the last {confirmed - last}, remove {MARK}",
+                )
+        finally:
+            db.close()
+
     def _open(self) -> None:
         db = self._db
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (version,) = db.execute("PRAGMA user_version").fetchone()
-        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        new = not application and not tables
+        new = not application and not _tables(db)
         if not new and application != APPLICATION:
             raise StoreError(self.directory, f"{FILE} in it is no store of a broker")
         if not new and version != VERSION:
             raise StoreError(self.directory, f"this library reads stores of version {VERSION}, not {version}")
-        if new and self._word != NEW:
-            raise StoreError(self.directory, f"the store is damaged: {FILE} is empty, though it was used{_ANEW}")
         if new:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -133,6 +151,7 @@ class Store:
             db.execute(f"PRAGMA {pragma}")
         if new:
             db.executescript(_LAYOUT)
+        self._confirmed = _last(db)
 
     # --- reading --------------------------------------------------------------------------------------------------------------
 
@@ -188,7 +207,7 @@ class Store:
         """
         with self._told("cannot be written"), self._transaction():
             self._db.executemany("INSERT INTO entry VALUES (?, ?)", _rows(entries))
-        self._used()
+        self._confirm(max([number for number, _ in entries], default=0))
 
     def compact(self, number: int, snapshot: bytes) -> None:
         """A snapshot instead of all entries up to `number`: after it, or if that fails before it, everything is there."""
@@ -199,16 +218,16 @@ class Store:
                 [(at // PIECE, number, snapshot[at : at + PIECE]) for at in range(0, len(snapshot), PIECE)],
             )
             self._db.execute("DELETE FROM entry WHERE place < ?", ((number + 1) * PIECES,))
-        self._used()
+        self._confirm(number)
 
-    def _used(self) -> None:
-        """Something was committed: the mark says so before anybody is told."""
-        if self._word != OPEN:
-            try:
-                self._mark.write(OPEN)
-            except OSError as error:
-                raise StoreError(self.directory, f"cannot be written: {error.strerror}") from None
-            self._word = OPEN
+    def _confirm(self, number: int) -> None:
+        """Everything up to that entry is committed: the mark says so before anybody is told."""
+        self._confirmed = max(self._confirmed, number)
+        try:
+            self._mark.confirm(self._confirmed)
+        except OSError as error:
+            raise StoreError(self.directory, f"cannot be written: {error.strerror}") from None
+        self._word = OPEN
 
     def shrink(self) -> bool:
         """Gives a part of what is free inside the file back to the disk, SHRINK_PAGES at most; False when nothing is left."""
@@ -230,6 +249,8 @@ class Store:
             self._db.close()
             if self._word == OPEN and not self._log.exists():  # sqlite takes it away when the file has all of it
                 self._mark.write(CLOSED)
+        with suppress(OSError):
+            self._mark.close()
         with suppress(sqlite3.Error):
             self._lock.close()
 
@@ -285,6 +306,23 @@ def look_at(directory: Path, word: str) -> None:
             f"the store is damaged: {log.name} is gone or empty, and it held what {file.name} does not have; to go on without"
             f" that, remove {MARK}",
         )
+
+
+def connect_to_read(file: Path) -> sqlite3.Connection:
+    """A connection that changes nothing: where it is the last one, the write-ahead log stays as well.  sqlite3.Error."""
+    return sqlite3.connect(f"file:{pathname2url(str(file.absolute()))}?mode=ro", uri=True)
+
+
+def _tables(db: sqlite3.Connection) -> int:
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return int(tables)
+
+
+def _last(db: sqlite3.Connection) -> int:
+    """The number of the last entry that is in a store, in its journal or in its snapshot; 0 when there is none."""
+    (entry,) = db.execute("SELECT coalesce(max(place), 0) FROM entry").fetchone()
+    (snapshot,) = db.execute("SELECT coalesce(max(journal), 0) FROM snapshot").fetchone()
+    return max(int(entry) // PIECES, int(snapshot))
 
 
 def _touch(path: Path) -> None:

@@ -7,12 +7,11 @@ import sqlite3
 import time
 from pathlib import Path
 from typing import Final
-from urllib.request import pathname2url
 
 import attrs
 
 from amqp_sansio.adapters.mark import CLOSED, Mark
-from amqp_sansio.adapters.store import FILE, LOCK, Store, StoreError
+from amqp_sansio.adapters.store import FILE, LOCK, Store, StoreError, connect_to_read
 from amqp_sansio.broker import Broker, BrokerConfig, encode_snapshot
 from amqp_sansio.errors import RestoreError
 
@@ -95,7 +94,7 @@ def backup(directory: str, target: str) -> Content:
 
 def _copy(source: Path, target: Path) -> None:
     """All pages at one moment: who writes meanwhile goes on, in the write-ahead log."""
-    origin = sqlite3.connect(f"file:{pathname2url(str(source.absolute()))}?mode=ro", uri=True)
+    origin = connect_to_read(source)
     try:
         copy = sqlite3.connect(target)
         try:
