@@ -39,6 +39,8 @@ def test_openings(said: list[tuple[str, str]]) -> None:
         [HEADER, *ASKED, *ANSWERED, (CLIENT, words.OPEN)],
         [HEADER, *ASKED[:1], (CLIENT, words.SESSION)],
         [HEADER, *ASKED, (SERVER, words.SESSION)],
+        [HEADER, *ASKED, ANSWERED[0], (SERVER, words.SECURE), (CLIENT, words.SECURE_OK)],
+        [HEADER, ASKED[0], ANSWERED[0], (SERVER, words.SECURE), ASKED[1]],
     ],
 )
 def test_words_out_of_turn(said: list[tuple[str, str]]) -> None:

@@ -51,6 +51,19 @@ def handshake(*ends: Word) -> Automaton:
     )
 
 
+def lost() -> Automaton:
+    """The server, which has not heard tune-ok, challenges a client that has said it ahead, and cannot answer any more."""
+    start_ok, tune_ok, open_ = CLIENTS[1:]
+    secure, secure_ok = "server:connection.secure", "client:connection.secure-ok"
+    answered = repeated(words(secure, secure_ok))
+    return together(
+        sequence(CLIENTS[0], start_ok, repeated(secure_ok), tune_ok, optional(open_)),
+        sequence("server:connection.start", repeated(secure)),
+        words(CLIENTS[0], "server:connection.start"),
+        sequence(start_ok, answered, tune_ok, secure),
+    )
+
+
 class Traffic(NamedTuple):
     """What is said on an open connection, beside close."""
 
@@ -67,13 +80,14 @@ def connection(traffic: Traffic = Traffic()) -> Automaton:
     """
     ends = ("server:connection.open-ok", "server:connection.redirect")[: 1 + traffic.redirects]
     opened = handshake(*ends)
+    begun = one_of(opened.prefixes(), lost().prefixes())
     closes = tuple([f"{who}:connection.{verb}" for who in (CLIENT, SERVER) for verb in ("close", "close-ok")])
     by_client = words("client:connection.close", "server:connection.close-ok")
     by_server = words("server:connection.close", "client:connection.close-ok")
     client, server = [tuple(w for w in opened.alphabet if w.startswith(who)) for who in (CLIENT, SERVER)]
     used = (_from(CLIENTS[-1], *traffic.client), _from(ends[0], *traffic.server), _from(CLIENTS[0], *BEATS, *closes))
     spoken = together(
-        opened.prefixes(),
+        begun,
         *used,
         closing(CLIENT, SERVER, (*client, *traffic.client, BEATS[0])),
         closing(SERVER, CLIENT, (*server, *traffic.server, BEATS[1])),

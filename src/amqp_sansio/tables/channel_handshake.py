@@ -38,8 +38,8 @@ _CLIENTS: Final = ("header-sent", "authenticating", "tuned", "opening")
 """How far the client is: what it said last."""
 _SERVERS: Final = ("silent", "started", "challenged", "tuning", "open")
 """How far the server is, likewise."""
-_UNCHALLENGED: Final = tuple([each for each in _SERVERS if each != "challenged"])
-"""How far it may be when the client has no challenge to answer."""
+_AHEAD: Final = _CLIENTS[1:]
+"""Where the server may challenge the client or say tune; one that has said tune-ok cannot answer a challenge any more."""
 _REFUSED: Final = "version-refused"
 
 
@@ -53,15 +53,15 @@ def _rows() -> list[Row]:
     moves = (
         (CLIENT, START_OK, ("header-sent",), ("silent", "started"), "authenticating", None),
         (CLIENT, TUNE_OK, ("authenticating",), ("silent", "started", "tuning"), "tuned", None),
-        (CLIENT, OPEN, ("tuned",), ("silent", "started", "tuning"), "opening", None),
+        (CLIENT, OPEN, ("tuned",), _SERVERS[:-1], "opening", None),
         (CLIENT, SECURE_OK, ("authenticating",), ("challenged",), None, "started"),
-        (CLIENT, SESSION, ("opening",), _UNCHALLENGED, None, None),
+        (CLIENT, SESSION, ("opening",), _SERVERS, None, None),
         (SERVER, START, _CLIENTS, ("silent",), None, "started"),
-        (SERVER, SECURE, ("authenticating",), ("started",), None, "challenged"),
-        (SERVER, TUNE, ("authenticating", "tuned", "opening"), ("started",), None, "tuning"),
+        (SERVER, SECURE, _AHEAD, ("started",), None, "challenged"),
+        (SERVER, TUNE, _AHEAD, ("started",), None, "tuning"),
         (SERVER, OPEN_OK, ("opening",), ("tuning",), None, "open"),
         (SERVER, SESSION, ("opening",), ("open",), None, None),
-        (CLIENT, UPDATE_SECRET, ("opening",), _UNCHALLENGED, None, None),
+        (CLIENT, UPDATE_SECRET, ("opening",), _SERVERS, None, None),
         (SERVER, UPDATE_SECRET_OK, ("opening",), ("open",), None, None),
         (SERVER, BLOCKED, ("opening",), ("open",), None, None),
         (SERVER, UNBLOCKED, ("opening",), ("open",), None, None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from amqp_sansio.engine.observer import Observer
 from amqp_sansio.events import Violation
@@ -51,3 +52,18 @@ def test_a_part_may_be_asked_for(said: ChannelConversation) -> None:
 def test_a_part_that_there_is_not_is_named_with_those_there_are() -> None:
     with pytest.raises(ValueError, match=r"no part 'nonsense' of '0-8': there are .*0-9-1: confirms"):
         channel_parts("0-8", "nonsense")
+
+
+# Kept and restored before any step, an observer says the same.
+@given(channel_conversations(), st.integers(0, 40))
+def test_what_an_observer_remembers_can_be_kept(said: ChannelConversation, at: int) -> None:
+    dialects = (said.part.edition.dialect,)
+    whole, kept = [Observer(strict=True, dialects=dialects) for _ in range(2)]
+    told: list[list[str]] = [[], []]
+    for number, step in enumerate((*said.before, *said.steps)):
+        if number == at:
+            kept = Observer.restore(kept.snapshot(), dialects=dialects)
+        for watch, events in zip((whole, kept), told, strict=True):
+            watch.receive_data(step.side, step.octets)
+            events += [repr(each) for each in watch.events()]
+    assert told[0] == told[1]
