@@ -72,16 +72,16 @@ REPLIES: Final[dict[str, tuple[str, ...]]] = {
 ANSWERS: Final = frozenset([answer for answers in REPLIES.values() for answer in answers])
 """What is said as an answer only."""
 
-NEED_NO_ANSWER: Final = frozenset(["basic.recover"])
-"""What some versions answer and others do not."""
-
 ANY_TIME: Final = frozenset(
     [
         *("channel.resume", "channel.ping", "channel.pong", "basic.recover"),
         *[verb for verb in REPLIES if verb.startswith("message.")],
     ]
 )
-"""What is answered at any time, for the documents do not call it synchronous; all else in the order of the questions."""
+"""What is answered at any time, for the documents do not call it synchronous; all else in the order of the questions.
+
+basic.recover some versions do not answer at all.
+"""
 
 CAPABILITIES: Final[dict[tuple[str, str], str]] = {
     ("client", "confirm.select"): "publisher_confirms",
