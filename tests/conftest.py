@@ -30,6 +30,17 @@ def pytest_sessionfinish() -> None:
     gc.unfreeze()
 
 
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """Of what is frozen only what the test froze; afterwards all of it is frozen again, or every test that comes after pays."""
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+    if frozen:
+        gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of specifications and captures beside the checkout; tests that use it are left out where it is not."""

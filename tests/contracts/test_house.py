@@ -126,3 +126,9 @@ def test_the_import_contract_covers_every_room_of_the_core() -> None:
     assert {room.removeprefix("amqp_sansio.") for room in core["source_modules"]} == rooms
     layers = " ".join(contracts[0]["layers"])
     assert [room for room in sorted(rooms) if not re.search(rf"\b{room}\b", layers)] == []
+
+
+def test_only_the_tests_root_thaws_what_is_frozen() -> None:
+    """Else the garbage collector walks over the objects of twenty thousand tests in each test that comes after."""
+    thaws = [path for path in sorted((ROOT / "tests").rglob("*.py")) if ".unfreeze" + "()" in path.read_text(encoding="utf-8")]
+    assert [path.relative_to(ROOT).as_posix() for path in thaws] == ["tests/conftest.py"]

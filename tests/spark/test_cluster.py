@@ -34,7 +34,7 @@ CONF = {
 @pytest.fixture(scope="module")
 def cuts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("cuts")
-    return rotated(generated(folder / "whole.pcap", 1_500_000), folder / "rotated", 2)
+    return rotated(generated(folder / "whole.pcap", 700_000), folder / "rotated", 2)
 
 
 @pytest.fixture(scope="module")

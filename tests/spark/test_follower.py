@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -23,12 +21,7 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.spark.envelope import SCHEMA, envelopes_in, unseal
 from amqp_sansio.spark.follower import REMEMBERED, STATE, Follower, awake
 
-
-@pytest.fixture(autouse=True)
-def thawed() -> Iterator[None]:
-    """Nothing of this process stays frozen, as it does in a worker."""
-    yield
-    gc.unfreeze()
+pytestmark = pytest.mark.usefixtures("thawed")  # the follower freezes what is there, as in a worker of Spark's
 
 
 @pytest.fixture(scope="module", params=["tx.pcap", "sasl_python.pcap", "jms/xa.pcap"])

@@ -24,7 +24,7 @@ from tests.waiting import awaited
 
 from amqp_sansio.captures.columns.outcome import Outcome
 from amqp_sansio.captures.columns.place import MANIFEST, STREAM
-from amqp_sansio.captures.replay.options import MOST_IDLE_HOURS, ReplayOptions
+from amqp_sansio.captures.replay.options import IDLE_HOURS, MOST_IDLE_HOURS, ReplayOptions
 from amqp_sansio.captures.tables import TABLES
 from amqp_sansio.spark import watch as watch_module
 from amqp_sansio.spark.errors import PipelineError
@@ -183,16 +183,24 @@ def test_what_cannot_be_amqp_leaves_no_state(spark: SparkSession, tmp_path: Path
 
 def test_a_checkpoint_without_idle_hours_forgets_nothing(spark: SparkSession, cuts: list[Path], tmp_path: Path) -> None:
     """As earlier versions wrote it: it goes on with 0 and is refused with another number, in one sentence."""
-    folder, out, checkpoint = str(cuts[0].parent), tmp_path / "out", tmp_path / "checkpoint"
-    Watch(spark, folder, str(out), str(checkpoint), OPTIONS, options=ONE_AT_A_TIME, idle_hours=0).run(once=True)
+    folder, out, checkpoint = tmp_path / "in", tmp_path / "out", tmp_path / "checkpoint"
+    folder.mkdir()
+
+    def run(*names: Path, hours: float = IDLE_HOURS) -> None:
+        for path in names:
+            shutil.copy(path, folder)
+        watch = Watch(spark, str(folder), str(out), str(checkpoint), OPTIONS, options=ONE_AT_A_TIME, idle_hours=hours)
+        watch.run(once=True)
+
+    run(cuts[0], hours=0)
     for place in (out / STREAM, checkpoint / MARKER):
         marked = json.loads(place.read_text())
         assert marked["plan"].pop("idle_hours") == 0
         place.write_text(json.dumps(marked))
     with pytest.raises(PipelineError, match=r"^the stream was started with another idle_hours \(0\): go on with the same, or"):
-        Watch(spark, folder, str(out), str(checkpoint), OPTIONS, options=ONE_AT_A_TIME).run(once=True)
-    Watch(spark, folder, str(out), str(checkpoint), OPTIONS, options=ONE_AT_A_TIME, idle_hours=0).run(once=True)
-    assert differing(truth(cuts), published(out)) == {}
+        run()
+    run(cuts[1], hours=0)
+    assert differing(truth([folder / path.name for path in cuts[:2]]), published(out)) == {}
 
 
 @pytest.mark.parametrize("hours", [-1.0, float("nan"), float("inf"), MOST_IDLE_HOURS + 1])

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 
 import pytest
 
 from amqp_sansio.captures.columns.cycles import THRESHOLD, rarely, seldom
 
-
-@pytest.fixture(autouse=True)
-def thawed() -> Iterator[None]:
-    """What is frozen is what the test froze; afterwards it is as the whole run has it (tests/conftest.py)."""
-    frozen = gc.get_freeze_count()
-    gc.unfreeze()
-    yield
-    gc.unfreeze()
-    if frozen:
-        gc.freeze()
+pytestmark = pytest.mark.usefixtures("thawed")
 
 
 def test_it_is_spared_what_was_there_and_runs_seldom_meanwhile() -> None:
