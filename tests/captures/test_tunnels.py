@@ -82,6 +82,20 @@ CARRIED: dict[str, Callable[[bytes], bytes]] = {
     "VXLAN over IPv6": lambda packet: ether(v6(17, vxlan(packet))),
     "GENEVE": lambda packet: ether(v4(17, udp(6081, b"\1\0\x65\x58" + bytes(4) + bytes(4) + ether(packet)))),
     "IP in GENEVE": lambda packet: ether(v4(17, udp(6081, b"\0\0" + kind(packet) + bytes(4) + packet))),
+    "VXLAN behind extension headers": lambda packet: ether(v6(0, b"\x3c\0" + bytes(6) + b"\x11\0" + bytes(6) + vxlan(packet))),
+    "VXLAN in an IPv6 packet of one fragment": lambda packet: ether(v6(44, b"\x11\0" + bytes(6) + vxlan(packet))),
+    "VXLAN on a port of its own": lambda packet: ether(v4(17, udp(4444, b"\x08\0\0\0\0\0\7\0" + ether(packet)))),
+    "the same, padded": lambda packet: ether(v4(17, udp(4444, b"\x08\0\0\0\0\0\7\0" + ether(packet).ljust(60, b"\0")))),
+    "IP in GENEVE on a port of its own": lambda packet: ether(v6(17, udp(4444, b"\0\0" + kind(packet) + bytes(4) + packet))),
+    "Ethernet in VXLAN-GPE": lambda packet: ether(v4(17, udp(4790, b"\x0c\0\0\3\0\0\7\0" + ether(packet)))),
+    "IP in VXLAN-GPE": lambda packet: ether(
+        v4(17, udp(4790, b"\x0c\0\0" + (b"\1" if packet[0] >> 4 == 4 else b"\2") + b"\0\0\7\0" + packet))
+    ),
+    "MPLS in VXLAN-GPE": lambda packet: ether(v4(17, udp(4790, b"\x0c\0\0\5\0\0\7\0" + labels(packet)))),
+    "VXLAN on the port of VXLAN-GPE": lambda packet: ether(v4(17, udp(4790, b"\x08\0\0\0\0\0\7\0" + ether(packet)))),
+    "MPLS in UDP": lambda packet: ether(v4(17, udp(6635, labels(packet)))),
+    "GRE in UDP": lambda packet: ether(v4(17, udp(4754, b"\0\0" + kind(packet) + packet))),
+    "MPLS in IP": lambda packet: ether(v4(137, labels(packet))),
     "PPPoE with a compressed protocol": lambda packet: ether(shortened(packet), b"\x88\x64"),
     "IP in IP": lambda packet: ether(v4(4 if packet[0] >> 4 == 4 else 41, packet)),
     "VXLAN in GRE in MPLS": lambda packet: ether(labels(v4(47, b"\0\0\x08\0" + v4(17, vxlan(packet)))), b"\x88\x47"),
@@ -121,6 +135,13 @@ def test_a_conversation_in_a_tunnel_gives_the_rows_of_one_without(name: str, cli
         (ether(v4(47, b"\0\1\x88\x0b" + b"ppp in gre" * 3)), "GRE of version 1 or with a route is not read"),
         (ether(v4(47, b"\0\0\x12\x34" + bytes(20))), "GRE with protocol 0x1234 is not read"),
         (ether(v4(47, bytes(40), 0x2005)), "it is a later fragment of a tunnel's packet"),
+        (ether(v6(44, b"\x2f\0\1\1" + bytes(40))), "it is a later fragment of a tunnel's packet"),
+        (ether(v4(50, bytes(40))), "ESP (IPsec) is not read"),
+        (ether(v4(17, udp(2152, bytes(40)))), "GTP-U is not read"),
+        (ether(v4(17, udp(4790, b"\x0c\0\0\4" + bytes(40)))), "VXLAN-GPE with protocol 4 is not read"),
+        (ether(v4(17, udp(6081, b"\0\0\x89\x4f" + bytes(40)))), "GENEVE with protocol 0x894f is not read"),
+        (ether(bytes(4) * 9 + v4(6, bytes(40)), b"\x88\x47"), "it has more than 8 MPLS labels"),
+        (ether(v4(17, udp(6635, bytes(40)))), "it has more than 8 MPLS labels"),
         (
             ether(b"\x11\0\0\1\0\x20\0\xfd" + bytes(30), b"\x88\x64"),
             "PPPoE with what is not plain IP (compressed, encrypted, bridged) is not read",
@@ -136,6 +157,41 @@ def test_packets_that_cannot_be_read_are_counted(frame: bytes, why: str, tmp_pat
     assert warnings == [packets_left_out(3, why)] == [f"3 packets are left out: {why}"]
     notes = [row for row in gathered(records_of([path], ALL))["violations"] if row["level"] == "damage"]
     assert [row["text"] for row in notes] == warnings
+
+
+@pytest.mark.parametrize("six", [False, True])
+def test_of_a_packet_in_fragments_the_first_is_read_and_the_others_are_noted(six: bool, tmp_path: Path) -> None:
+    """The octets of the others count as missing, and nobody is accused of them."""
+    segments = build.conversation([b"one", b"x" * 2000, b"two"]).segments
+    made: list[Record] = []
+    parted = 0
+    for each in segments:
+        inner = vxlan(build.ip(each))
+        parts = [inner[:1000], inner[1000:]] if len(inner) > 1000 else [inner]
+        parted += len(parts) - 1
+        for at, part in enumerate(parts):
+            more = len(parts) - 1 - at
+            head = struct.pack(">BBHI", 17, 0, 1000 * at | more, 7)
+            outer = v6(44, head + part) if six else v4(17, part, 125 * at | more << 13)
+            made.append(Record(1, ether(outer), len(ether(outer)), build.START_NS + len(made) * 1_000_000))
+    path = build.write(tmp_path / "x", build.pcap(made))
+    said = f"{parted} packet is read in part: what later fragments of a tunnel's packets hold counts as missing"
+    warnings: list[str] = []
+    (verdict,) = verdicts(path, observers(), (), warnings.append)
+    assert (parted, verdict.verdict, warnings) == (1, "clean", [said])
+    found = gathered(records_of([path], ALL))["violations"]
+    assert {row["level"] for row in found} <= {"damage", "note", "gap"}
+    assert [row["text"] for row in found if row["level"] == "damage"] == [said]
+
+
+@pytest.mark.parametrize("name", ["VXLAN", "GENEVE"])
+def test_on_other_ports_only_what_ends_where_the_packet_ends_is_taken_for_a_tunnel(name: str) -> None:
+    """Whatever has octets that look so at its beginning stays what it is."""
+    inner = build.ip(Segment(True, 1, b"octets" * 9))
+    head = b"\x08\0\0\0\0\0\7\0" + MACS + b"\x08\0" if name == "VXLAN" else b"\0\0\x08\0\0\0\0\0"
+    for longer, read in ((0, True), (1, False), (-1, False)):
+        octets = head + (inner + b"\0" if longer > 0 else inner[: len(inner) + longer])
+        assert (innermost(v4(17, udp(5353, octets)), 0).at > 0) == read, longer
 
 
 @pytest.mark.parametrize("name", ["PPPoE", "MPLS", "PPPoE with a compressed protocol"])

@@ -136,7 +136,7 @@ class Listener:
             inside, left_out = innermost(data, at) if at >= 0 else Inside(at, UNREAD.get(at, ""))
             if left_out:
                 self._left_out[left_out] = self._left_out.get(left_out, 0) + 1
-            elif 0 <= inside != at:
+            if 0 <= inside != at:
                 found = tcp_in(data, inside, packet.original)
         if found is FRAGMENT:
             self._once(f"packet {packet.number}: IP packets are in fragments; what the later ones hold counts as a gap")

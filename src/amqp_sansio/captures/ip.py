@@ -10,27 +10,46 @@ _OPTIONS: Final = frozenset((0, 43, 60, 135, 139, 140))
 """IPv6 extension headers that say their length in units of 8 octets: hop-by-hop, routing, destination, mobility, HIP, shim6."""
 _FRAGMENT: Final = 44
 _AUTHENTICATION: Final = 51
+EXTENSIONS: Final = (*sorted(_OPTIONS), _FRAGMENT, _AUTHENTICATION)
+"""All that are stepped over."""
+_STEPPED: Final = frozenset(EXTENSIONS)
 _LENGTH: Final = struct.Struct(">H").unpack_from
 
 
-def payload_of(data: bytes, at: int) -> tuple[int, int, bool] | None:
-    """Of the IP packet at `at`: the protocol that it carries, where that starts, and whether it is a later fragment.
+class Carried(NamedTuple):
+    """What an IP packet carries: the protocol, where that starts, whether the packet is a later fragment, or has some."""
 
-    None when the header was not captured, or is none.
-    """
+    protocol: int
+    start: int
+    later: bool
+    more: bool
+
+
+def payload_of(data: bytes, at: int) -> Carried | None:
+    """What the IP packet at `at` carries; None when the header was not captured, or is none."""
     if len(data) < at + 20:
         return None
     version = data[at] >> 4
     if version == 4:
         header = (data[at] & 15) * 4
-        later = bool((data[at + 6] & 0x1F) << 8 | data[at + 7])
-        return None if header < 20 else (data[at + 9], at + header, later)
+        fragment: int = _LENGTH(data, at + 6)[0]
+        return None if header < 20 else Carried(data[at + 9], at + header, fragment & 0x1FFF != 0, fragment & 0x2000 != 0)
     if version != 6:
         return None
-    kind, start = data[at + 6], at + 40
-    while kind in _OPTIONS and start + 8 <= len(data):
-        kind, start = data[start], start + 8 + data[start + 1] * 8
-    return kind, start, False
+    kind, start, later, more = data[at + 6], at + 40, False, False
+    while kind in _STEPPED and start + 8 <= len(data):
+        size = 8 + data[start + 1] * 8
+        if kind == _AUTHENTICATION:
+            size = 8 + data[start + 1] * 4
+        elif kind == _FRAGMENT:
+            size = 8
+            fragment = _LENGTH(data, start + 2)[0]
+            later, more = fragment & 0xFFF8 != 0, fragment & 1 != 0
+        kind = data[start]
+        start += size
+        if later:  # what follows are octets of the packet, wherever a header may seem to stand
+            break
+    return Carried(kind, start, later, more)
 
 
 class TcpIn(NamedTuple):

@@ -13,7 +13,11 @@ _PPPOE: Final = b"\x88\x64"
 _PPP: Final = frozenset((b"\x00\x21", b"\x00\x57"))
 _PPP_SHORT: Final = frozenset((b"\x21", b"\x57"))
 _PPPOE_UNREAD: Final = -2
-UNREAD: Final = {_PPPOE_UNREAD: "PPPoE with what is not plain IP (compressed, encrypted, bridged) is not read"}
+_MORE_LABELS: Final = -3
+UNREAD: Final = {
+    _PPPOE_UNREAD: "PPPoE with what is not plain IP (compressed, encrypted, bridged) is not read",
+    _MORE_LABELS: f"it has more than {MAX_TAGS} MPLS labels",
+}
 """In the place of a start: packets that may hold IP and are not read, and what is said of them."""
 _MPLS: Final = frozenset((b"\x88\x47", b"\x88\x48"))
 FAMILIES: Final = (2, 10, 23, 24, 28, 30)
@@ -34,7 +38,7 @@ def _behind(data: bytes, kind: bytes, at: int) -> int:
         if kind == _PPPOE:
             return _in_pppoe(data, at + 6)
         if kind in _MPLS:
-            return _after_labels(data, at)
+            return after_labels(data, at)
         if kind not in _TAGS:
             return -1
         kind = data[at + 2 : at + 4]
@@ -52,7 +56,7 @@ def _in_pppoe(data: bytes, at: int) -> int:
     return _PPPOE_UNREAD if len(data) > at and data[at] < 0x40 else -1
 
 
-def _after_labels(data: bytes, at: int) -> int:
+def after_labels(data: bytes, at: int) -> int:
     """Where IP starts behind MPLS labels: IP itself, or Ethernet, with a control word before it or without."""
     for _ in range(MAX_TAGS):
         if len(data) < at + 5:
@@ -65,7 +69,7 @@ def _after_labels(data: bytes, at: int) -> int:
                 return at
             found = after_type(data, at + 16) if first == 0 else -1
             return after_type(data, at + 12) if found < 0 else found
-    return -1
+    return _MORE_LABELS
 
 
 def _ethernet(data: bytes) -> int:

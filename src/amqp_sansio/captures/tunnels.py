@@ -1,4 +1,8 @@
-"""Tunnels: packets inside packets.  GRE (with ERSPAN), VXLAN, GENEVE and IP in IP behind an IP header."""
+"""Tunnels: packets inside packets.  GRE (with ERSPAN), VXLAN, GENEVE, MPLS and IP in IP behind an IP header.
+
+VXLAN and GENEVE are known by their ports, and on other ports by what they hold: an IP packet of the length that its UDP header
+leaves.  Tunnels that are known by their number and not read are counted, by the reason.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,50 @@ import struct
 from typing import Final, NamedTuple
 
 from amqp_sansio.captures.ip import payload_of
-from amqp_sansio.captures.link import after_type
+from amqp_sansio.captures.link import UNREAD, after_labels, after_type
 
 MAX_TUNNELS: Final = 4
 """Tunnels inside one another that are followed."""
 IP_IN_IP: Final = (4, 41)
 GRE: Final = 47
 UDP: Final = 17
+MPLS_IN_IP: Final = 137
+UNREAD_PROTOCOLS: Final = {50: "ESP (IPsec)", 97: "EtherIP", 108: "IPComp", 115: "L2TP"}
+"""IP protocols that carry packets and are not read."""
 VXLAN_PORTS: Final = (4789, 8472)
+GPE_PORT: Final = 4790
 GENEVE_PORT: Final = 6081
+GRE_PORT: Final = 4754
+MPLS_PORT: Final = 6635
+UNREAD_PORTS: Final = {
+    1701: "L2TP",
+    2152: "GTP-U",
+    3544: "Teredo",
+    4500: "ESP (IPsec) in UDP",
+    4755: "GRE in DTLS",
+    5247: "CAPWAP",
+    6080: "GUE",
+    6636: "MPLS in DTLS",
+}
+"""UDP ports that carry packets and are not read: registered ones, none of which a client takes for its own end."""
+KNOWN_PORTS: Final = (*VXLAN_PORTS, GPE_PORT, GENEVE_PORT, GRE_PORT, MPLS_PORT, *UNREAD_PORTS)
+IN_FRAGMENTS: Final = "what later fragments of a tunnel's packets hold counts as missing"
+"""Why a packet is read in part: its later fragments have no header that tells of the tunnel."""
 
 _WORD: Final = struct.Struct(">H").unpack_from
-_TUNNELLED: Final = frozenset([*IP_IN_IP, GRE, UDP])  # for mypyc, which takes no star in a test
+_TUNNELLED: Final = frozenset([*IP_IN_IP, GRE, UDP, MPLS_IN_IP, *UNREAD_PROTOCOLS])  # for mypyc, which takes no star in a test
 _IP: Final = frozenset([0x0800, 0x86DD])
 _ETHERNET: Final = 0x6558
 _ERSPAN: Final = 0x88BE
 _ETHERNET_HEAD: Final = 12
+_GPE_IP: Final = frozenset([1, 2])
+_GPE_ETHERNET: Final = 3
+_GPE_MPLS: Final = 5
+_VXLAN_FLAGS: Final = b"\x08\0\0\0"
 
 
 class Inside(NamedTuple):
-    """Where the innermost IP packet starts (-1: there is none), and why one is left out ("": none is)."""
+    """Where the innermost IP packet starts (-1: none is read), and why it or a part of it is left out ("": nothing is)."""
 
     at: int
     left_out: str
@@ -33,23 +61,36 @@ class Inside(NamedTuple):
 
 def innermost(data: bytes, at: int) -> Inside:
     """Follows tunnels from the IP packet at `at`."""
+    in_part = ""
     for depth in range(MAX_TUNNELS + 1):
         found = payload_of(data, at)
-        if found is None:
-            return Inside(at, "")
-        protocol, start, later = found
-        if protocol not in _TUNNELLED or (later and protocol == UDP):
-            return Inside(at, "")
-        if later:
+        if found is None or found.protocol not in _TUNNELLED or (found.later and found.protocol == UDP):
+            return Inside(at, in_part)
+        if found.later:
             return Inside(-1, "it is a later fragment of a tunnel's packet")
-        inside = Inside(start, "")
-        if protocol not in IP_IN_IP:
-            inside = _in_gre(data, start) if protocol == GRE else _in_udp(data, start, at)
-        if inside.left_out or inside.at < 0 or inside.at == at:
-            return inside
+        inside = _in(found.protocol, data, found.start, at)
+        if inside.at < 0:
+            return Inside(-1, inside.left_out or UNREAD.get(inside.at, in_part))
+        if inside.at == at:
+            return Inside(at, in_part)
+        if found.more:
+            in_part = IN_FRAGMENTS
         if depth < MAX_TUNNELS:
             at = inside.at
     return Inside(-1, f"there are more than {MAX_TUNNELS} tunnels inside one another")
+
+
+def _in(protocol: int, data: bytes, start: int, at: int) -> Inside:
+    """One tunnel further: `at` is where its own IP packet starts, `start` what that carries."""
+    if protocol in IP_IN_IP:
+        return Inside(start, "")
+    if protocol == GRE:
+        return _in_gre(data, start)
+    if protocol == MPLS_IN_IP:
+        return Inside(after_labels(data, start), "")
+    if protocol == UDP:
+        return _in_udp(data, start, at)
+    return Inside(-1, f"{UNREAD_PROTOCOLS[protocol]} is not read")
 
 
 def _in_gre(data: bytes, start: int) -> Inside:
@@ -71,18 +112,60 @@ def _in_udp(data: bytes, start: int, at: int) -> Inside:
     """What is no tunnel stays where it is."""
     if len(data) < start + 16:
         return Inside(at, "")
-    port = _WORD(data, start + 2)[0]
-    if port in VXLAN_PORTS and data[start + 8] & 0x08:
-        return Inside(after_type(data, start + 16 + _ETHERNET_HEAD), "")
-    if port == GENEVE_PORT and data[start + 8] >> 6 == 0:
-        kind, behind = _WORD(data, start + 10)[0], start + 16 + 4 * (data[start + 8] & 63)
-        if kind in _IP:
-            return Inside(behind, "")
-        if kind == _ETHERNET:
-            return Inside(after_type(data, behind + _ETHERNET_HEAD), "")
-    return Inside(at, "")
+    port, behind = _WORD(data, start + 2)[0], start + 8
+    if port == GENEVE_PORT and data[behind] >> 6 == 0:
+        return _in_geneve(data, behind)
+    if port == GPE_PORT and data[behind] & 0x04:
+        return _in_gpe(data, behind)
+    if port == GRE_PORT:
+        return _in_gre(data, behind)
+    if port == MPLS_PORT:
+        return Inside(after_labels(data, behind), "")
+    if port in VXLAN_PORTS or port == GPE_PORT:
+        return Inside(after_type(data, behind + 8 + _ETHERNET_HEAD), "") if data[behind] & 0x08 else Inside(at, "")
+    if port in UNREAD_PORTS:
+        return Inside(-1, f"{UNREAD_PORTS[port]} is not read")
+    return Inside(_on_any_port(data, behind, start + _WORD(data, start + 4)[0], at), "")
+
+
+def _in_geneve(data: bytes, behind: int) -> Inside:
+    kind, inside = _WORD(data, behind + 2)[0], behind + 8 + 4 * (data[behind] & 63)
+    if kind in _IP:
+        return Inside(inside, "")
+    if kind == _ETHERNET:
+        return Inside(after_type(data, inside + _ETHERNET_HEAD), "")
+    return Inside(-1, f"GENEVE with protocol {kind:#06x} is not read")
+
+
+def _in_gpe(data: bytes, behind: int) -> Inside:
+    """VXLAN that names what it holds."""
+    kind, inside = data[behind + 3], behind + 8
+    if kind in _GPE_IP:
+        return Inside(inside, "")
+    if kind == _GPE_ETHERNET:
+        return Inside(after_type(data, inside + _ETHERNET_HEAD), "")
+    if kind == _GPE_MPLS:
+        return Inside(after_labels(data, inside), "")
+    return Inside(-1, f"VXLAN-GPE with protocol {kind} is not read")
+
+
+def _on_any_port(data: bytes, behind: int, end: int, at: int) -> int:
+    """Where the IP packet starts in what looks like VXLAN or GENEVE and holds one that ends, but for padding, where the
+    UDP packet does, at `end`; else `at`."""
+    inside = -1
+    if data[behind + 7] == 0:
+        if data[behind : behind + 4] == _VXLAN_FLAGS:
+            inside = after_type(data, behind + 8 + _ETHERNET_HEAD)
+        elif data[behind] >> 6 == 0 and data[behind + 1] & 0x3F == 0:
+            inside = _in_geneve(data, behind).at
+    if inside < 0 or len(data) < inside + 20:
+        return at
+    length = _WORD(data, inside + 2)[0] if data[inside] >> 4 == 4 else _WORD(data, inside + 4)[0] + 40
+    sound = data[inside] == 0x45 or data[inside] >> 4 == 6
+    return inside if sound and length >= 20 and (inside + length == end or inside + length < end <= behind + 8 + 60) else at
 
 
 def packets_left_out(count: int, why: str) -> str:
-    """One sentence about packets in tunnels that are not read."""
-    return f"{count} packet{' is' if count == 1 else 's are'} left out: {why}"
+    """One sentence about packets in tunnels that are not read, or not all of them."""
+    how = "read in part" if why == IN_FRAGMENTS else "left out"
+    return f"{count} packet{' is' if count == 1 else 's are'} {how}: {why}"

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amqp_sansio.captures.columns.heads import HEAD_OCTETS, Bytes, Ints, Records, gathered, words
-from amqp_sansio.captures.ip import FRAGMENT, tcp_in
+from amqp_sansio.captures.ip import EXTENSIONS, FRAGMENT, tcp_in
 from amqp_sansio.captures.link import FAMILIES, LINKS, MAX_TAGS, UNREAD
-from amqp_sansio.captures.tunnels import GENEVE_PORT, GRE, IP_IN_IP, UDP, VXLAN_PORTS, innermost
+from amqp_sansio.captures.tunnels import GRE, IP_IN_IP, KNOWN_PORTS, MPLS_IN_IP, UDP, UNREAD_PROTOCOLS, innermost
 from amqp_sansio.captures.walk import Octets
 
 _IP: Final = (0x0800, 0x86DD)
@@ -21,10 +21,10 @@ _TYPE_AT: Final = {1: 12, 113: 14}
 _SHIMS: Final = (0x8864, 0x8847, 0x8848)
 _SHIM: Final = -2
 """In the place of a start: something stands between the EtherType and the IP packet."""
-_DEEP: Final = HEAD_OCTETS - 50
+_DEEP: Final = HEAD_OCTETS - 56
 """Where an IP packet may start at most for `heads` to hold what is looked at."""
-_UDP_PORTS: Final = (*VXLAN_PORTS, GENEVE_PORT)
-_EXTENSIONS: Final = (0, 43, 60, 135, 139, 140)
+_TUNNELS: Final = (*IP_IN_IP, GRE, MPLS_IN_IP, *UNREAD_PROTOCOLS)
+_INNER: Final = (0x0800, 0x86DD, 0x6558)
 
 
 class Group(NamedTuple):
@@ -78,15 +78,29 @@ def _follow(octets: Octets, heads: Bytes, found: Records, at: Ints, left_out: di
         if place <= _DEEP:
             version, options = heads[rows, place] >> 4, heads[rows, place] & 15 != 5
             carried = np.where(version == 4, heads[rows, place + 9], heads[rows, place + 6])
-            ports = np.where(version == 4, words(heads[rows], place + 22, ">u2"), words(heads[rows], place + 42, ">u2"))
-            udp = (carried == UDP) & (np.isin(ports, _UDP_PORTS) | ((version == 4) & options))
-            headed = (version == 6) & np.isin(carried, _EXTENSIONS)
-            rows = rows[np.isin(carried, (*IP_IN_IP, GRE)) | udp | headed]
+            udp = np.nonzero(carried == UDP)[0]
+            tunnel = np.isin(carried, _TUNNELS) | ((version == 6) & np.isin(carried, EXTENSIONS))
+            tunnel[udp] = ((version == 4) & options)[udp] | _in_udp(
+                heads[rows[udp]], place + np.where(version == 4, 20, 40)[udp]
+            )
+            rows = rows[tunnel]
         for row in rows.tolist():
             begin = int(found.start[row])
             at[row], why = innermost(bytes(octets[begin : begin + int(found.captured[row])]), place)
             if why:
                 left_out[why] = left_out.get(why, 0) + 1
+
+
+def _in_udp(heads: Bytes, at: Ints) -> NDArray[np.bool_]:
+    """Which of these may be tunnels: by the port, or on any port by the first octets; the UDP header is at `at`."""
+    found = np.zeros(len(heads), np.bool_)
+    for place in np.unique(at).tolist():
+        rows = np.nonzero(at == place)[0]
+        mine = heads[rows]
+        first, last = words(mine, place + 8, ">u4"), words(mine, place + 12, ">u4") & 0xFF
+        geneve = (first & 0xC03F0000 == 0) & np.isin(first & 0xFFFF, _INNER)
+        found[rows] = np.isin(words(mine, place + 2, ">u2"), KNOWN_PORTS) | ((last == 0) & ((first == 0x08000000) | geneve))
+    return found
 
 
 def _starts(octets: Octets, heads: Bytes, found: Records, left_out: dict[str, int]) -> Ints:
