@@ -149,16 +149,32 @@ def test_a_broker_that_lets_us_in_and_is_gone_again_is_not_tried_for_ever() -> N
     assert isinstance(trying.error, ConnectionLost)
 
 
-def test_a_connection_that_holds_or_is_of_use_begins_the_policy_anew() -> None:
+def short_lived(trying: Attempts, useful: bool, seconds: float = 0.0) -> Attempt | None:
+    """What follows a connection of so many seconds, of which something came or nothing."""
+    converse(trying.client, ServerConnection(ServerConfig()))
+    trying.client.tick(0.0)
+    trying.client.useful = useful
+    trying.client.receive_eof()
+    trying.client.tick(seconds)
+    return trying.after()
+
+
+def test_a_connection_that_holds_begins_the_policy_anew() -> None:
     trying = attempts("amqp://a", POLICY)
     trying.first()
-    for number in range(10):
-        converse(trying.client, ServerConnection(ServerConfig()))
-        trying.client.tick(0.0)
-        trying.client.useful = not number % 2
-        trying.client.receive_eof()
-        trying.client.tick(POLICY.longest if number % 2 else 0.0)
-        assert trying.after() == Attempt(Endpoint("a"), 1.0)
+    for _ in range(10):
+        assert short_lived(trying, useful=False, seconds=POLICY.longest) == Attempt(Endpoint("a"), 1.0)
+
+
+def test_a_broker_that_answers_something_and_dies_each_time_is_tried_for_ever_at_the_longest_delay() -> None:
+    trying = attempts("amqp://a", POLICY)
+    trying.first()
+    delays = [attempt.delay for _ in range(10) if (attempt := short_lived(trying, useful=True)) is not None]
+    assert delays[:2] == [1.0, 2.0]
+    assert delays[-1] == POLICY.longest
+    assert len(delays) == 10
+    held = short_lived(trying, useful=True, seconds=POLICY.longest)
+    assert held == Attempt(Endpoint("a"), 1.0)
 
 
 def having(config: ClientConfig, url: str = "amqp://127.0.0.1", retry: RetryPolicy = NEVER) -> Attempts:

@@ -31,7 +31,8 @@ class Attempts:
 
     A first connection is tried once at each endpoint; whoever was connected and is lost comes back as the policy says.  A
     connection that is lost before anything came of it, and within the longest delay, was one more attempt in vain: a broker
-    that lets us in and dies of what we want is not tried for ever.
+    that lets us in and dies of what we want is not tried for ever.  Where something came of it the attempts are counted anew,
+    and the delays go on from the last one: a broker that dies of each second command is not asked ten times a second.
     """
 
     def __init__(self, client: Client, address: Address, chance: Callable[[], float]) -> None:
@@ -42,6 +43,7 @@ class Attempts:
         self._chance: Final = chance
         self._waiting: list[Endpoint] = list(address.endpoints)
         self._delays: Iterator[float] | None = None
+        self._waited = 0.0  # before the last attempt that followed a loss
         self._at: Endpoint = address.endpoints[0]
         self._seen = 0
         self._redirects = 0
@@ -72,8 +74,10 @@ class Attempts:
         if opened:
             self._seen = client.connections
             self._redirects = self._named = 0
-            if self._delays is None or client.useful or client.lasted(client.retry.longest):
-                self._delays = client.retry.delays(self._chance)
+            if client.lasted(client.retry.longest):
+                self._waited = 0.0
+            if self._delays is None or client.useful or not self._waited:
+                self._delays = client.retry.delays(self._chance, self._waited)
             self._waiting = []
         if self._waiting:
             return self._try(self._waiting.pop(0), 0.0)
@@ -82,6 +86,7 @@ class Attempts:
         delay = next(self._delays, None) if self._delays is not None else None
         if delay is None:
             return None
+        self._waited = delay
         self._waiting = self._known()
         return self._try(self._waiting.pop(0), delay)
 

@@ -37,9 +37,12 @@ class RetryPolicy:
     give_up: float | None = 300.0
     """Seconds after the loss from which on nobody tries again; None: no such bound."""
 
-    def delays(self, chance: Callable[[], float]) -> Iterator[float]:
-        """The delays to wait before each attempt, until there are no more; `chance` gives numbers from 0 up to 1."""
-        delay, waited, attempt = min(self.first, self.longest), 0.0, 0
+    def delays(self, chance: Callable[[], float], behind: float = 0.0) -> Iterator[float]:
+        """The delays to wait before each attempt, until there are no more; `chance` gives numbers from 0 up to 1.
+
+        They begin where they would go on behind one of `behind` seconds.
+        """
+        delay, waited, attempt = min(max(self.first, behind * self.factor), self.longest), 0.0, 0
         while self.attempts is None or attempt < self.attempts:
             now = delay * (1 - self.jitter * chance())
             waited += now
