@@ -36,8 +36,8 @@ COMMON = (
     "broker.journal", "broker.ledger", "broker.operations", "broker.peer", "broker.site", "broker.snapshot", "broker.survey",
     "config", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep", "engine.ear",
     "engine.endpoints", "engine.findings", "engine.heartbeat", "engine.lifecycle", "engine.observer_snapshot",
-    "engine.server_handshake", "protocol", "tables.connection", "tables.handshake", "tables.tuning", "wire.assembly",
-    "wire.codec", "wire.framing", "wire.reading",
+    "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection", "tables.handshake",
+    "tables.tuning", "wire.assembly", "wire.codec", "wire.framing", "wire.reading",
 )  # fmt: skip
 """What every family uses, and what therefore knows none."""
 

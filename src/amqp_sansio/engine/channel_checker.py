@@ -105,13 +105,13 @@ class ChannelChecker(Checker):
     def shake(self, shaky: bool) -> None:
         self._witness.shaky = shaky
         if shaky:
-            self._witness.lose()
+            self._witness.unsettle()
 
     def unsettle(self) -> None:
-        self._witness.lose()
+        self._witness.unsettle()
 
     def lost(self, speaker: Speaker) -> None:
-        self._witness.lose()
+        self._witness.lost(speaker)
         for ear in self.ears.values():
             ear.joined = ear.joined or not ear.received
 

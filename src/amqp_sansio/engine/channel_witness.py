@@ -6,7 +6,8 @@ from typing import Final
 
 from amqp_sansio.engine.channel_witness_numbered import NumberedWitness
 from amqp_sansio.engine.channel_witness_opening import OpeningWitness
-from amqp_sansio.engine.findings import Findings
+from amqp_sansio.engine.witness_connection import WHO, ConnectionWitness
+from amqp_sansio.kernel.machine import Refusal
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.tables.channel import CLOSE_OK as CLOSE_OK_CHANNEL
@@ -14,48 +15,24 @@ from amqp_sansio.tables.channel import OPEN as OPEN_CHANNEL
 from amqp_sansio.tables.channel import RESUME as RESUME_CHANNEL
 from amqp_sansio.tables.channel_handshake import PIPELINED, UPDATE_SECRET, UPDATE_SECRET_OK
 from amqp_sansio.tables.channel_words import CAPABILITIES, may_say
-from amqp_sansio.tables.connection import (
-    ANSWERS,
-    CLIENT,
-    CLOSE_BY_CLIENT,
-    CLOSE_BY_SERVER,
-    CLOSE_OK,
-    HEARTBEAT,
-    OTHER_PROTOCOL_HEADER,
-    PROTOCOL_HEADER,
-    SERVER,
-    SESSION,
-    SPEAKERS,
-    ConnectionDialogue,
-)
-
-WHO: Final[dict[str, str]] = {"C": CLIENT, "S": SERVER}
-"""The observer's letters and the words of the tables."""
+from amqp_sansio.tables.connection import CLIENT, CLOSE_OK, HEARTBEAT, SERVER, SESSION, SPEAKERS, ConnectionDialogue
 
 _CHANNEL_ERROR: Final = 504
 _COMMAND_INVALID: Final = 503
 
 
-class ConversationWitness:
-    """What it says collects in `findings.found`; the caller sets `findings.offset` to the frame that is heard.
+class ConversationWitness(ConnectionWitness):
+    """See `ConnectionWitness`: that of a conversation on channels.
 
     `counted`: channel-max is how many channels there may be; otherwise it is the highest number of one.
     """
 
-    __slots__ = (
-        "_channels", "_counted", "_ended", "_excused", "_late", "_open", "_secrets", "dialogue", "findings", "opening", "shaky",
-    )  # fmt: skip
+    __slots__ = ("_channels", "_counted", "_open", "_secrets", "opening")
 
     def __init__(self, strict: bool, limits: Limits, counted: bool) -> None:
-        self.findings: Final = Findings(strict, limits)
+        super().__init__(strict, limits, PIPELINED)
         self.opening: Final = OpeningWitness(self.findings)
-        self.dialogue = ConnectionDialogue(rows=PIPELINED)
-        self.shaky = False
-        """Some of what a speaker says is not heard yet: its frames are being looked for."""
         self._counted: Final = counted
-        self._late = False
-        self._ended = False
-        self._excused: set[tuple[str, str]] = set()
         self._secrets = 0
         self._channels: dict[int, NumberedWitness] = {}
         self._open: set[int] = set()
@@ -69,11 +46,7 @@ class ConversationWitness:
     # The connection.
 
     def header(self, speaker: str, same: bool) -> None:
-        """A protocol header; `same`: it is that of the version under observation."""
-        verb = PROTOCOL_HEADER if speaker == "C" else OTHER_PROTOCOL_HEADER
-        if self.dialogue.said(WHO[speaker], verb) is not None and not self._late:
-            self.findings.note("connection.protocol-header", f"the {WHO[speaker]} sends its header unasked")
-            self.lose()
+        super().header(speaker, False)  # servers send one only to refuse
 
     def control(self, speaker: str, channel: int, verb: str, control: Control | None) -> None:
         """A word of class connection; None where only its name could be read."""
@@ -103,28 +76,17 @@ class ConversationWitness:
         self.findings.breach("method.direction", verb, text, (), _COMMAND_INVALID)
         return True
 
-    def _legal(self, speaker: str, word: str, verb: str) -> bool:
-        who = WHO[speaker]
-        dialogue = self.dialogue
-        opened = dialogue.handshake.can(who, word)
-        refusal = dialogue.said(who, word)
-        if refusal is None:
-            return True
-        if (speaker, verb) in self._excused:  # the answer to what should not have been asked
-            self._excused.discard((speaker, verb))
-            return False
-        self._excused.update([("S" if speaker == "C" else "C", answer) for answer in ANSWERS.get(verb, ())])
-        state, legal = dialogue.state, refusal.legal_for(who)
+    def _blame(self, who: str, word: str, verb: str, refusal: Refusal) -> None:
+        state, legal = self.dialogue.state, refusal.legal_for(who)
         if word == CLOSE_OK:
             rule, text, code = "reply.unasked", "nobody has said connection.close", _COMMAND_INVALID
-        elif opened:
+        elif self.dialogue.handshake.can(who, word):
             rule, text, code = "connection.closed", "whoever has closed the connection says nothing more", _CHANNEL_ERROR
         elif word == SESSION:
             rule, text, code = "connection.not-open", f"the connection is not open (state {state})", _CHANNEL_ERROR
         else:
             rule, text, code = "connection.sequence", f"{verb} while the connection is {state}", _CHANNEL_ERROR
         self.findings.breach(rule, verb, text, legal, code)
-        return False
 
     def _able(self, who: str, verb: str) -> None:
         """An extension needs a capability of the other side."""
@@ -198,11 +160,14 @@ class ConversationWitness:
         else:
             self.findings.note(rule, f"{said}: some take the {most} that were agreed on for the highest number")
 
-    # What is lost, and the end.
+    # What is lost.
 
-    def lose(self) -> None:
+    def lost(self, speaker: str) -> None:
+        self.unsettle()
+
+    def unsettle(self) -> None:
         """Some octets were lost, or may be heard out of turn: every state is possible again."""
-        self.dialogue = ConnectionDialogue((PIPELINED.states, CLOSE_BY_CLIENT.states, CLOSE_BY_SERVER.states), PIPELINED)
+        self.dialogue = ConnectionDialogue.unknown(PIPELINED)
         self._forget()
 
     def _forget(self) -> None:
@@ -210,20 +175,3 @@ class ConversationWitness:
         self._late = True
         self._channels.clear()
         self._open.clear()
-
-    def ended(self, speaker: str) -> None:
-        """`speaker`'s octets have ended."""
-        if self._ended:
-            return
-        self._ended = True
-        self.findings.channel = None
-        state = self.dialogue.state
-        if self._late or self.dialogue.finished:
-            return
-        who = WHO[speaker]
-        if state == "closing":
-            self.findings.note("connection.close-ok", f"the {who} ends the connection without close-ok")
-        elif state.startswith("authenticating"):
-            self.findings.note("connection.authentication", f"the {who} ends the connection during authentication")
-        else:
-            self.findings.note("connection.eof", f"the {who} ends the connection without connection.close (state {state})")

@@ -7,8 +7,9 @@ from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 from amqp_sansio.engine.ear import FRAMES, Ear
 from amqp_sansio.engine.feedback import replies_of
 from amqp_sansio.engine.findings import Findings
-from amqp_sansio.engine.witness import SPEAKERS, Witness
+from amqp_sansio.engine.witness import Witness
 from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.engine.witness_connection import WHO
 from amqp_sansio.engine.wording import judge_headers
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandSeen
@@ -147,7 +148,7 @@ class QuickTransfers:
         findings.speaker, findings.offset, findings.channel = speaker, start, known.channel
         size = len(body or b"")
         octets = size + len(header)
-        id = witness.transfer(SPEAKERS[speaker], known.command, octets, octets if findings.strict else size)
+        id = witness.transfer(WHO[speaker], known.command, octets, octets if findings.strict else size)
         what = witness.name, id, "message.transfer", known.command, known.sync, known.payload, header
         seen = CommandSeen(known.channel, *what, body)
         if not self.read(seen, header, layout):
@@ -183,9 +184,9 @@ class QuickTransfers:
         ids = RangeSet.span(low, high)
         id: int | None = None
         if accepts:
-            id = quiet.accepts(SPEAKERS[speaker], ids)
+            id = quiet.accepts(WHO[speaker], ids)
         else:
-            quiet.completes(SPEAKERS[speaker], ids)
+            quiet.completes(WHO[speaker], ids)
         return Answered(speaker, channel, quiet.name, accepts, sync, id, ids, start, end)
 
     def run(
@@ -228,7 +229,7 @@ class QuickTransfers:
             return None
         findings = witness.findings
         findings.speaker, findings.channel = speaker, channel
-        who = SPEAKERS[speaker]
+        who = WHO[speaker]
         charges = sizes if findings.strict else bodies
         id = quiet.transfers(who, command.command, sizes, charges) if alike else None
         if id is None:

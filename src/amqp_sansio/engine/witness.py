@@ -5,64 +5,29 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.engine.contents import is_global
-from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.witness_channel import ChannelWitness
+from amqp_sansio.engine.witness_connection import WHO, ConnectionWitness
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
+from amqp_sansio.kernel.machine import Refusal
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.session import Attach, Attached, Detach, Detached
-from amqp_sansio.tables.connection import (
-    ANSWERS,
-    CLIENT,
-    OTHER_PROTOCOL_HEADER,
-    PROTOCOL_HEADER,
-    SERVER,
-    SESSION,
-    ConnectionDialogue,
-)
-
-SPEAKERS: Final[dict[str, str]] = {"C": CLIENT, "S": SERVER}
-"""The observer's letters and the words of the tables."""
+from amqp_sansio.tables.connection import HANDSHAKE, SESSION, ConnectionDialogue
 
 _FRAMING: Final = 501
 
 
-class Witness:
-    """What it says collects in `findings.found`; the caller sets `findings.offset` to the frame that is heard."""
+class Witness(ConnectionWitness):
+    """See `ConnectionWitness`: that of a conversation in sessions."""
 
-    __slots__ = (
-        "_channels",
-        "_ended",
-        "_excused",
-        "_late",
-        "_name_octets",
-        "_sessions",
-        "dialogue",
-        "findings",
-        "handshake",
-        "shaky",
-    )
+    __slots__ = ("_channels", "_name_octets", "_sessions", "handshake")
 
     def __init__(self, strict: bool, limits: Limits, late: bool = False) -> None:
-        self.findings: Final = Findings(strict, limits)
+        super().__init__(strict, limits, HANDSHAKE, late)
         self.handshake: Final = HandshakeWitness(self.findings)
-        self.dialogue = ConnectionDialogue.unknown() if late else ConnectionDialogue()
-        self._late = late
-        self.shaky = False
-        """Some of what a speaker says is not heard yet: its frames are being looked for."""
-        self._ended = False
-        self._excused: set[tuple[str, str]] = set()
         self._channels: dict[int, ChannelWitness] = {}
         self._sessions: dict[bytes, int] = {}
         self._name_octets = 0
-
-    def header(self, speaker: str, same: bool) -> None:
-        """A protocol header; `same`: it is that of the version under observation."""
-        verb = PROTOCOL_HEADER if same or speaker == "C" else OTHER_PROTOCOL_HEADER
-        refusal = self.dialogue.said(SPEAKERS[speaker], verb)
-        if refusal is not None and not self._late:
-            self.findings.note("connection.protocol-header", f"the {SPEAKERS[speaker]} sends its header unasked")
-            self.lost("C" if speaker == "S" else "S")  # the other side's beginning was not heard
 
     # Controls.
 
@@ -77,7 +42,7 @@ class Witness:
 
     def session_control(self, speaker: str, channel: int, control: Control) -> None:
         """A control of class session."""
-        word = SPEAKERS[speaker]
+        word = WHO[speaker]
         self.findings.channel = channel
         legal = self._legal(speaker, SESSION, control.VERB) and self._in_range(channel, control.VERB)
         witness = self._channel(channel)
@@ -113,9 +78,9 @@ class Witness:
         legal = self._legal(speaker, SESSION, verb) and self._in_range(channel, verb)
         witness = self._channel(channel)
         if not legal:
-            witness.refused(SPEAKERS[speaker], command, octets)
+            witness.refused(WHO[speaker], command, octets)
             return None, None
-        id = witness.command(SPEAKERS[speaker], verb, command, octets, body)
+        id = witness.command(WHO[speaker], verb, command, octets, body)
         if command is not None and is_global(command):
             for other in self._channels.values():
                 if other is not witness:
@@ -126,8 +91,8 @@ class Witness:
         """The witness of a channel if no state changes by a transfer of `speaker`, as long as no other control than those about
         completion is said: then `ChannelWitness.transfer` hears the next ones."""
         witness = self._channels.get(channel)
-        quiet = witness is not None and channel < self.handshake.channels and witness.quiet(SPEAKERS[speaker])
-        return witness if quiet and self.dialogue.quiet(SPEAKERS[speaker], SESSION) else None
+        quiet = witness is not None and channel < self.handshake.channels and witness.quiet(WHO[speaker])
+        return witness if quiet and self.dialogue.quiet(WHO[speaker], SESSION) else None
 
     def books(self, channel: int) -> ChannelWitness | None:
         """What is kept of the session on a channel, for whoever reads beside; None as long as nothing was said there."""
@@ -140,14 +105,13 @@ class Witness:
     def broken_off(self, speaker: str, channel: int) -> tuple[bytes | None, int | None]:
         """A command that never came whole: the session and the id that it has.  Nobody is held to it."""
         witness = self._channels.get(channel)
-        return (None, None) if witness is None else (witness.name, witness.taken(SPEAKERS[speaker]))
+        return (None, None) if witness is None else (witness.name, witness.taken(WHO[speaker]))
 
     def lost(self, speaker: str) -> None:
-        """Some octets of `speaker` were lost: every state is possible again."""
         self._late = True
         self.dialogue = ConnectionDialogue.unknown()
         for witness in self._channels.values():
-            witness.lost(SPEAKERS[speaker])
+            witness.lost(WHO[speaker])
 
     def unsettle(self) -> None:
         """What is heard next may come out of turn: the speakers' dialogues may stand anywhere."""
@@ -155,39 +119,17 @@ class Witness:
         for witness in self._channels.values():
             witness.unsettle()
 
-    def ended(self, speaker: str) -> None:
-        """`speaker`'s octets have ended."""
-        if self._ended:
-            return
-        self._ended = True
-        self.findings.channel = None
-        state = self.dialogue.state
-        if self._late or state in ("closed", "version-refused", "redirected"):
-            return
-        who = SPEAKERS[speaker]
-        if state == "closing":
-            self.findings.note("connection.close-ok", f"the {who} ends the connection without close-ok")
-        elif state in ("authenticating", "challenged"):
-            self.findings.note("connection.authentication", f"the {who} ends the connection during authentication")
-        else:
-            self.findings.note("connection.eof", f"the {who} ends the connection without connection.close (state {state})")
+    def _may_end(self) -> bool:
+        return self.dialogue.finished and self.dialogue.state != "closing"  # who closes behind a redirect is answered, too
 
-    def _legal(self, speaker: str, word: str, verb: str) -> bool:
-        refusal = self.dialogue.said(SPEAKERS[speaker], word)
-        if refusal is None:
-            return True
-        if (speaker, verb) in self._excused:  # the answer to what should not have been asked
-            self._excused.discard((speaker, verb))
-            return False
-        self._excused.update([("S" if speaker == "C" else "C", answer) for answer in ANSWERS.get(verb, ())])
+    def _blame(self, who: str, word: str, verb: str, refusal: Refusal) -> None:
         state = self.dialogue.state
         rule, text = "connection.sequence", f"{verb} while the connection is {state}"
-        legal = refusal.legal_for(SPEAKERS[speaker])
+        legal = refusal.legal_for(who)
         if state in ("closing", "closed"):  # python clients answer what crossed their close
             self.findings.divergence(rule, verb, text, legal, _FRAMING, about=verb)
         else:
             self.findings.breach(rule, verb, text, legal, _FRAMING)
-        return False
 
     def _in_range(self, channel: int, verb: str) -> bool:
         """Channels 0 to N-1 when N was agreed on; a peer that counts from 1 to N is tolerated."""

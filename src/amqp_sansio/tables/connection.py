@@ -152,9 +152,9 @@ class ConnectionDialogue:
         self.close_by_server: Final = Machine(CLOSE_BY_SERVER, states[2])
 
     @classmethod
-    def unknown(cls) -> ConnectionDialogue:
+    def unknown(cls, rows: Table = HANDSHAKE) -> ConnectionDialogue:
         """The dialogue as it stands for one who came late."""
-        return cls((HANDSHAKE.states, CLOSE_BY_CLIENT.states, CLOSE_BY_SERVER.states))
+        return cls((rows.states, CLOSE_BY_CLIENT.states, CLOSE_BY_SERVER.states), rows)
 
     @property
     def states(self) -> DialogueStates:
