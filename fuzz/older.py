@@ -17,7 +17,7 @@ from amqp_sansio.wire.reading import Reading
 from fuzz import corpus
 from fuzz.corpus import Said
 from fuzz.mutate import mutated
-from fuzz.subjects import LIMITS, counted, overheard
+from fuzz.subjects import LIMITS, overheard, read
 
 DIALECTS: Final[tuple[ChannelDialect, ...]] = tuple([edition.dialect for edition in EDITIONS])
 TABLES: Final = tuple(PROFILES.values())
@@ -120,14 +120,7 @@ def reader(said: Said) -> list[str]:
             dialect.framing.reader(LIMITS, 4096, strict=False, carries=carries, offset=0, opening=False),
             dialect.framing.overhearing(LIMITS, carries, 0),
         ):
-            total = 0
-            for _, octets in said:
-                subject.receive(octets)
-                total += len(octets)
-                while (thing := subject.next()) is not None:
-                    out.append(repr(thing))
-                    counted(out)
-                assert subject.buffered <= total
+            out += read(subject, said)
     return out
 
 

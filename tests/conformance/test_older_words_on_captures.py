@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from tests.conformance.channels import CAPTURES, files
 from tests.conformance.test_observer_on_captures import turns
 
 from amqp_sansio.dialects import AMQP_0_8_UNBIND, AMQP_0_9_1, AMQP_0_9_RABBITMQ
+from amqp_sansio.engine.observer import Speaker
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.wire.method_frames import CONTENT_HEADER, FRAME_HEAD, METHOD
@@ -18,6 +21,8 @@ from amqp_sansio.wire.octets import u16, u64
 
 SPOKEN = {"0-8": AMQP_0_8_UNBIND, "0-9": AMQP_0_9_RABBITMQ, "0-9-1": AMQP_0_9_1}
 """What RabbitMQ speaks in each."""
+
+SPEAKERS: Final[tuple[Speaker, ...]] = ("C", "S")
 
 REFUSED: dict[str, list[str]] = {
     "raw-close_cross": ["method 99.1: no method has this class and number"] * 2,
@@ -44,12 +49,11 @@ REFUSED: dict[str, list[str]] = {
 """What no codec reads, by recording: what is at fault, and the rule.  The same in all three dialects."""
 
 
-def frames(path: Path) -> list[tuple[int, bytes]]:
-    """Type and payload of each frame with a method or a header."""
-    found: list[tuple[int, bytes]] = []
+def frames(path: Path) -> Iterator[tuple[Speaker, int, bytes]]:
+    """Who sent it, the type and the payload of each frame, up to one that ends a connection."""
     dialect = SPOKEN[path.parent.name]
     for said in turns(path, 5672):
-        for speaker in ("C", "S"):
+        for speaker in SPEAKERS:
             octets = b"".join([each for who, each in said if who == speaker and isinstance(each, bytes)])
             begins = 8 if octets[:4] == b"AMQP" else 0
             read = dialect.framing.overhearing(DEFAULT_LIMITS, dialect.codec.carries, begins)
@@ -58,10 +62,7 @@ def frames(path: Path) -> list[tuple[int, bytes]]:
             while read.next() is not None:
                 pass
             for cut in read.trace:
-                payload = octets[cut[0] + FRAME_HEAD : cut[0] + cut[1] - 1]
-                if cut[3] == CONTENT_HEADER or (cut[3] == METHOD and len(payload) >= 4):
-                    found.append((cut[3], payload))
-    return found
+                yield speaker, cut[3], octets[cut[0] + FRAME_HEAD : cut[0] + cut[1] - 1]
 
 
 @pytest.mark.parametrize("file", files())
@@ -72,7 +73,9 @@ def test_what_was_recorded_is_written_again(file: str) -> None:
     expected = json.loads((CAPTURES / "expected.json").read_text())[f"{file}.pcap"]
     read: Counter[int] = Counter()
     refused: list[str] = []
-    for kind, payload in frames(path):
+    for _, kind, payload in frames(path):
+        if kind not in (METHOD, CONTENT_HEADER) or (kind == METHOD and len(payload) < 4):
+            continue
         read[kind] += 1
         try:
             if kind == METHOD:

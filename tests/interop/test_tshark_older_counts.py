@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 from tests.conformance.channels import CAPTURES, files
-from tests.conformance.test_observer_on_captures import turns
-from tests.conformance.test_older_words_on_captures import SPOKEN
+from tests.conformance.test_older_words_on_captures import frames
 
-from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.wire.method_frames import FRAME_HEAD, METHOD
+from amqp_sansio.wire.method_frames import METHOD
 
 TSHARK = shutil.which("tshark")
 pytestmark = pytest.mark.skipif(TSHARK is None, reason="no tshark here: apt-get install tshark")
@@ -41,23 +39,12 @@ GAPS: dict[str, tuple[str, dict[str, int]]] = {
 
 def by_us(path: Path) -> dict[str, Sent]:
     sent = {"C": Counter[str](), "S": Counter[str]()}
-    dialect = SPOKEN[path.parent.name]
-    for said in turns(path, PORT):
-        for speaker, counts in sent.items():
-            octets = b"".join([each for who, each in said if who == speaker and isinstance(each, bytes)])
-            begins = 8 if octets[:4] == b"AMQP" else 0
-            read = dialect.framing.overhearing(DEFAULT_LIMITS, dialect.codec.carries, begins)
-            read.trace = []
-            read.receive(octets[begins:])
-            while read.next() is not None:
-                pass
-            for start, whole, _, kind, *_ in read.trace:
-                payload = octets[start + FRAME_HEAD : start + whole - 1]
-                codes = int.from_bytes(payload[:2], "big"), int.from_bytes(payload[2:4], "big")
-                if kind != METHOD:
-                    counts[KINDS[kind]] += 1
-                elif codes != UNKNOWN:
-                    counts[f"{codes[0]}.{codes[1]}" if len(payload) >= 4 else "empty"] += 1
+    for speaker, kind, payload in frames(path):
+        codes = int.from_bytes(payload[:2], "big"), int.from_bytes(payload[2:4], "big")
+        if kind != METHOD:
+            sent[speaker][KINDS[kind]] += 1
+        elif codes != UNKNOWN:
+            sent[speaker][f"{codes[0]}.{codes[1]}" if len(payload) >= 4 else "empty"] += 1
     return sent
 
 

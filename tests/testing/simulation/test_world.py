@@ -11,8 +11,7 @@ import pytest
 from amqp_sansio.testing.simulation import make, replay, simulate
 from amqp_sansio.testing.simulation.plan import Step
 
-SEEDS = 100
-"""`make soak` simulates ten thousand in each round."""
+SEEDS = 200
 PARTS = 4
 
 
