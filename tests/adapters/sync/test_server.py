@@ -109,6 +109,24 @@ def test_a_server_of_ones_own_that_raises_serves_no_more_and_says_so() -> None:
         server.serve_forever()
 
 
+def test_a_connect_that_raises_costs_its_connection_and_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    broker = Broker()
+    made = iter([ValueError("a bug")])
+
+    def begin() -> Peer:
+        for error in made:
+            raise error
+        return broker.connect()
+
+    with serve(broker, begin, port=0) as server:
+        url = "amqp://{}:{}/".format(*server.address)
+        with pytest.raises(ConnectFailed):
+            there_and_back(url)
+        assert server.admission.connections == 0
+        assert len(there_and_back(url, 1)) == 1
+    assert "connect raised" in caplog.text and "a bug" in caplog.text
+
+
 def test_at_an_address_of_ipv6() -> None:
     broker = Broker()
     with serve(broker, broker.connect, "::1", 0) as server:

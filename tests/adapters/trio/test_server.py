@@ -18,6 +18,7 @@ from amqp_sansio.adapters.admission import PLAIN_OCTETS
 from amqp_sansio.adapters.trio import connect
 from amqp_sansio.adapters.trio.server import serve
 from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.peer import Peer
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.conversation.errors import ConnectFailed, SessionLost
 from amqp_sansio.conversation.hosting import OwnServer
@@ -121,6 +122,27 @@ def test_a_server_of_ones_own_that_raises_ends_its_block() -> None:
 
     with pytest.raises(KeyError):
         trio.run(main)
+
+
+def test_a_connect_that_raises_costs_its_connection_and_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        broker = Broker()
+        made = iter([ValueError("a bug")])
+
+        def begin() -> Peer:
+            for error in made:
+                raise error
+            return broker.connect()
+
+        async with serve(broker, begin, port=0) as server:
+            url = "amqp://{}:{}/".format(*server.address)
+            with pytest.raises(ConnectFailed):
+                await there_and_back(LOOP, url)
+            assert server.admission.connections == 0
+            assert len(await there_and_back(LOOP, url, 1)) == 1
+
+    trio.run(main)
+    assert "connect raised" in caplog.text and "a bug" in caplog.text
 
 
 @pytest.mark.parametrize("port", [-1, 65536])

@@ -153,7 +153,13 @@ class Server(Generic[G]):
             place.leave()
             return
         with self.lock:
-            guest = self._connect()
+            try:
+                guest = self._connect()
+            except Exception:  # told to the log, and the others go on
+                LOG.exception("a connection is closed: connect raised")
+                accepted.close()
+                place.leave()
+                return
             joined = self._sockets[guest] = _Socket(guest, place, accepted, self._selector, self._paused)
             self._opening[joined] = None
 

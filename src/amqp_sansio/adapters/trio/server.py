@@ -105,7 +105,13 @@ class Server(Generic[G]):
 
     async def attend(self, stream: trio.abc.Stream, place: Place) -> None:
         """One client, from its socket to its end."""
-        guest = self._connect()
+        try:
+            guest = self._connect()
+        except Exception:  # told to the log, and the others go on
+            LOG.exception("a connection is closed: connect raised")
+            place.leave()
+            await trio.aclose_forcefully(stream)
+            return
         socket = self._sockets[guest] = _Socket(self, guest, stream, place)
         self.opening[socket] = None
         try:
