@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.families.made_up import MADE_UP
+from tests.steps import steps
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.hosting import OwnGuest, OwnServer
@@ -12,6 +13,7 @@ from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.doorstep import PATIENCE
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Authenticated, ConnectionClosed, ConnectionOpened, Event
+from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec.connection import Heartbeat
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_control
@@ -110,10 +112,46 @@ def test_what_is_said_outside_of_the_handler_goes_out() -> None:
     carry(server, (client, guest))
     assert guest.wants_data
     guest.connection.close()
-    assert server.ready() == ()
-    server.spoke(guest)
     assert server.next_event() is None
     assert server.ready() == (guest,)
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_what_a_handler_says_on_another_connection_goes_out(opened: bool) -> None:
+    def handle(connection: ServerConnection, event: Event) -> None:
+        if connection is not other.connection and isinstance(event, ConnectionOpened):
+            other.connection.close()
+
+    server = OwnServer(ServerConfig(), handle)
+    one, other = server.connect(), server.connect()
+    others = ClientConnection(ClientConfig())
+    if opened:
+        carry(server, (others, other))
+    carry(server, (ClientConnection(ClientConfig()), one), (others, other))
+    assert other.finished
+    assert not others.is_open
+    assert list(server._connections) == [one]
+
+
+def test_an_event_costs_the_same_beside_however_many_connections() -> None:
+    def turn(idle: int) -> int:
+        server = OwnServer(ServerConfig(), lambda connection, event: None)
+        pairs = [(ClientConnection(ClientConfig()), server.connect()) for _ in range(idle)]
+        carry(server, *pairs)
+        client, guest = pairs[0]
+        client.session(b"s")
+        guest.receive_data(client.data_to_send())
+
+        def work() -> None:
+            while server.next_event() is not None:
+                pass
+            assert server.ready() == (guest,)
+
+        return steps(work)
+
+    if COMPILED:
+        pytest.skip("the steps of compiled code cannot be counted")
+    assert turn(40) == turn(10)
 
 
 def test_time_is_told_to_all() -> None:

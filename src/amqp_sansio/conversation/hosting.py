@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol, TypeVar, cast
 
 from amqp_sansio.config import Accepted, Rejected, ServerConfig
@@ -106,7 +107,6 @@ class OwnServer:
         self._connections: Final[dict[OwnGuest, None]] = {}
         self._turns: Final[OrderedDict[OwnGuest, None]] = OrderedDict()
         self._said: dict[OwnGuest, None] = {}  # who may have octets to send, or has ended
-        self._handled = False  # an event was handled, so that something may have been said on any connection
         self._agenda: Final[Agenda[OwnGuest]] = Agenda()
         self._untold: Final[dict[OwnGuest, None]] = {}  # whose octets came since the last tick
         self._now = AT_ONCE
@@ -143,7 +143,6 @@ class OwnServer:
                 break
             if event is not None:
                 self._turns[guest] = None
-                self._handled = True
                 self._handle_one(guest.connection, event)
                 return guest, event
             self._note(guest)
@@ -161,9 +160,7 @@ class OwnServer:
 
     def ready(self) -> tuple[OwnGuest, ...]:
         """Who has octets to send now, or has ended."""
-        candidates = self._connections if self._handled else self._said
-        self._handled = False
-        ready = tuple([each for each in candidates if each.connection.bytes_to_send or each.finished])
+        ready = tuple([each for each in self._said if each.connection.bytes_to_send or each.finished])
         self._said = dict.fromkeys([each for each in ready if not each.finished])
         for guest in ready:
             if guest.finished:
@@ -173,7 +170,7 @@ class OwnServer:
         return ready
 
     def spoke(self, guest: OwnGuest) -> None:
-        """Something was said on a connection outside of `handle`."""
+        """Something was said on the connection, by whomever and wherever: its machine calls this."""
         self._turns[guest] = None
 
     def tick(self, now: float) -> float | None:
@@ -199,7 +196,7 @@ class OwnGuest(Guest):
     """One connection of an `OwnServer`."""
 
     def __init__(self, server: OwnServer) -> None:
-        self._door: Final = Doorstep(server.config)
+        self._door: Final = Doorstep(server.config, partial(server.spoke, self))
         self._server: Final = server
 
     @property

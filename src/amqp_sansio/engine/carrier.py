@@ -8,6 +8,7 @@ names of one another, without the checks that stand before them in what is publi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
 from amqp_sansio.config import Profile
@@ -65,6 +66,7 @@ class Carrier:
         """What decoding may cost and lets pass: the limits and the profile, as the layout takes them."""
         self._max_frame_size = max_frame_size
         self._closed_cause: str | None = None
+        self._wake: Callable[[], object] | None = None  # called when there is something to take, or an end, and was none before
 
     def _decode(self, unit: Assembly) -> Control | None:
         """The control of a unit; None where there is none, and then the connection has failed."""

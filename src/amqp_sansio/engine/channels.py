@@ -275,6 +275,8 @@ class Channels(Endpoints):
 
     def touch(self, session: Standing) -> None:
         """The session has something to write before the next octets are taken."""
+        if self._carrier._wake is not None and not self._touched:
+            self._carrier._wake()
         self._touched[session] = None
 
     def flush(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import attrs
@@ -27,8 +28,9 @@ class Doorstep:
     answers a header that is none of theirs.
     """
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, wake: Callable[[], object] | None = None) -> None:
         self._config: Final = config
+        self._wake: Final = wake  # called when the connection has something to send, or has ended, and had not before
         self._early = bytearray()
         self.connection = self._speaking(0)
         """Whom to ask and to tell from now on."""
@@ -52,6 +54,7 @@ class Doorstep:
     def _speaking(self, dialect: int) -> ServerHandshake:
         connection = speaking(self._config, dialect)
         connection._patience = PATIENCE
+        connection._wake = self._wake
         return connection
 
     def _pass(self) -> None:

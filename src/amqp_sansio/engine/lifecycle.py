@@ -180,6 +180,8 @@ class Lifecycle(Carrier):
     # --- what endpoints need of us (engine.carrier) ---------------------------------------------------------------------------
 
     def _write(self, octets: bytes) -> None:
+        if self._wake is not None and self._written == self._taken:
+            self._wake()
         self._outbox.append(octets)
         self._written += len(octets)
 
@@ -228,6 +230,8 @@ class Lifecycle(Carrier):
         self._endpoints.lose(origin, self._closed_cause, violation)
         self._events.append(ConnectionClosed(origin, code, text, violation))
         self._ended = True
+        if self._wake is not None:
+            self._wake()
 
     def _closed(self, origin: Origin) -> bool:
         """The close that we said is over: answered, or not to be answered any more."""
