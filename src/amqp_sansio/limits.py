@@ -22,6 +22,12 @@ MAX_CHANNELS: Final = 65536
 USERNAME_OCTETS: Final = 255
 """Octets of the longest name that a server looks at when somebody logs in by PLAIN, CRAM-MD5 or SCRAM."""
 
+PATTERN_OCTETS: Final = 255
+"""Octets of the longest pattern, and of the longest name, in a rule of `broker.access`."""
+
+RULES_OCTETS: Final = 1024 * 1024
+"""Octets of the largest file of rules."""
+
 TABLE_ENTRIES: Final = 65536
 """Entries of one field table of the older dialects, those of the tables and arrays inside it included."""
 
@@ -201,6 +207,8 @@ class BrokerLimits:
     like_characters: int = 1024
     """Characters of a text in which LIKE looks for a part with `_` between two `%`, at a cost of its own for each; for a longer
     one it is unknown."""
+    rules: int = 4096
+    """Rules that say who may do what (`BrokerConfig.access`).  More are refused by the broker itself, with LimitError."""
     kept_sessions: int = 4096
     """Sessions of one identity that outlive their connection; the next one is granted a timeout of 0."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from amqp_sansio import ClientConfig, ClientConnection, ServerConfig, ServerConnection
 from amqp_sansio.adapters import verifiers as module
-from amqp_sansio.adapters.verifiers import Verifier, VerifierError, Verifiers, read, scram_keys, write
+from amqp_sansio.adapters.verifiers import Verifier, VerifierError, Verifiers, read, scram_keys, write, write_groups
 from amqp_sansio.config import Challenge
 from amqp_sansio.engine.sasl import Scram, ScramServer, scram_secret
 from amqp_sansio.events import Authenticated, ConnectionOpened, Event
@@ -264,4 +264,27 @@ def test_lines_that_are_none_are_told_without_what_is_in_them(tmp_path: Path) ->
         assert str(caught.value) == f"{path}: line 4 is none of `amqp-sansio passwd`"
     path.write_bytes(b"alice:secret\n")
     with pytest.raises(VerifierError, match="line 1 is none"):
+        Verifiers(path)
+
+
+def test_a_user_is_in_groups_until_another_word_is_said(tmp_path: Path) -> None:
+    path = str(tmp_path / "users")
+    write(path, "alice", Verifier.make("secret", n=2, iterations=1))
+    assert Verifiers(path).users["alice"].groups == ()
+    write_groups(path, "alice", ("staff", "ops"))
+    assert Verifiers(path).users["alice"].groups == ("staff", "ops")
+    assert Verifiers(path).verify("alice", "secret")
+    write(path, "alice", Verifier.make("other", n=2, iterations=1))
+    assert Verifiers(path).users["alice"].groups == ("staff", "ops")
+    write_groups(path, "alice", ())
+    assert Verifiers(path).users["alice"].groups == ()
+    for user, groups, words in (
+        ("bob", (), "no user 'bob'"),
+        ("alice", ("@staff",), "no @ in front"),
+        ("alice", ("",), "1 to 255"),
+    ):
+        with pytest.raises(VerifierError, match=words):
+            write_groups(path, user, groups)
+    Path(path).write_text(Path(path).read_text().replace('"scrypt"', '"groups": "staff", "scrypt"'))
+    with pytest.raises(VerifierError, match="line 2"):
         Verifiers(path)

@@ -14,7 +14,7 @@ from tests.wire.strategies import maps, values
 
 from amqp_sansio.broker import encoding
 from amqp_sansio.broker.encoding import ENTRY, SNAPSHOT, decode_entry, encode_entry, operation_of, pack, plain, unpack
-from amqp_sansio.broker.operations import Enqueued, Entry, MessageStored, Operation, QueueDeclared
+from amqp_sansio.broker.operations import BranchPrepared, Enqueued, Entry, MessageStored, Operation, QueueDeclared
 from amqp_sansio.errors import RestoreError
 from amqp_sansio.spec.values import List, Map, Uint8, Value
 
@@ -94,7 +94,7 @@ def test_octets_that_are_wrong_in_spite_of_their_checksum_are_told(data: st.Data
     [
         (ONE + b"\0", "octets, not"),
         (b"SNAP" + ONE[4:], "begins with b'ENTR', not b'SNAP'"),
-        (resealed(ONE[:4] + b"\x00\x03" + ONE[6:]), "reads versions 1 and 2, not 3"),
+        (resealed(ONE[:4] + b"\x00\x04" + ONE[6:]), "reads versions 1 to 3, not 4"),
         (b"", "18 octets, 0 are there"),
         (ONE[:-1] + bytes([ONE[-1] ^ 1]), "checksum"),
         ("text", "octets, not str"),
@@ -114,9 +114,9 @@ def test_what_is_wrong_is_said(octets: bytes, words: str) -> None:
 def test_the_envelope_of_this_version_stays_as_it_is() -> None:
     """Entries that adapters have stored must stay readable; a change of form takes a new version."""
     octets = encode_entry(Entry(1, [Enqueued("h", "q", 5)]))
-    assert encoding.VERSION == 2
+    assert encoding.VERSION == 3
     assert octets.hex() == (
-        "454e54520002000000000000005157c02a940000004d00000002066e756d6265723100000000000000010a6f706572617469"
+        "454e545200030000000000000051b4c71deb0000004d00000002066e756d6265723100000000000000010a6f706572617469"
         "6f6e73a90000002900000001a9000000200000000531000000000000000795000168950001713100000000000000050800"
     )
 
@@ -129,6 +129,15 @@ def test_entries_of_the_former_version_are_read() -> None:
     former = resealed(former[:4] + b"\x00\x01" + former[6:])
     assert former != octets
     assert decode_entry(former) == decode_entry(octets)
+
+
+def test_a_branch_of_a_former_version_belongs_to_nobody() -> None:
+    entry = Entry(1, [BranchPrepared("h", (1, b"g", b""), [], [], 60, "alice")])
+    assert decode_entry(encode_entry(entry)) == entry
+    operation = plain(entry.operations[0])
+    former = pack(ENTRY, {"number": 1, "operations": List([List(operation[:-1])])})
+    (read,) = decode_entry(resealed(former[:4] + b"\x00\x02" + former[6:])).operations
+    assert read == BranchPrepared("h", (1, b"g", b""), [], [], 60, None)
 
 
 def test_the_form_of_a_message_is_kept() -> None:

@@ -10,7 +10,9 @@ import pytest
 from tests.broker.harness import Client, World, blurt, done, front
 
 from amqp_sansio import ClientConfig, ServerConfig, Session
+from amqp_sansio.broker import Broker, Kind, Rule, Rules
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.errors import LimitError
 from amqp_sansio.events import ConnectionClosed, ExceptionReceived, ProducerCreditChanged, TransferReceived
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec import dtx, exchange, message, queue, tx
@@ -285,6 +287,14 @@ def kept_sessions(limits: BrokerLimits, amount: int) -> int:
     return len(front(world.broker).sessions)
 
 
+def rules(limits: BrokerLimits, amount: int) -> int:
+    try:
+        Broker(BrokerConfig(limits=limits, access=Rules([Rule(allow=True, kind=Kind.QUEUE)] * amount)))
+    except LimitError as error:
+        return -1 if error.limit == "rules" else 0
+    return 0
+
+
 REFUSED: Final = (0, 0, 506)
 ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "virtual_hosts": (3, (0, 0, 320), virtual_hosts),
@@ -314,6 +324,7 @@ ROWS: Final[dict[str, tuple[int, tuple[int, int, int], Room]]] = {
     "selector_octets": (20, (0, 0, 531), selector_octets),
     "selector_depth": (4, (0, 0, 531), selector_depth),
     "like_characters": (8, (3, 3, 2), like_characters),
+    "rules": (3, (0, 0, -1), rules),
     "kept_sessions": (3, (2, 3, 3), kept_sessions),
 }
 """By limit: its value here, what is had below, at and beyond it, and how."""

@@ -375,7 +375,7 @@ def test_a_value_that_no_broker_made_is_told(path: tuple[Any, ...], to: object) 
 @pytest.mark.parametrize(
     ("snapshot", "words"),
     [
-        ({**SNAPSHOT, "version": 3}, "reads versions 1 and 2, not 3"),
+        ({**SNAPSHOT, "version": 4}, "reads versions 1 to 3, not 4"),
         ({}, "KeyError"),
         ({**SNAPSHOT, "journal": "many"}, "journal is a number"),
         ({**SNAPSHOT, "clean": 1}, "clean is True or False"),

@@ -59,3 +59,15 @@ def test_it_is_never_an_argument(tmp_path: Path, capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit):
         main(["passwd", str(tmp_path / "users"), "alice", "secret"])
     assert "unrecognized arguments" in capsys.readouterr().err
+
+
+def test_groups_without_a_password(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "users")
+    assert run("passwd", path, "alice", given=b"secret\n").returncode == 0
+    assert main(["passwd", path, "alice", "--groups", "staff, ops"]) == 0
+    assert capsys.readouterr().out == f"{path}: alice is in staff, ops\n"
+    assert Verifiers(path).users["alice"].groups == ("staff", "ops")
+    assert Verifiers(path).verify("alice", "secret")
+    assert main(["passwd", path, "alice", "--groups", ""]) == 0
+    assert capsys.readouterr().out == f"{path}: alice is in no group\n"
+    assert main(["passwd", path, "bob", "--groups", "staff"]) == 2

@@ -104,7 +104,7 @@ PUBLIC = {
     """,
     "Broker": """
         config connect coordinator due events exists hints host journal journalled limits next_event now peers ready
-        restore snapshot tick
+        restore set_access snapshot tick
     """,
     "Peer": """
         bytes_to_send close data_to_send decided ended finished full held_up identity is_open number receive_data

@@ -56,7 +56,7 @@ def test_a_prepared_branch_is_read(folder: Path, tmp_path: Path) -> None:
     broker = broker_of(folder, tmp_path / "store")
     coordinator = broker.coordinator()
     (branch,) = coordinator.doubtful
-    assert branch.xid == key_of(XID)
+    assert (branch.xid, branch.identity) == (key_of(XID), None)
     coordinator.commit(XID)
     broker.journal()
     broker.journalled(broker._journals.last)

@@ -58,6 +58,8 @@ class Verifier:
     key: bytes = attrs.field(repr=False)
     scram: ScramSecret | None = attrs.field(default=None, repr=False)
     """Salt, stored key, server key and iterations; None where the password is not plain ASCII."""
+    groups: tuple[str, ...] = ()
+    """The groups that the user is in, for rules that say who may do what."""
 
     @classmethod
     def make(cls, password: str, n: int = SCRYPT_N, iterations: int = ITERATIONS) -> Verifier:
@@ -227,10 +229,10 @@ def _parse(found: Any) -> tuple[str, Verifier]:  # Any: what is in there is abou
         if type(iterations) is not int or iterations < 1:
             raise ValueError("iterations are counted")
         secret = (_octets(scram["salt"]), _octets(scram["stored-key"]), _octets(scram["server-key"]), iterations)
-    name = found["user"]
-    if type(name) is not str:
-        raise TypeError("a name is text")
-    return name, Verifier(n, r, p, _octets(kdf["salt"]), _octets(kdf["key"]), secret)
+    name, groups = found["user"], found.get("groups", [])
+    if type(name) is not str or type(groups) is not list or not all(type(each) is str for each in groups):
+        raise TypeError("a name is text, as are those of groups")
+    return name, Verifier(n, r, p, _octets(kdf["salt"]), _octets(kdf["key"]), secret, tuple(groups))
 
 
 def _line(user: str, verifier: Verifier) -> str:
@@ -245,6 +247,8 @@ def _line(user: str, verifier: Verifier) -> str:
         said["scram-sha-256"] = {
             "iterations": iterations, "salt": _text(salt), "stored-key": _text(stored_key), "server-key": _text(server_key),
         }  # fmt: skip
+    if verifier.groups:
+        said["groups"] = list(verifier.groups)
     return json.dumps(said)
 
 
@@ -256,21 +260,41 @@ def _octets(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
 
 
+def write_groups(path: str, user: str, groups: tuple[str, ...]) -> None:
+    """Puts a user of a file into these groups, and into no other; the password stays.  VerifierError as `write`."""
+    for group in groups:
+        if not group or group.startswith("@") or not group.isprintable() or len(group.encode()) > USERNAME_OCTETS:
+            raise VerifierError(
+                f"a group has 1 to {USERNAME_OCTETS} printable octets of UTF-8 and no @ in front, not {group!r}"
+            )
+    users = read(path)
+    if user not in users:
+        raise VerifierError(f"{path}: no user {user!r}")
+    _replace(path, {**users, user: attrs.evolve(users[user], groups=groups)})
+
+
 def write(path: str, user: str, verifier: Verifier | None) -> None:
     """Puts a user into a file, in place of an earlier one, or takes it out (None); the file is made when it is not there.
+
+    A user that was in it stays in its groups, unless the new verifier names others.
 
     The new file is whole or it is not there; nobody but its owner can read it.  VerifierError when that cannot be done.
     """
     if not user or "\0" in user or len(user.encode("utf-8", "surrogatepass")) > USERNAME_OCTETS or not user.isprintable():
         raise VerifierError(f"a user is 1 to {USERNAME_OCTETS} printable octets of UTF-8")
     users = read(path) if os.path.exists(path) else {}
-    salt_key = (read_salt_key(path) if os.path.exists(path) else b"") or secrets.token_bytes(32)
     if verifier is None and user not in users:
         raise VerifierError(f"{path}: no user {user!r}")
     if verifier is None:
         del users[user]
     else:
-        users[user] = verifier
+        before = users.get(user)
+        users[user] = attrs.evolve(verifier, groups=before.groups) if before is not None and not verifier.groups else verifier
+    _replace(path, users)
+
+
+def _replace(path: str, users: Mapping[str, Verifier]) -> None:
+    salt_key = (read_salt_key(path) if os.path.exists(path) else b"") or secrets.token_bytes(32)
     temporary = ""
     try:
         handle, temporary = tempfile.mkstemp(prefix=".passwd-", dir=os.path.dirname(path) or ".")  # mode 0600

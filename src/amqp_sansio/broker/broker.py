@@ -8,6 +8,8 @@ from typing import Final
 
 import attrs
 
+from amqp_sansio.broker.access.guard import Access, Guard
+from amqp_sansio.broker.access.rules import Rules
 from amqp_sansio.broker.config import DEFAULT_BROKER_CONFIG, BrokerConfig
 from amqp_sansio.broker.fronts.front import Front
 from amqp_sansio.broker.fronts.holder import Holder
@@ -75,8 +77,23 @@ class Broker:
         if config.virtual_hosts is not None:
             for name in config.virtual_hosts:
                 self._sites[name] = Site(self, name)
+        self._guard: Guard | None = None
+        """Who judges what clients want to do; None: nobody."""
         self._fronts: Final = tuple([front(self) for front in fronts])
         self._forms: Final[Mapping[str, Form]] = {front.FORM.name: front.FORM for front in self._fronts}
+        self.set_access(config.access)
+
+    def set_access(self, access: Access | None) -> None:
+        """From now on clients may do what these rules, or this function, allow; None: everything.
+
+        Subscriptions without a right are ended, with the reason.  LimitError for more rules than `limits.rules`.
+        """
+        if isinstance(access, Rules) and len(access.rules) > self.limits.rules:
+            raise LimitError("rules", self.limits.rules, len(access.rules))
+        self._guard = None if access is None else Guard(access)
+        if self._guard is not None:
+            for front in self._fronts:
+                front.revoke(self._guard)
 
     # --- connections ------------------------------------------------------------------------------------------------------
 
@@ -412,6 +429,7 @@ class Broker:
         """
         broker = cls(config, fronts=fronts)
         restore(broker, snapshot, entries)
+        broker.set_access(config.access)  # of subscriptions of sessions that were kept
         return broker
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from amqp_sansio.broker.access.guard import Access
 from amqp_sansio.config import ErrorCodes
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.serials import whole
@@ -60,6 +61,8 @@ class BrokerConfig:
     federation_tag: str | None = attrs.field(default=None, validator=attrs.validators.optional(_tag))
     """Which broker this is, 1 to 255 octets: every connection announces it as `qpid.federation_tag`, by which Qpid JMS knows
     that two connections have the same resource manager.  None: nothing is announced."""
+    access: Access | None = None
+    """Who may do what; None: whoever is let in may do everything.  `Broker.set_access` changes it later."""
     limits: BrokerLimits = DEFAULT_BROKER_LIMITS
 
     @property

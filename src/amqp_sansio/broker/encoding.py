@@ -12,17 +12,18 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from amqp_sansio.broker.operations import FIRST_FORM, OPERATIONS, Entry, MessageStored, Operation
+from amqp_sansio.broker.operations import FIRST_FORM, OPERATIONS, BranchPrepared, Entry, MessageStored, Operation
 from amqp_sansio.errors import AmqpError, RestoreError
 from amqp_sansio.spec.values import List, Map, Value
 from amqp_sansio.wire.encoding import encode_map
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
 from amqp_sansio.wire.types import decode_map
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the shape of entries and snapshots.  One that adds or moves anything is another one."""
-FORMER_VERSION: Final = 1
-"""It is read as well: a message in it says nothing of its form, which is `FIRST_FORM`."""
+FORMER_VERSIONS: Final = (1, 2)
+"""They are read as well: a message in version 1 says nothing of its form, which is `FIRST_FORM`, and a prepared branch says in
+neither who began it."""
 ENTRY: Final = b"ENTR"
 SNAPSHOT: Final = b"SNAP"
 
@@ -66,8 +67,8 @@ def unpack(kind: bytes, what: str, octets: bytes) -> Map:
 
 def refuse_version(what: str, version: object) -> None:
     """RestoreError for a version that this library does not read."""
-    if version not in (VERSION, FORMER_VERSION):
-        raise RestoreError(what, f"this library reads versions {FORMER_VERSION} and {VERSION}, not {version!r}")
+    if version not in (*FORMER_VERSIONS, VERSION):
+        raise RestoreError(what, f"this library reads versions {FORMER_VERSIONS[0]} to {VERSION}, not {version!r}")
 
 
 # --- operations -----------------------------------------------------------------------------------------------------------
@@ -120,6 +121,7 @@ _READERS: Final[dict[str, _Reader]] = {
     **dict.fromkeys(("number", "timeout", "status"), _number),
     **dict.fromkeys(("header", "session"), _octets),
     "body": _typed(bytes, type(None)),
+    "began_by": _typed(str, type(None)),
     "expires": _typed(int, float, type(None)),
     "arguments": _map,
     "xid": _xid,
@@ -151,6 +153,8 @@ def operation_of(value: Value) -> Operation:
     kind = OPERATIONS[code]
     if kind is MessageStored and len(values) == len(kind.FIELDS) - 1:  # as it was before it said its form
         values.append(FIRST_FORM)
+    elif kind is BranchPrepared and len(values) == len(kind.FIELDS) - 1:  # as it was before it said who began it
+        values.append(None)
     if len(values) != len(kind.FIELDS):
         raise ValueError(f"{kind.__name__} has {len(kind.FIELDS)} fields, not {len(values)}")
     return kind(*[_READERS[name](field) for name, field in zip(kind.FIELDS, values, strict=True)])  # type: ignore[arg-type]

@@ -151,7 +151,7 @@ class HostLedger:
             return
         branch = self._branches[xid]
         if isinstance(operation, BranchDecided):
-            self._branches[xid] = BranchPrepared(self.name, xid, timeout=branch.timeout)
+            self._branches[xid] = BranchPrepared(self.name, xid, timeout=branch.timeout, began_by=branch.began_by)
             self.decided[xid] = operation.status
         else:
             del self._branches[xid], self._prepared_after[xid]
@@ -194,7 +194,7 @@ class HostLedger:
             (number, tuple([queue for queue in queues if gone.get(queue, 0) <= after])) for number, queues in branch.published
         ]
         accepted = [(queue, number) for queue, number in branch.accepted if gone.get(queue, 0) <= after]
-        return BranchPrepared(self.name, branch.xid, published, accepted, branch.timeout)
+        return BranchPrepared(self.name, branch.xid, published, accepted, branch.timeout, branch.began_by)
 
     def leave(self, queue: str, number: int) -> None:
         """A message is off a queue.  KeyError when it is not there."""

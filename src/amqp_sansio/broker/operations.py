@@ -184,8 +184,8 @@ class Dequeued(Operation):
 class BranchPrepared(Operation):
     """A branch is prepared; it and what it holds back stay until it is decided, whatever happens."""
 
-    __slots__ = ("accepted", "published", "timeout", "xid")
-    FIELDS: ClassVar[tuple[str, ...]] = ("host", "xid", "published", "accepted", "timeout")
+    __slots__ = ("accepted", "began_by", "published", "timeout", "xid")
+    FIELDS: ClassVar[tuple[str, ...]] = ("host", "xid", "published", "accepted", "timeout", "began_by")
 
     def __init__(
         self,
@@ -194,6 +194,7 @@ class BranchPrepared(Operation):
         published: Iterable[tuple[int, tuple[str, ...]]] = (),
         accepted: Iterable[tuple[str, int]] = (),
         timeout: int = 0,
+        began_by: str | None = None,
     ) -> None:
         super().__init__(host)
         self.xid: Final = xid
@@ -203,6 +204,8 @@ class BranchPrepared(Operation):
         """(queue, number) of the messages that commit takes off their queues."""
         self.timeout: Final = timeout
         """The timeout of the branch, in seconds, which dtx.get-timeout goes on to tell."""
+        self.began_by: Final = began_by
+        """The identity that began it, "" for an anonymous one; None where an older version did not say."""
 
 
 class BranchDecided(Operation):

@@ -188,6 +188,6 @@ class Rebuilding:
             self.host.queues[name].acquire(entry)
             work.accepted[entry] = None
         status = None if decided is None else XaStatus(decided)
-        branch = self.coordinator.restore(operation.xid, work, operation.timeout, status)
+        branch = self.coordinator.restore(operation.xid, work, operation.timeout, status, operation.began_by)
         for message, _ in work.published:
             branch.keep(message)

@@ -6,14 +6,22 @@ import getpass
 import sys
 from typing import Final
 
-from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write
+from amqp_sansio.adapters.verifiers import Verifier, VerifierError, write, write_groups
 
 LONGEST: Final = 1024
 """Characters of a password, at most."""
 
 
-def passwd(path: str, user: str, *, delete: bool = False) -> int:
-    """Asks for the password, twice at a terminal, else one line of stdin; 0.  VerifierError when it cannot be."""
+def passwd(path: str, user: str, *, delete: bool = False, groups: str | None = None) -> int:
+    """Asks for the password, twice at a terminal, else one line of stdin; 0.  VerifierError when it cannot be.
+
+    With `groups`, names separated by commas, nothing is asked: a user that is there is in these groups from now on.
+    """
+    if groups is not None:
+        named = tuple([each.strip() for each in groups.split(",") if each.strip()])
+        write_groups(path, user, named)
+        print(f"{path}: {user} is in {', '.join(named) or 'no group'}")
+        return 0
     if delete:
         write(path, user, None)
         print(f"{path}: {user} is taken out")

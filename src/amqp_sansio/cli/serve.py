@@ -12,17 +12,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final
 
 import attrs
 
 from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
+from amqp_sansio.adapters.rule_file import read_rules
 from amqp_sansio.adapters.store import Store, StoreError
 from amqp_sansio.adapters.tag import kept_tag, new_tag
 from amqp_sansio.adapters.tapping import Listener
 from amqp_sansio.adapters.verifiers import VerifierError, Verifiers
-from amqp_sansio.broker import Broker, BrokerConfig
+from amqp_sansio.broker import Broker, BrokerConfig, Rules
+from amqp_sansio.broker.access.text import RulesError
 from amqp_sansio.cli.conversation import Conversations
 from amqp_sansio.cli.output import complain
 from amqp_sansio.config import ErrorCodes, Profile, ServerConfig, ServerMechanism
@@ -61,6 +64,8 @@ class Wishes:
     """Octets of header and body; None: as the default limits say."""
     error_codes: ErrorCodes = "qpid"
     login_seconds: float = 30.0
+    allow: str | None = None
+    """The file of rules; None: whoever is let in may do everything."""
     logins_per_address: int = DEFAULT_SERVER_LIMITS.unopened_per_address
     """Connections of one address that have not logged in."""
 
@@ -84,6 +89,12 @@ class Wishes:
     def server_limits(self) -> ServerLimits:
         """What all connections may cost together."""
         return ServerLimits(tls_seconds=self.login_seconds, unopened_per_address=self.logins_per_address)
+
+    def rules(self) -> Rules | None:
+        """Who may do what, as the file says now.  RulesError, VerifierError."""
+        if self.allow is None:
+            return None
+        return read_rules(self.allow, None if self.auth == "none" else Verifiers(self.auth))
 
     def broker(self, *, journal: bool, epoch: float, tag: str) -> BrokerConfig:
         """How the broker keeps what it is given: at least one of the largest messages fits everywhere."""
@@ -111,11 +122,12 @@ def serve(wishes: Wishes) -> int:
         raise ServeError("--data-dir names a directory, and is empty")
     family, address = resolve(wishes.host)
     configure = configuration(wishes, address)
+    rules = wishes.rules()
     tls = context(wishes.tls_cert, wishes.tls_key)
     raise_file_limit()
     store = None if wishes.data_dir is None else Store(wishes.data_dir)
     try:
-        return asyncio.run(_serve(wishes, address, family, configure, tls, store))
+        return asyncio.run(_serve(wishes, address, family, configure, rules, tls, store))
     finally:
         if store is not None:
             store.close()
@@ -126,6 +138,7 @@ async def _serve(
     address: str,
     family: int,
     configure: Callable[[], ServerConfig],
+    rules: Rules | None,
     tls: ssl.SSLContext | None,
     store: Store | None,
 ) -> int:
@@ -145,6 +158,7 @@ async def _serve(
 
     loop.set_exception_handler(unhandled)
     broker = restore(store, loop.time(), wishes)
+    broker.set_access(rules)
     log = Conversations(sys.stdout, loop.time) if wishes.log == "conversation" else None
     listen: Callable[[], Listener] | None = None if log is None else log.connection
     server = BrokerServer(
@@ -159,15 +173,29 @@ async def _serve(
         hinted=lambda hint: complain(f"{hint}; said once"),
         limits=wishes.server_limits,
     )
-    with _signals(end):
+
+    def reread() -> None:
+        try:
+            broker.set_access(wishes.rules())
+        except (RulesError, VerifierError) as error:
+            complain(f"{error}; the rules are those of before")
+        else:
+            complain(f"{wishes.allow}: the rules were read again")
+            server.wake()
+
+    with _signals(end, None if rules is None else reread):
         try:
             await server.__aenter__()
         except OSError as error:
             raise ServeError(f"{Endpoint(address, wishes.port)}: {_cannot_listen(error)}") from None
         if tls is None and not loopback(address):
             complain(f"warning: passwords and messages cross the network to {address} in clear (see --tls-cert)")
+        if rules is not None and wishes.auth == "none":
+            complain("warning: with --auth none the rules of --allow hold for whatever name a client gives itself")
         scheme = "amqps" if tls is not None else "amqp"
         print(f"amqp-sansio: listening on {scheme}://{Endpoint(*server.address)}", flush=True)
+        if rules is None:
+            print("amqp-sansio: whoever is let in may do everything (see --allow)", flush=True)
         why = await ended
         if why is not None:
             complain(why)
@@ -300,16 +328,22 @@ def _cannot_listen(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def _soon(loop: asyncio.AbstractEventLoop, does: Callable[[], None], number: int, frame: object) -> None:
+    loop.call_soon_threadsafe(does)
+
+
 @contextmanager
-def _signals(end: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT end it, for as long as this lasts."""
+def _signals(end: Callable[[], None], reread: Callable[[], None] | None) -> Iterator[None]:
+    """SIGTERM and SIGINT end it, for as long as this lasts; SIGHUP, where there is one, has the rules read again."""
     loop = asyncio.get_running_loop()
-    both = (signal.SIGTERM, signal.SIGINT)
-    for each in both:
+    both: dict[signal.Signals, Callable[[], None]] = {signal.SIGTERM: end, signal.SIGINT: end}
+    if reread is not None and hasattr(signal, "SIGHUP"):
+        both[signal.SIGHUP] = reread
+    for each, does in both.items():
         try:
-            loop.add_signal_handler(each, end)
+            loop.add_signal_handler(each, does)
         except NotImplementedError:  # where loops hear no signals
-            signal.signal(each, lambda number, frame: loop.call_soon_threadsafe(end))
+            signal.signal(each, partial(_soon, loop, does))
     try:
         yield
     finally:

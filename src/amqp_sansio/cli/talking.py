@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 MOST_MESSAGE: Final = 1 << 40
 """Octets of the largest message that may be allowed: more is a slip."""
-VERBS: Final = ("serve", "passwd", "store", "send", "receive", "probe")
+VERBS: Final = ("serve", "passwd", "rules", "store", "send", "receive", "probe")
 
 _SERVE: Final = """\
 Serve a broker. It prints its address when it is ready, and ends cleanly on SIGTERM and SIGINT: its clients are told so, and
@@ -19,6 +19,8 @@ what is durable is kept.
 
 It listens on loopback unless --host says otherwise. With --auth none everybody is let in, ANONYMOUS or by PLAIN with any
 name and password; then it refuses to listen elsewhere. With --auth FILE users are those of `amqp-sansio passwd`.
+
+Whoever is let in may do everything, unless --allow FILE says who may do what (see `amqp-sansio rules`).
 
 Without --data-dir nothing touches the disk, and with the process all is gone. With it, durable queues, exchanges and bindings,
 and persistent messages on durable queues, are on the disk before the client hears that they are there."""
@@ -57,6 +59,18 @@ URL is amqp://user:password@host:port/vhost or amqps://...; without one it is in
 JSON (--json): one object on each line, ASCII, with body (body_hex where it is no UTF-8), exchange, routing_key, redelivered,
 headers (those of the application) and properties (those of the message)."""
 
+_RULES: Final = """\
+Say which rule of a file decides about a request, or, without a request, whether the file can be read.
+
+  amqp-sansio rules check rules.toml --as alice consume queue orders
+  amqp-sansio rules check rules.toml --as alice publish exchange orders --key new.eu"""
+
+_RULES_MORE: Final = """\
+VERB is create, delete, purge, bind, unbind, publish, consume, browse or query, and KIND exchange or queue; or VERB is open or
+manage, and KIND is host, a virtual host. To publish to a queue is to publish to the default exchange with its name as the key.
+
+exit status: 0 allowed; 1 denied; 2 the file cannot be read, or that is no request"""
+
 _PROBE: Final = """\
 Drive a live server of AMQP 0-10 through conversations taken from the grammar of the protocol, legal ones and ones with one
 illegal step, and tell which rules it kept and which it broke, each with the shortest conversation and its octets.
@@ -80,6 +94,8 @@ def add_verbs(verbs: _Verbs) -> None:
     verb.add_argument("file", metavar="FILE", help="the file")
     verb.add_argument("user", metavar="USER", help="the user's name")
     verb.add_argument("--delete", action="store_true", help="take the user out instead")
+    verb.add_argument("--groups", metavar="A,B", help="put a user that is there into these groups, for `serve --allow`")
+    _add_rules(_verb(verbs, "rules", "explain what a file of rules allows", _RULES, _RULES_MORE))
     verb = _verb(verbs, "store", "check, copy or compact the store of a broker", _STORE, _STORE_MORE)
     verb.add_argument("action", choices=("check", "backup", "compact"), help="what to do")
     verb.add_argument("directory", metavar="DIR", help="the directory of the store")
@@ -91,20 +107,18 @@ def add_verbs(verbs: _Verbs) -> None:
 
 
 def intermixed(arguments: Sequence[str]) -> argparse.Namespace | None:
-    """What `send` and `receive` are given, options and words in any order; None for another verb."""
+    """What `send`, `receive` and `rules` are given, options and words in any order; None for another verb."""
     verb = arguments[0] if arguments else ""
-    if verb not in ("send", "receive"):
+    if verb not in _INTERMIXED:
         return None
+    long, more, add = _INTERMIXED[verb]
     alone = argparse.ArgumentParser(
         prog=f"amqp-sansio {verb}",
-        description=_SEND if verb == "send" else _RECEIVE,
-        epilog=_CLIENT_MORE,
+        description=long,
+        epilog=more,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    if verb == "send":
-        _add_send(alone)
-    else:
-        _add_receive(alone)
+    add(alone)
     options = list(arguments[1:])
     words: list[str] = []
     if "--" in options:  # behind it there are words only, and argparse's way with them differs from one Python to the next
@@ -130,6 +144,7 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--auth", default="none", metavar="none|FILE", help="who is let in: everybody (none), or the users of FILE"
     )
+    verb.add_argument("--allow", metavar="FILE", help="who may do what: rules, read again on SIGHUP (all may do everything)")
     verb.add_argument("--tls-cert", metavar="F", help="the certificate, with those that lead to its authority (PEM)")
     verb.add_argument("--tls-key", metavar="F", help="its key (PEM)")
     verb.add_argument("--data-dir", metavar="D", help="where the durable part is kept; made when it is not there")
@@ -144,6 +159,17 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--logins-per-address", default=64, type=_whole(1 << 31, 1), metavar="N",
                       help="connections of one address that have not logged in (64); more are refused")  # fmt: skip
     verb.add_argument("--log", choices=("conversation",), help="print who said what, without payloads and secrets")
+
+
+def _add_rules(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("action", choices=("check",), help="what to do")
+    verb.add_argument("file", metavar="FILE", help="the file, as `serve --allow` takes it")
+    verb.add_argument("words", nargs="*", metavar="VERB KIND NAME", help="the request: consume queue orders")
+    verb.add_argument("--as", metavar="NAME", dest="identity", help='who asks; "" for anonymous')
+    verb.add_argument("--key", metavar="K", help="the routing or binding key, with an exchange")
+    verb.add_argument("--host", default="", metavar="NAME", help="the virtual host")
+    verb.add_argument("--auth", metavar="FILE", help="the users and their groups (see `amqp-sansio passwd`)")
+    verb.add_argument("--json", action="store_true", help="JSON, for machines")
 
 
 def _add_send(verb: argparse.ArgumentParser) -> None:
@@ -252,6 +278,14 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+_INTERMIXED: Final[dict[str, tuple[str, str, Callable[[argparse.ArgumentParser], None]]]] = {
+    "send": (_SEND, _CLIENT_MORE, _add_send),
+    "receive": (_RECEIVE, _CLIENT_MORE, _add_receive),
+    "rules": (_RULES, _RULES_MORE, _add_rules),
+}
+"""Verbs with options between their words: what they say of themselves, and who adds their arguments."""
+
+
 # --- running ------------------------------------------------------------------------------------------------------------------
 
 
@@ -265,13 +299,22 @@ def run(given: argparse.Namespace) -> int:
                 host=given.host, port=given.port, auth=given.auth, tls_cert=given.tls_cert, tls_key=given.tls_key,
                 data_dir=given.data_dir, log=given.log, virtual_hosts=tuple(given.virtual_hosts),
                 max_message=given.max_message, error_codes=given.error_codes, login_seconds=given.login_timeout,
-                logins_per_address=given.logins_per_address,
+                logins_per_address=given.logins_per_address, allow=given.allow,
             )
         )  # fmt: skip
     if given.verb == "passwd":
         from amqp_sansio.cli.passwd import passwd
 
-        return passwd(given.file, given.user, delete=given.delete)
+        return passwd(given.file, given.user, delete=given.delete, groups=given.groups)
+    if given.verb == "rules":
+        from amqp_sansio.cli.rules import Asked, check
+
+        return check(
+            Asked(
+                file=given.file, identity=given.identity, words=tuple(given.words), key=given.key, host=given.host,
+                auth=given.auth, json=given.json,
+            )
+        )  # fmt: skip
     if given.verb == "store":
         from amqp_sansio.cli.store import store
 

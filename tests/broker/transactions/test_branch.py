@@ -18,7 +18,7 @@ from amqp_sansio.tables.branch import ACTIVE_ELSEWHERE, ACTIVE_HERE, ACTIVE_SUSP
 
 def test_how_it_stands_depends_on_who_asks() -> None:
     stage = Stage()
-    branch = Branch((1, b"g", b"b"), Work(stage.host, stage.limits), 60)
+    branch = Branch((1, b"g", b"b"), Work(stage.host, stage.limits), 60, "alice")
     here, suspended, elsewhere = Owner(SESSION), Owner(SESSION), Owner(SESSION)
     assert (standing(None, here), standing(branch, here)) == (UNKNOWN, IDLE)
     branch.sessions.update({here: True, suspended: False})

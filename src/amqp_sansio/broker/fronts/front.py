@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 if TYPE_CHECKING:
+    from amqp_sansio.broker.access.guard import Guard
     from amqp_sansio.broker.broker import Broker
     from amqp_sansio.broker.fronts.service import Service
     from amqp_sansio.broker.model.form import Form
@@ -54,6 +55,9 @@ class Front:
     def hosts(self) -> Collection[str]:
         """The virtual hosts that are used without a connection."""
         return ()
+
+    def revoke(self, guard: Guard) -> None:
+        """Who may do what has changed: ends the subscriptions of clients that have no right to them any more, and says why."""
 
     # --- over a restart ---------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.broker.access.rule import Kind, Request, Verb
 from amqp_sansio.events import Authenticated, ConnectionClosed, Event, OpenRequested
 from amqp_sansio.spec.codes import CloseCode
 
@@ -39,11 +40,13 @@ class Service:
     def _open(self, name: str) -> None:
         """Lets the client into a virtual host, or says why not.
 
-        402 for one that does not exist, 320 for one too many and for a dialect that nobody serves.
+        402 for one that does not exist or that rules keep from it, 320 for one too many and for a dialect that nobody serves.
         """
         peer = self.peer
         broker, allowed = peer._broker, peer._config.virtual_hosts
-        there = broker.exists(name) and (allowed is None or name in allowed)
+        guard, identity = broker._guard, peer._identity or ""
+        may = guard is None or guard.may(Request(identity, Verb.OPEN, Kind.HOST, name, None, name))
+        there = may and broker.exists(name) and (allowed is None or name in allowed)
         site = broker._open(name) if there and self.serves else None
         if site is not None:
             peer._site = site  # the connection lets the client in itself when its next event is asked for

@@ -41,10 +41,12 @@ class InDoubt(NamedTuple):
 class Branch:
     """A branch: its phase, who works on it, and what it holds back."""
 
-    __slots__ = ("decided", "journal", "phase", "sessions", "stored", "timeout", "work", "xid")
+    __slots__ = ("decided", "identity", "journal", "phase", "sessions", "stored", "timeout", "work", "xid")
 
-    def __init__(self, xid: XidKey, work: Work, timeout: int) -> None:
+    def __init__(self, xid: XidKey, work: Work, timeout: int, identity: str | None) -> None:
         self.xid: Final = xid
+        self.identity: Final = identity
+        """Who began it; None where a journal of an older version did not say."""
         self.work: Final = work
         self.timeout = timeout
         """Seconds."""
@@ -107,7 +109,7 @@ def prepared(host: str, branch: Branch) -> BranchPrepared:
         for entry in branch.work.accepted
         if entry.message.persistent and entry.queue.durable and not entry.queue.deleted
     ]
-    return BranchPrepared(host, branch.xid, published, accepted, branch.timeout)
+    return BranchPrepared(host, branch.xid, published, accepted, branch.timeout, branch.identity)
 
 
 def xid_of(key: XidKey) -> Xid:

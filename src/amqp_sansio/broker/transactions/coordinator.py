@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from amqp_sansio.broker import conditions
@@ -75,8 +76,13 @@ class Coordinator:
         """Whether a session works on a branch, or has suspended one."""
         return owner in self._known_to
 
-    def start(self, owner: Owner, xid: Xid | None, join: bool = False, resume: bool = False) -> Outcome:
-        """dtx.start: the session works on the branch from now on, unless the status is another one than xa-ok."""
+    def start(
+        self, owner: Owner, xid: Xid | None, join: bool = False, resume: bool = False, identity: str | None = None
+    ) -> Outcome:
+        """dtx.start: the session works on the branch from now on, unless the status is another one than xa-ok.
+
+        A new branch is that of `identity`.
+        """
         key = _key(xid)
         branch = self.branches.get(key)
         both = table.START_JOIN_RESUME if join and resume else ""
@@ -86,7 +92,7 @@ class Coordinator:
             raise self._refused(table.WORKING, verb, key, "it is to end its work on the other branch first")
         if branch is None:
             self._make_room()
-            branch = self.branches[key] = Branch(key, Work(self._host, self._limits), self.default_timeout)
+            branch = self.branches[key] = Branch(key, Work(self._host, self._limits), self.default_timeout, identity)
             self._timeouts.begin(branch, branch.timeout)
         return self._done(branch, owner, cell)
 
@@ -137,13 +143,13 @@ class Coordinator:
         branch = self.branches.get(key)
         return self._done(branch, None, self._cell(branch, None, table.FORGET, key)).journal
 
-    def recover(self, octets: int | None = None) -> tuple[Xid, ...]:
+    def recover(self, octets: int | None = None, wanted: Callable[[Branch], bool] | None = None) -> tuple[Xid, ...]:
         """dtx.recover: the branches that are prepared or decided by an administrator, in the order of their prepares.
 
-        No more than about so many `octets` of them; None: all.
+        Only those that are `wanted`, and no more than about so many `octets` of them; None: all.
         """
         found: list[Xid] = []
-        for branch in self._in_doubt:
+        for branch in self._in_doubt if wanted is None else filter(wanted, self._in_doubt):
             if octets is not None:
                 octets -= XID_OCTETS + len(branch.xid[1]) + len(branch.xid[2])
                 if octets < 0:
@@ -233,9 +239,11 @@ class Coordinator:
 
     # --- what was restored ------------------------------------------------------------------------------------------------
 
-    def restore(self, key: XidKey, work: Work, timeout: int, decided: XaStatus | None = None) -> Branch:
+    def restore(
+        self, key: XidKey, work: Work, timeout: int, decided: XaStatus | None = None, identity: str | None = None
+    ) -> Branch:
         """A prepared or decided branch is there again; its messages count as stored."""
-        branch = self.branches[key] = Branch(key, work, timeout)
+        branch = self.branches[key] = Branch(key, work, timeout, identity)
         branch.phase = Phase.PREPARED if decided is None else Phase.HEURISTIC
         branch.decided = decided
         self._in_doubt[branch] = None

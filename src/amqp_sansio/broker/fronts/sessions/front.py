@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.fronts.front import Front, Plain
-from amqp_sansio.broker.fronts.sessions import keeping
+from amqp_sansio.broker.fronts.sessions import keeping, rights
 from amqp_sansio.broker.fronts.sessions.form import FORM
 from amqp_sansio.broker.fronts.sessions.holder import Key, SessionHolder
 from amqp_sansio.broker.fronts.sessions.kept import Kept
@@ -17,6 +17,7 @@ from amqp_sansio.broker.operations import SessionLeft
 from amqp_sansio.engine.server import ServerConnection
 
 if TYPE_CHECKING:
+    from amqp_sansio.broker.access.guard import Guard
     from amqp_sansio.broker.broker import Broker
     from amqp_sansio.broker.peer import Peer
     from amqp_sansio.broker.survey import Needed, Rebuilding
@@ -61,6 +62,11 @@ class Sessions(Front):
     def hosts(self) -> set[str]:
         """Those of all sessions."""
         return {key[0] for key in self.sessions}
+
+    def revoke(self, guard: Guard) -> None:
+        """The session of such a subscription ends with the refusal, which is the only word that a server has for it."""
+        for holder in list(self.sessions.values()):
+            rights.demand_again(guard, holder)
 
     # --- over a restart ---------------------------------------------------------------------------------------------------
 

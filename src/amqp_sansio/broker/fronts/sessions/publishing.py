@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.conditions import Refused
+from amqp_sansio.broker.fronts.sessions.rights import demand_publish
 from amqp_sansio.broker.model.topology import DROPPED, IMMEDIATE, UNROUTABLE, Rejection
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec.codes import RejectCode
@@ -25,8 +26,9 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
     transfer = event.transfer
     explicit = holder.session.profile.publish_is_explicit(transfer.accept_mode)
     now = broker._now
+    guard = broker._guard
     try:
-        exchange = host.destination(transfer.destination)
+        exchange = host.destination(transfer.destination) if guard is None else None
         message = holder.front.reception.read(
             transfer,
             event.header,
@@ -38,6 +40,10 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
             event.empty_body,
             0 if holder.peer is None else holder.peer.number,
         )
+        if exchange is None:
+            assert guard is not None
+            demand_publish(guard, holder, transfer.destination or "", message.routing_key)
+            exchange = host.destination(transfer.destination)
         if host.stirred and message.envelope.immediate:
             site.dispatch(AHEAD)  # the credit that counts is what earlier messages leave
         if message.expires is not None and (holder.peer is None or holder.peer._connection.untimed):

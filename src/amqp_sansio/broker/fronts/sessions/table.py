@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.fronts.sessions import administration, messaging, transacting
+from amqp_sansio.broker.fronts.sessions import administration, messaging, rights, transacting
 from amqp_sansio.events import CommandReceived
 from amqp_sansio.spec import dtx, exchange, execution, message, queue, tx
 from amqp_sansio.spec.base import Command
@@ -58,10 +58,15 @@ def execute(holder: SessionHolder, event: CommandReceived) -> None:
     """Does a command of the session, answers it, or refuses it, which ends the session."""
     command = event.command
     does = COMMANDS.get(type(command))
-    if does is not None:
-        try:
+    guard = holder.broker._guard
+    try:
+        if guard is not None:
+            rights.demand(guard, holder, command)
+        if does is not None:
             does(holder, event.id, command)
-        except Refused as refused:
-            holder.refuse(event.id, refused)
-    elif type(command) is not execution.Sync:  # which the engine completes when all before it is
+            return
+    except Refused as refused:
+        holder.refuse(event.id, refused)
+        return
+    if type(command) is not execution.Sync:  # which the engine completes when all before it is
         holder.fail(event.id, ErrorCode.NOT_IMPLEMENTED, f"{command.VERB} is not implemented")

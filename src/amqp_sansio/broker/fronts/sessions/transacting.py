@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from amqp_sansio.broker.fronts.sessions.rights import own_branches
 from amqp_sansio.broker.transactions.work import Work
 from amqp_sansio.spec import dtx, tx
 from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult
@@ -47,7 +48,7 @@ def _answer(holder: SessionHolder, id: int, outcome: Outcome) -> None:
 
 def start(holder: SessionHolder, id: int, command: dtx.Start) -> None:
     """dtx.start."""
-    _answer(holder, id, holder.site.coordinator.start(holder.owner, command.xid, command.join, command.resume))
+    _answer(holder, id, holder.site.coordinator.start(holder.owner, command.xid, command.join, command.resume, holder.key[1]))
 
 
 def end(holder: SessionHolder, id: int, command: dtx.End) -> None:
@@ -77,7 +78,7 @@ def forget(holder: SessionHolder, id: int, command: dtx.Forget) -> None:
 
 def recover(holder: SessionHolder, id: int, command: dtx.Recover) -> None:
     """dtx.recover: as many branches as fit into one frame; who has dealt with them asks again."""
-    xids = holder.site.coordinator.recover(holder.frame_octets)
+    xids = holder.site.coordinator.recover(holder.frame_octets, own_branches(holder))
     while xids and not holder.fits(RecoverResult(xids)):
         xids = xids[: len(xids) // 2]
     holder.result(id, RecoverResult(xids))
