@@ -63,9 +63,10 @@ class Rules:
         for each in self.rules:
             if not isinstance(each, Rule):
                 raise EncodeError("Rules.rules", f"takes rules, not {type(each).__name__}")
-        self._keyed: Final = frozenset(
+        self.keyed: Final = frozenset(
             [verb for verb in Verb for each in self.rules if each.kind is Kind.KEY and _about(each.verbs, verb)]
         )
+        """The verbs for which the key may matter."""
         self._decided: dict[tuple[object, ...], Decision] = {}
         self._lines: dict[str, tuple[_Line, ...]] = {}
 
@@ -74,7 +75,7 @@ class Rules:
         identity, verb, kind, name, key, host = (
             request.identity, request.verb, request.kind, request.name, request.key, request.host,
         )  # fmt: skip
-        asked = (identity, verb, kind, name, key if verb in self._keyed else "", host)
+        asked = (identity, verb, kind, name, key if verb in self.keyed else "", host)
         decided = self._decided.get(asked)
         if decided is None:
             if len(self._decided) >= CACHED:

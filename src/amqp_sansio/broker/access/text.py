@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any, Final
@@ -48,6 +47,8 @@ class _Reading:
         self._lines: Final = text.splitlines()
         self._source: Final = source
         self._headers: Final = [number for number, line in enumerate(self._lines, 1) if _HEADER.match(line)]
+        import tomllib  # nobody pays for it who has no file of rules
+
         try:
             self._found: Final[dict[str, Any]] = tomllib.loads(text)  # Any: what is in there is about to be looked at
         except tomllib.TOMLDecodeError as error:

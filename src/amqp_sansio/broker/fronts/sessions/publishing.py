@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.broker.conditions import Refused
-from amqp_sansio.broker.fronts.sessions.rights import demand_publish
 from amqp_sansio.broker.model.topology import DROPPED, IMMEDIATE, UNROUTABLE, Rejection
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.spec.codes import RejectCode
@@ -42,7 +41,8 @@ def publish(holder: SessionHolder, event: TransferReceived) -> None:
         )
         if exchange is None:
             assert guard is not None
-            demand_publish(guard, holder, transfer.destination or "", message.routing_key)
+            name, identity, _ = holder.key
+            guard.demand_publish(identity, name, transfer.destination or "", message.routing_key)
             exchange = host.destination(transfer.destination)
         if host.stirred and message.envelope.immediate:
             site.dispatch(AHEAD)  # the credit that counts is what earlier messages leave

@@ -35,20 +35,6 @@ def demand(guard: Guard, holder: SessionHolder, command: Command) -> None:
         _demand_branch(guard, holder, command)
 
 
-def demand_publish(guard: Guard, holder: SessionHolder, destination: str, key: str) -> None:
-    """Refused unless the session may publish there.  With the default exchange, "", the key is the name of a queue."""
-    host, identity, _ = holder.key
-    for wanted in _publish(destination, key):
-        guard.demand(Request(identity, *wanted, host))
-
-
-def _publish(destination: str | None, key: str | None) -> _Wants:
-    if destination:
-        yield Verb.PUBLISH, Kind.EXCHANGE, destination, key or ""
-    else:
-        yield Verb.PUBLISH, Kind.QUEUE, key or "", None
-
-
 def to_subscribe(acquires: bool, exclusive: bool) -> Verb:
     """What a subscription does: who keeps others out does more than look."""
     return Verb.CONSUME if acquires or exclusive else Verb.BROWSE
@@ -119,7 +105,10 @@ def _acquire(holder: SessionHolder, command: message.Acquire) -> _Wants:
 
 
 def _publish_elsewhere(holder: SessionHolder, command: file.Publish | stream.Publish) -> _Wants:
-    return _publish(command.exchange, command.routing_key)
+    if command.exchange:
+        yield Verb.PUBLISH, Kind.EXCHANGE, command.exchange, command.routing_key or ""
+    else:
+        yield Verb.PUBLISH, Kind.QUEUE, command.routing_key or "", None
 
 
 WANTS: Final[dict[type[Command], Callable[[SessionHolder, Any], _Wants]]] = {
