@@ -16,7 +16,7 @@ from importlib.metadata import version
 from typing import Final, NamedTuple
 
 from amqp_sansio.kernel import build
-from bench import broker, compiled, ending, memory, model, ours, peer_pamqp, peer_pika, selecting
+from bench import broker, compiled, ending, fixture, memory, model, ours, peer_pamqp, peer_pika, selecting
 from bench.harness import Fresh, once, progress, ratio, rounds
 from bench.loopback import compare as sockets
 from bench.messages import messages
@@ -149,7 +149,7 @@ def main() -> int:
     missed += remember() + linear(arguments.messages)
     missed += model.flat(arguments.messages, arguments.rounds) + model.memory()
     missed += selecting.linear()
-    missed += broker.through_broker(arguments.rounds)
+    missed += broker.through_broker(arguments.rounds) + fixture.cost()
     missed += sockets.loopback(arguments.loopback, LOOPBACK_ROUNDS)
     missed += ending.compare()
     print()

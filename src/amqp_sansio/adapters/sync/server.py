@@ -95,6 +95,13 @@ class Server(Generic[G]):
         self.wake()
         self._thread.join()
 
+    def cut(self) -> None:
+        """Closes every socket that there is, without a word, as a network that breaks; new clients may come."""
+        with self.lock:
+            for each in self._sockets.values():
+                each.lose()
+        self.wake()
+
     def serve_forever(self) -> None:
         """Until it is interrupted, or the host has raised something, which is raised here."""
         self._thread.join()
@@ -262,10 +269,10 @@ class _Socket(Generic[G]):
             pass
         except OSError:
             self._unsent = b""
-            self._lose()
+            self.lose()
             return
         if self.guest.finished and not self._unsent:
-            self._lose()
+            self.lose()
         else:
             self.watch()
 
@@ -277,7 +284,7 @@ class _Socket(Generic[G]):
             self._socket.settimeout(max(until - time.monotonic(), 0.01))
             if self._unsent:
                 self._socket.sendall(self._unsent)
-        self._lose()
+        self.lose()
 
     def _take(self) -> bytes:
         self._unsent = self.guest.data_to_send()
@@ -304,8 +311,10 @@ class _Socket(Generic[G]):
             self._selector.modify(self._socket, events, self)
         self._events = events
 
-    def _lose(self) -> None:
+    def lose(self) -> None:
         """The socket is closed, and the guest told."""
+        if self.over:
+            return
         self.over = True
         self._paused.pop(self, None)
         if self._events:
