@@ -207,6 +207,34 @@ def test_a_branch_that_cannot_be_started_is_not_ended() -> None:
     talk.transactions.abandon_branch(XID, again)
 
 
+def test_a_branch_whose_start_was_answered_badly_is_not_ended_and_the_session_goes_on() -> None:
+    stage, talk = opened()
+    stage.run()
+    words = talk.transactions
+    stage.get(words.start(XID))
+    stage.get(words.end(XID, suspend=True))
+    stage.now += 100.0  # the branch times out
+    stage.run()
+    again = words.begin_branch(XID, resume=True)
+    stage.run()
+    assert isinstance(again.error, BranchFailed)
+    words.abandon_branch(XID, again)
+    stage.get(talk.sync())
+    assert not talk.ended.done
+
+
+def test_a_block_of_a_session_that_was_lost_says_nothing_in_the_one_that_follows() -> None:
+    stage, talk = opened(timeout=0)
+    started = talk.transactions.begin_branch(XID)
+    stage.get(started)
+    stage.cut()
+    stage.connect()
+    stage.run()
+    talk.transactions.abandon_branch(XID, started)
+    stage.get(talk.sync())
+    assert not talk.ended.done
+
+
 def test_answers_about_branches_that_are_lost_say_so() -> None:
     stage, talk = opened(timeout=0)
     stage.get(talk.transactions.begin_branch(XID))

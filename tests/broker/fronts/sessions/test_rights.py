@@ -197,6 +197,7 @@ def test_who_may_only_look_does_not_acquire_what_it_was_shown() -> None:
         assert world.broker.host().queues["q"].available == (1 if refused else 0)
 
 
+@pytest.mark.rule("connection.open.virtual-host.security")
 def test_a_virtual_host_that_is_kept_from_somebody_is_as_one_that_does_not_exist() -> None:
     world = World()
     world.broker.set_access(Rules([Rule(allow=True, who="bob", verbs=[V.OPEN], kind=H, pattern="his")]))
