@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.s3 import serving
+
+for _hook in sys.meta_path:
+    # pytest rewrites the asserts of every distribution with an entry point for it, and ours has one (amqp_sansio_pytest): what
+    # is tested here, counted in steps and compared with the compiled build is the code as it stands.
+    getattr(_hook, "_must_rewrite", set()).difference_update({"amqp_sansio", "amqp_sansio_pytest"})
 
 settings.register_profile("ci", max_examples=60, deadline=None, derandomize=True, database=None)
 """Small and always the same: what `make test` runs."""
