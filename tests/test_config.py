@@ -8,6 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+from amqp_sansio import __version__
 from amqp_sansio.config import STRICT_PROFILE, Accepted, Challenge, ClientConfig, Profile, ServerConfig
 from amqp_sansio.errors import EncodeError
 
@@ -21,7 +22,7 @@ def test_everything_has_a_default() -> None:
 
 def test_the_version_is_that_of_the_package() -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    assert project["version"] == ClientConfig().properties["version"] == ServerConfig().properties["version"]
+    assert project["version"] == ClientConfig().properties["version"] == ServerConfig().properties["version"] == __version__
 
 
 def test_settings_are_frozen() -> None:

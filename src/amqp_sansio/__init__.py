@@ -33,8 +33,12 @@ from amqp_sansio.errors import (
     NoCredit,
     SessionDetachedError,
 )
+from amqp_sansio.kernel.build import VERSION
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
+
+__version__ = VERSION
+"""The version of the library."""
 
 __all__ = [
     "AMQP_0_10",
@@ -64,6 +68,7 @@ __all__ = [
     "Session",
     "SessionDetachedError",
     "Tx",
+    "__version__",
     "events",
     "spec",
     "two_phase",

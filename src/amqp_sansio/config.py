@@ -12,6 +12,7 @@ import attrs
 
 from amqp_sansio.dialects import DEFAULT, Dialect
 from amqp_sansio.errors import EncodeError
+from amqp_sansio.kernel.build import VERSION
 from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.connection import Tune
 from amqp_sansio.spec.values import Map, Value
@@ -210,9 +211,6 @@ def _map(entries: Mapping[str, Value]) -> Map:
     return entries if isinstance(entries, Map) else Map(entries)
 
 
-_VERSION: Final = "0.1.0"  # what pyproject.toml says
-
-
 def _product() -> Map:
     """Who we are, as both sides should say it; a server adds its "host", which nobody knows below the sockets.
 
@@ -220,7 +218,7 @@ def _product() -> Map:
     """
     return Map({
         "product": "amqp-sansio",
-        "version": _VERSION,
+        "version": VERSION,
         "platform": "Python",
         "copyright": "the amqp-sansio authors",
         "information": "Apache License 2.0",

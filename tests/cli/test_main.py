@@ -10,6 +10,7 @@ from typing import IO
 import pytest
 from tests.captures import build
 
+import amqp_sansio
 from amqp_sansio.cli.main import main
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
@@ -37,7 +38,7 @@ def test_help_says_what_the_verbs_do(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("amqp-sansio ")
+    assert capsys.readouterr().out == f"amqp-sansio {amqp_sansio.__version__}\n"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Final
 
 from amqp_sansio.cli import simulate, talking
 from amqp_sansio.errors import AmqpError
+from amqp_sansio.kernel.build import VERSION
 
 _BROKEN_PIPE: Final = 141
 """What a shell reports for a program that SIGPIPE ended."""
@@ -307,12 +308,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     given = talking.intermixed(arguments) or top.parse_args(arguments)
     if given.version:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            print(f"amqp-sansio {version('amqp-sansio')}")
-        except PackageNotFoundError:
-            print("amqp-sansio (not installed: no version)")
+        print(f"amqp-sansio {VERSION}")
         return 0
     if given.verb == "decode":
         from amqp_sansio.cli.decode import decode
