@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from tests.families.front import KEYS, Lines
 from tests.families.made_up import MADE_UP, LineClient
 
 from amqp_sansio import AMQP_0_10, ClientConfig, ClientConnection, Connection, ServerConfig
+from amqp_sansio.broker import Rules
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.broker.fronts.table import FRONTS
@@ -165,3 +167,17 @@ def test_a_snapshot_with_holders_of_a_family_without_a_front_is_refused() -> Non
     snapshot = {**Broker().snapshot(), "channels": ()}
     with pytest.raises(RestoreError, match="there are channels, and this broker has no front for them"):
         Broker.restore(snapshot)
+
+
+def test_a_broker_with_rules_serves_no_family_whose_front_does_not_ask_about_them() -> None:
+    world = World(attrs.evolve(JOURNAL, access=None))
+    line, session = world.line(), world.session()
+    assert line.is_open
+    world.broker.set_access(Rules(default=True))
+    world.run()
+    (closed,) = [event for event in world.events if isinstance(event, ConnectionClosed)]
+    assert (closed.code, closed.text) == (320, "the rules of this broker do not reach the dialect of the connection")
+    assert not [each for each in (line, world.line()) if each.is_open]
+    assert session.state == "attached"
+    world.broker.set_access(None)
+    assert world.line().is_open

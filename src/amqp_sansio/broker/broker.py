@@ -31,6 +31,7 @@ from amqp_sansio.events import Event
 from amqp_sansio.kernel.agenda import Agenda
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
 from amqp_sansio.limits import BrokerLimits
+from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.values import Map
 
 TURN: Final = 64
@@ -91,9 +92,14 @@ class Broker:
         if isinstance(access, Rules) and len(access.rules) > self.limits.rules:
             raise LimitError("rules", self.limits.rules, len(access.rules))
         self._guard = None if access is None else Guard(access)
-        if self._guard is not None:
-            for front in self._fronts:
-                front.revoke(self._guard)
+        if self._guard is None:
+            return
+        for peer in self.peers:
+            front = self._front_of(peer)
+            if front is not None and not self._serves(front) and peer._connection.closed_cause is None:
+                peer.close(CloseCode.CONNECTION_FORCED, "the rules of this broker do not reach the dialect of the connection")
+        for front in self._fronts:
+            front.revoke(self._guard)
 
     # --- connections ------------------------------------------------------------------------------------------------------
 
@@ -121,10 +127,15 @@ class Broker:
 
     def _serving(self, peer: Peer) -> Service:
         """Who acts on what the client says, now that its dialect is known."""
-        for front in self._fronts:
-            if isinstance(peer._connection, front.CONNECTION):
-                return front.serve(peer)
-        return Service(peer)
+        front = self._front_of(peer)
+        return Service(peer) if front is None or not self._serves(front) else front.serve(peer)
+
+    def _front_of(self, peer: Peer) -> Front | None:
+        return next((front for front in self._fronts if isinstance(peer._connection, front.CONNECTION)), None)
+
+    def _serves(self, front: Front) -> bool:
+        """Whether what its clients say is held against the rules that there are."""
+        return self._guard is None or front.GUARDED
 
     def _open_to_all(self, number: int) -> None:
         if self._opened == number:

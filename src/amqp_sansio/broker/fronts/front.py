@@ -32,6 +32,9 @@ class Front:
     KEEPS: ClassVar[bool] = False
     """Whether snapshots have something of it."""
 
+    GUARDED: ClassVar[bool] = False
+    """Whether it asks the guard of the broker before it does what a client says.  A broker with rules serves no other."""
+
     def __init__(self, broker: Broker) -> None:
         self.broker: Final = broker
 

@@ -14,6 +14,7 @@ from tests.broker.harness import Client, World, blurt, bodies, done, front
 
 from amqp_sansio import ClientConfig, Session
 from amqp_sansio.broker import Broker, BrokerConfig, Kind, Rule, Rules, Verb, decode_snapshot, encode_snapshot
+from amqp_sansio.broker.access.rule import LEGAL
 from amqp_sansio.broker.fronts.sessions.rights import BRANCHES, WANTS
 from amqp_sansio.broker.fronts.sessions.table import COMMANDS
 from amqp_sansio.events import ConnectionClosed, ExceptionReceived, ResultReceived, TransferReceived
@@ -407,3 +408,9 @@ def kept(world: World) -> dict[str, Any]:
         "bound": [name for name, each in host.queues.items() if any(of.name == "alice.x" for of, _ in each.bindings)],
         "branch": (branch.phase, len(branch.work.published), branch.timeout),
     }
+
+
+def test_every_verb_is_tried_on_every_kind_to_which_it_can_be_done() -> None:
+    tried = {(verb, kind) for grants, _ in CASES.values() for verb, kind, _ in grants}
+    tried |= {(V.OPEN, H), (V.MANAGE, H)}  # in tests of their own
+    assert tried == {(verb, kind) for kind, verbs in LEGAL.items() for verb in verbs}

@@ -29,6 +29,7 @@ class Sessions(Front):
     CONNECTION = ServerConnection
     FORM = FORM
     KEEPS = True
+    GUARDED = True
 
     def __init__(self, broker: Broker) -> None:
         super().__init__(broker)
