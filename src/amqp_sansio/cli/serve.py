@@ -193,9 +193,11 @@ async def _serve(
         if rules is not None and wishes.auth == "none":
             complain("warning: with --auth none the rules of --allow hold for whatever name a client gives itself")
         scheme = "amqps" if tls is not None else "amqp"
-        print(f"amqp-sansio: listening on {scheme}://{Endpoint(*server.address)}", flush=True)
+        said = f"amqp-sansio: listening on {scheme}://{Endpoint(*server.address)}\n"
         if rules is None:
-            print("amqp-sansio: whoever is let in may do everything (see --allow)", flush=True)
+            said += "amqp-sansio: whoever is let in may do everything (see --allow)\n"
+        sys.stdout.write(said)  # all at once: whoever starts us may read one line and close the pipe
+        sys.stdout.flush()
         why = await ended
         if why is not None:
             complain(why)

@@ -164,8 +164,8 @@ class Server(Generic[G]):
                 guest = self._connect()
             except Exception:  # told to the log, and the others go on
                 LOG.exception("a connection is closed: connect raised")
-                accepted.close()
                 place.leave()
+                accepted.close()
                 return
             joined = self._sockets[guest] = _Socket(guest, place, accepted, self._selector, self._paused)
             self._opening[joined] = None
