@@ -9,6 +9,7 @@ import pytest
 
 if TYPE_CHECKING:
     from amqp_sansio.adapters.sync.served import ServedBroker
+    from amqp_sansio.testing.memory import MemoryBroker
 
 
 @pytest.fixture
@@ -24,3 +25,11 @@ def amqp_broker() -> Iterator[ServedBroker]:
 def amqp_url(amqp_broker: ServedBroker) -> str:
     """Where clients connect to that broker."""
     return amqp_broker.url
+
+
+@pytest.fixture
+def amqp_memory() -> MemoryBroker:
+    """A broker without a socket, for clients of ours that are joined to it in memory: see `MemoryBroker`."""
+    from amqp_sansio.testing.memory import MemoryBroker
+
+    return MemoryBroker()

@@ -60,3 +60,12 @@ def test_mine(number, amqp_url, amqp_broker):
     done = run(tmp_path, text, "-p", "xdist", "-n", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "6 passed" in done.stdout
+
+
+def test_a_broker_without_a_socket_is_there_as_well(tmp_path: Path) -> None:
+    text = """
+def test_mine(amqp_memory):
+    assert amqp_memory.connect().connection.is_open
+"""
+    done = run(tmp_path, text)
+    assert done.returncode == 0, done.stdout
