@@ -39,7 +39,7 @@ def test_a_deadline_passes_however_much_comes(loop: Loop, said: object) -> None:
     """Who waits no longer than so many seconds is told so while a server floods, and not when that has stopped."""
 
     async def main(url: str) -> None:
-        async with loop.connect(url, close_timeout=0.1) as connection, connection.session() as session:
+        async with loop.connect(url, close_timeout=0.5) as connection, connection.session() as session:
             async with session.subscribe("q") as subscription:
                 await loop.receive(subscription, 0.1)
 

@@ -256,7 +256,7 @@ def test_a_slow_socket_stops_the_publisher_and_memory_stays_flat(loop: Loop) -> 
 
     async def main(served: Served) -> None:
         sent = peak = 0
-        async with loop.connect(served.url, close_timeout=0.1) as connection, connection.session() as session:
+        async with loop.connect(served.url, close_timeout=1.0) as connection, connection.session() as session:
             session.talk.most_in_flight_octets = 10**12
             served.silence()
             tracemalloc.start()
@@ -336,7 +336,7 @@ def test_who_waits_on_a_session_that_was_refused_and_is_never_detached_hears_the
     async def main(served: Served) -> None:
         config = ClientConfig(limits=Limits(detach_seconds=0.2))
         async with (
-            loop.connect(f"{served.url}?heartbeat=0", config=config, close_timeout=0.1) as connection,
+            loop.connect(f"{served.url}?heartbeat=0", config=config, close_timeout=0.5) as connection,
             connection.session() as session,
         ):
             await session.say(queue.Declare("q"))

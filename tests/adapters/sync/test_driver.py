@@ -123,7 +123,7 @@ def test_a_wait_may_have_an_end() -> None:
 
 def test_a_send_to_a_slow_socket_may_have_an_end() -> None:
     url = "?heartbeat=0"
-    with Served() as served, pytest.raises(SessionLost), connect(served.url + url, close_timeout=0.1) as connection:
+    with Served() as served, pytest.raises(SessionLost), connect(served.url + url, close_timeout=1.0) as connection:
         with connection.session() as session:
             session.talk.most_in_flight_octets = 10**12
             served.silence()
@@ -287,7 +287,7 @@ def test_who_listens_in_front_calls_the_thread_when_there_is_something_to_give_u
     with (
         Served() as served,
         pytest.raises(SessionFailed, match="542"),
-        connect(f"{served.url}?heartbeat=0", config=config, close_timeout=0.1) as connection,
+        connect(f"{served.url}?heartbeat=0", config=config, close_timeout=0.5) as connection,
         connection.session() as session,
     ):
         session.say(queue.Declare("q"))

@@ -134,7 +134,7 @@ def test_a_broker_that_let_one_end_pass_is_not_waited_for_at_the_next(served: Se
 
     with connect(served.url) as connection, connection.session() as session:
         session.say(queue.Declare("q"))
-    with pytest.raises(KeyError), connect(served.url, close_timeout=0.1) as connection:
+    with pytest.raises(KeyError), connect(served.url, close_timeout=0.5) as connection:
         with connection.session() as session, session.subscribe("q"):
             session.sync()
             served.silence()
@@ -274,7 +274,7 @@ def test_a_call_with_a_timeout_waits_for_an_attach_that_nobody_answers_no_longer
 
 
 def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_never_comes(served: Served) -> None:
-    with connect(f"{served.url}?heartbeat=0", close_timeout=0.1) as connection, connection.session() as session:
+    with connect(f"{served.url}?heartbeat=0", close_timeout=0.5) as connection, connection.session() as session:
         session.sync()
         served.refuse(session.talk.name)
         with pytest.raises(SessionFailed, match="542"):
