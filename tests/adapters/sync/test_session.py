@@ -140,7 +140,7 @@ def test_a_broker_that_let_one_end_pass_is_not_waited_for_at_the_next(served: Se
             served.silence()
             monkeypatch.setattr(Driver, "wait", waiting)
             raise KeyError("mine")
-    assert asked == [0.1, 0.0, 0.0]
+    assert asked == [0.5, 0.0, 0.0]
 
 
 class Scripted:
