@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -180,9 +181,19 @@ qpid_tests.broker_0_10.tx.TxTests.test_cut ........... start
 
 
 def test_a_run_that_the_race_of_apaches_client_spoiled_is_known_by_its_words() -> None:
-    died = "qpid.selector.SelectorStopped: 'NoneType' object has no attribute 'fileno'"
-    assert qpid_python.Report({}, died).driver_died
+    for died in (
+        "qpid.selector.SelectorStopped: 'NoneType' object has no attribute 'fileno'",
+        "  2026-11-24 14:35:38,700 ERROR qpid.messaging thread died: 'NoneType' object has no attribute 'fileno'",
+    ):
+        assert qpid_python.Report({}, died).driver_died
     assert not qpid_python.Report({}, PRINTED_BY_A_SUITE).driver_died
+
+
+def test_a_run_whose_client_died_is_ended_at_once() -> None:
+    program = f"import time; print('before'); print({qpid_python.DRIVER_DIED!r}, flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert qpid_python._printed(process) == f"before\n{qpid_python.DRIVER_DIED}\n"
+    assert process.returncode != 0
 
 
 def test_the_outcome_of_each_test_of_a_suite_is_read() -> None:
