@@ -15,7 +15,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "spec.session", "spec.execution", "spec.message", "spec.tx", "spec.dtx", "spec.exchange", "spec.queue", "spec.file",
         "spec.stream", "wire.segments", "wire.segmentation", "wire.frames", "wire.one_range", "wire.repeated_headers",
         "wire.headers", "wire.layouts.dispatch", "wire.layouts.fields", "wire.layouts.layout", "wire.layouts.properties",
-        "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel", "engine.channels",
+        "wire.layouts.structs", "wire.layouts.v0_10", "wire.layouts.v0_10_final", "engine.channel", "engine.channel_numbers",
         "engine.session", "engine.standing", "engine.breach",
         "engine.transmit", "engine.hearing", "engine.controls", "engine.attachment", "engine.client", "engine.server",
         "tables.session", "tables.endpoint", "tables.transfer", "engine.session_checker", "engine.quick", "engine.witness",

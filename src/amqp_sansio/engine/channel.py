@@ -20,7 +20,7 @@ from amqp_sansio.wire.segments import frame_control
 
 if TYPE_CHECKING:
     from amqp_sansio.engine.carrier import Carrier
-    from amqp_sansio.engine.channels import Channels
+    from amqp_sansio.engine.channel_numbers import Channels
     from amqp_sansio.engine.session import Session
 
 _REFUSED: Final[dict[int, str]] = {

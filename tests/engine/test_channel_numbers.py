@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.engine.channels import Channels
+from amqp_sansio.engine.channel_numbers import Channels
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import LimitError
 from amqp_sansio.spec.session import Attached, Detached
