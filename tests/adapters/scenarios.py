@@ -9,14 +9,15 @@ import pytest
 import trustme
 from tests.adapters.loops import Loop, until
 from tests.adapters.served import Served
-from tests.adapters.strangers import demanding, gone_at, redirecting
+from tests.adapters.strangers import demanding, eavesdropping, gone_at, redirecting
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.client import Client
 from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, MessageReturned, SessionFailed, SessionLost
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.conversation.retry import RetryPolicy
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
+from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.events import AttachRequested, Origin
 from amqp_sansio.limits import Limits
@@ -115,6 +116,22 @@ def test_a_redirect_to_no_host_is_told(loop: Loop) -> None:
         assert "redirected to what cannot be understood" in refused(loop, url)
 
 
+@pytest.mark.rule("connection.redirect.usage")
+@pytest.mark.parametrize("where", ["amqp:tcp:localhost:{}", "localhost:{}", "amqp:tcp:127.0.0.1:{}"])
+def test_a_redirect_from_tls_to_clear_text_is_followed_by_tls_alone(loop: Loop, where: str) -> None:
+    """Whatever the broker names and whatever the user allows else: nobody hears a word of ours there, the password least."""
+    authority = trustme.CA()
+    here, there = ssl.create_default_context(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.configure_trust(here)
+    authority.issue_cert("localhost").configure_cert(there)
+    config = ServerConfig(mechanisms=(PlainServer(lambda user, password: True),))
+    with eavesdropping() as (port, heard), redirecting(where.format(port), config, there) as url:
+        url = url.replace("//", "//ann:hush@") + "?insecure_plain=1&trust_redirects=1"
+        refused(loop, url, here)
+    assert [octets[:2] for octets in heard] == [b"\x16\x03"]  # a handshake of TLS
+    assert b"hush" not in heard[0]
+
+
 def test_an_alert_of_the_other_side_is_told(loop: Loop) -> None:
     authority = trustme.CA()
     here, there = ssl.create_default_context(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -157,6 +174,26 @@ def test_errors_reach_who_waits(loop: Loop) -> None:
 
     with Served() as served:
         loop.run(lambda: main(served.url))
+
+
+@pytest.mark.parametrize("retry", [NEVER, QUICK])
+@pytest.mark.parametrize("detached", [True, False])
+def test_an_error_that_was_handled_is_not_raised_at_the_end_of_the_block(
+    loop: Loop, detached: bool, retry: RetryPolicy
+) -> None:
+    """Neither where the broker detaches the session at once, nor where it does so never."""
+
+    async def main(served: Served) -> None:
+        url = f"{served.url}?heartbeat=0"
+        async with loop.connect(url, retry=retry, close_timeout=0.5) as connection, connection.session() as session:
+            await session.sync()
+            if not detached:
+                served.refuse(session.talk.name)
+            with pytest.raises(SessionFailed):
+                await session.say(queue.Delete("nowhere"))
+
+    with Served() as served:
+        loop.run(lambda: main(served))
 
 
 def test_what_the_block_raises_is_raised_as_it_is(loop: Loop) -> None:

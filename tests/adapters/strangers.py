@@ -106,14 +106,14 @@ def demanding(context: ssl.SSLContext) -> Iterator[str]:
 
 
 @contextmanager
-def redirecting(where: str) -> Iterator[str]:
+def redirecting(where: str, config: ServerConfig = ServerConfig(), tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """A server that sends everybody elsewhere."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
             client, _ = listener.accept()
-            with client:
-                connection = ServerConnection(ServerConfig())
+            with client if tls is None else tls.wrap_socket(client, server_side=True) as client:
+                connection = ServerConnection(config)
                 while not connection.finished:
                     octets = client.recv(4096)
                     if not octets:
@@ -126,8 +126,27 @@ def redirecting(where: str) -> Iterator[str]:
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield f"amqp://127.0.0.1:{listener.getsockname()[1]}/"
+        port = listener.getsockname()[1]
+        yield f"amqp://127.0.0.1:{port}/" if tls is None else f"amqps://localhost:{port}/"
         thread.join()
+
+
+@contextmanager
+def eavesdropping() -> Iterator[tuple[int, list[bytes]]]:
+    """Somebody who hears what a client says first, and is gone then: the port, and what was heard."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    client, _ = listener.accept()
+                    with client:
+                        heard.append(client.recv(4096))
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield listener.getsockname()[1], heard
+        listener.shutdown(socket.SHUT_RDWR)
 
 
 class Hostile:

@@ -90,7 +90,7 @@ class Session:
         return await in_time(self._line, self._ending, self.talk, ticket, awaited)
 
     async def _end(self, quiet: bool) -> None:
-        quiet = quiet or (self.talk.ended.done and self.talk.failure.seen)
+        quiet = quiet or self.talk.failure.heard
         try:
             await self._line.wait(self.talk.detach(), self._ending.timeout)
         except TimeoutError:

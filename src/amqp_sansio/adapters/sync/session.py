@@ -106,7 +106,7 @@ class Session:
         return in_time(self._driver, self._ending, self.talk, ticket, awaited)
 
     def _end(self, quiet: bool) -> None:
-        quiet = quiet or (self.talk.ended.done and self.talk.failure.seen)
+        quiet = quiet or self.talk.failure.heard
         try:
             self._driver.wait(self.talk.detach(), self._ending.timeout)
         except TimeoutError:
