@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 from uuid import UUID
 
@@ -90,7 +91,7 @@ def test_with_an_epoch_the_expiration_is_written() -> None:
     for now in (10.0, 20.0):
         (first,) = structs_of(read(intake, DeliveryProperties(ttl=1500), now=now))
         assert isinstance(first, DeliveryProperties)
-        assert first.expiration == 1_000_000_000 + int(now + 1.5)
+        assert first.expiration == 1_000_000_000 + int(now + 2)  # never before the ttl is over
         assert first.ttl == 1500
 
 
@@ -99,7 +100,14 @@ def test_an_expiration_that_came_in_milliseconds_is_written_in_milliseconds() ->
     for came, unit in ((10**11 - 1, 1), (10**11, 1000)):
         (first,) = structs_of(read(intake, DeliveryProperties(ttl=1500, expiration=came), now=10.0))
         assert isinstance(first, DeliveryProperties)
-        assert first.expiration == int(1_000_000_011.5 * unit)
+        assert first.expiration == ceil(1_000_000_011.5 * unit)
+
+
+@pytest.mark.parametrize("came", [None, 10**11])
+def test_however_long_a_ttl_is_an_expiration_can_be_written(came: int | None) -> None:
+    (first,) = structs_of(read(Intake(epoch=1_000_000_000), DeliveryProperties(ttl=2**64 - 1, expiration=came)))
+    assert isinstance(first, DeliveryProperties)
+    assert first.expiration == (2**63 - 1 if came else ceil(1_000_000_000 + (2**64 - 1) / 1000))
 
 
 @pytest.mark.rule("message.message-properties.user-id.authentication")

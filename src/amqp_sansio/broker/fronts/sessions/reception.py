@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Final
 
 from amqp_sansio.broker import conditions
@@ -21,6 +22,8 @@ CACHED: Final = 1024
 """Envelopes that are remembered by what they were made of; all are forgotten when there are more."""
 CACHED_OCTETS: Final = 512
 """Octets of a header that is worth remembering."""
+LATEST: Final = 2**63 - 1
+"""What a datetime can hold at most that is read with a sign."""
 MILLISECONDS: Final = 10**11
 """An expiration from here on is in milliseconds, as Java's clients write it and want it back; others are in seconds."""
 
@@ -77,7 +80,7 @@ class Reception:
             expiration = None
             if delivery.ttl is not None and self._intake.epoch is not None:
                 moment = self._intake.epoch + now + delivery.ttl / 1000
-                expiration = int(moment * 1000 if (delivery.expiration or 0) >= MILLISECONDS else moment)
+                expiration = min(ceil(moment * 1000 if (delivery.expiration or 0) >= MILLISECONDS else moment), LATEST)
             made = encode_headers([rebuilt(delivery, exchange=exchange, expiration=expiration)]) + rest
         except (DecodeError, EncodeError) as why:
             raise Refused(conditions.TRANSFER_HEADER, why=str(why)) from None
