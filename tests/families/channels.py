@@ -85,3 +85,19 @@ def broken(found: list[Observed]) -> list[str]:
 def notes(found: list[Observed]) -> list[str]:
     """The rules of the notes."""
     return [event.rule for _, _, _, event in found if isinstance(event, Note)]
+
+
+def c(verb: str, **said: object) -> Said:
+    """The client of 0-9-1 says a method on channel 1."""
+    return "C", frame(ONE, verb, 1, **said)
+
+
+def s(verb: str, **said: object) -> Said:
+    """The server likewise."""
+    return "S", frame(ONE, verb, 1, **said)
+
+
+def told(*words: Said, strict: bool = False, limits: Limits | None = None, dialect: Dialect[MethodCodec] = ONE) -> list[str]:
+    """What an observer finds in this on an open channel: violations as "C rule", and the rules of the notes."""
+    found = observe([*opening(dialect), *words], strict, limits=limits or Limits())
+    return broken(found) + [note for note in notes(found) if note != "framing"]

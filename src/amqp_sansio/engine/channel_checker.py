@@ -9,11 +9,14 @@ from typing import ClassVar, Final
 from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.channel_witness import ConversationWitness
+from amqp_sansio.engine.channel_witness_consumers import Consumers
 from amqp_sansio.engine.channel_witness_leaving import Leaving
 from amqp_sansio.engine.channel_witness_numbered import NumberedWitness
 from amqp_sansio.engine.channel_witness_opening import OpeningWitness
+from amqp_sansio.engine.channel_witness_questions import Question, Questions
 from amqp_sansio.engine.channel_witness_references import References
 from amqp_sansio.engine.channel_witness_tags import Deliveries, Tags
+from amqp_sansio.engine.channel_witness_use import ChannelUse
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.observed import Observed, Speaker
@@ -53,8 +56,8 @@ class ChannelChecker(Checker):
 
     FAMILY: ClassVar[str] = "channels"
     PARTS: ClassVar[tuple[type, ...]] = (
-        ConnectionDialogue, ConversationWitness, Deliveries, Ids, MethodReader, NumberedWitness, OpeningWitness, Partial,
-        Leaving, References, Tags,
+        ChannelUse, ConnectionDialogue, Consumers, ConversationWitness, Deliveries, Ids, Leaving, MethodReader, NumberedWitness,
+        OpeningWitness, Partial, Question, Questions, References, Tags,
     )  # fmt: skip
     TABLES: ClassVar[tuple[Table, ...]] = (PIPELINED, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, LIFE, MODE, *REFERENCE.values())
 

@@ -140,7 +140,7 @@ class ConversationWitness(ConnectionWitness):
             if number not in self._channels and len(self._channels) >= self.findings.limits.channels:
                 self.findings.note("limits.channels", "more channels than our limit: those so far are not followed any more")
                 self._forget()
-            witness = self._channels[number] = NumberedWitness(self.findings, number, late)
+            witness = self._channels[number] = NumberedWitness(self.findings, late)
         return witness
 
     def _in_range(self, number: int, verb: str) -> None:

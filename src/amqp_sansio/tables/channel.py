@@ -19,6 +19,8 @@ RESUME: Final = "channel.resume"
 """0-9: opens a channel with what an earlier one had."""
 RESUMED: Final = "channel.ok"
 """Its answer; that of other methods is work."""
+FLOW: Final = "channel.flow"
+FLOW_OK: Final = "channel.flow-ok"
 WORK: Final = "work"
 """Any other method on the channel."""
 
