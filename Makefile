@@ -89,7 +89,7 @@ compiled: $(STAMP)
 	@$(BIN)/python -m tools.compiled $(if $(TESTS),--test) $(if $(SMOKE),--smoke) $(ARGS)
 
 docs: $(STAMP)
-	@$(BIN)/python -m mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 changelog: $(STAMP)
 	@test -n "$(VERSION)" || { echo "make changelog: VERSION=x.y.z is missing" >&2; exit 1; }

@@ -10,7 +10,7 @@ from amqp_sansio.kernel.machine import Row, Table
 from amqp_sansio.spec.rules import RULES
 from tools.docs import grammars, pages
 from tools.docs.conformance import older_rules
-from tools.docs.diagrams import layers, svg
+from tools.docs.diagrams import Drawing, depths, svg
 from tools.witnesses.sections import ALONE, SECTIONS, TABLES_ALONE
 
 SMALL = Table(
@@ -68,7 +68,19 @@ def test_a_diagram_is_one_line_that_names_states_and_words() -> None:
         assert f">{word}<" in drawn
 
 
-def test_layers_are_distances_from_the_initial_state() -> None:
-    assert layers(SMALL) == [["off"], ["on"]]
-    lonely = Table("lonely", "a", [Row("b", "x", "go", "b")])
-    assert layers(lonely) == [["a"], ["b"]]
+def test_a_state_is_as_deep_as_it_is_far_from_the_initial_one() -> None:
+    assert depths(SMALL) == {"off": 0, "on": 1}
+    assert depths(Table("lonely", "a", [Row("b", "x", "go", "b")])) == {"a": 0, "b": 1}
+
+
+@pytest.mark.parametrize("table", pages.tables(), ids=lambda table: table.name)
+def test_no_box_of_a_diagram_lies_on_another(table: Table) -> None:
+    """Boxes are states and what is said on arrows."""
+    drawing = Drawing(table)
+    for number, box in enumerate(drawing.boxes):
+        assert box.x - box.width / 2 >= 0
+        assert box.x + box.width / 2 <= drawing.width
+        for other in drawing.boxes[:number]:
+            beside = abs(box.x - other.x) >= (box.width + other.width) / 2
+            above = abs(box.y - other.y) >= (box.height + other.height) / 2
+            assert beside or above, f"{box.lines} on {other.lines}"

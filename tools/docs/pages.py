@@ -9,11 +9,10 @@ import pkgutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Final, NamedTuple
 
-import amqp_sansio.events
 import amqp_sansio.tables
-from amqp_sansio import errors, limits
+from amqp_sansio import limits
 from amqp_sansio.broker import conditions
 from amqp_sansio.broker.fronts.sessions.columns import COLUMNS
 from amqp_sansio.kernel.machine import Table
@@ -168,30 +167,83 @@ def _limits(kind: type, defaults: object) -> list[tuple[str, ...]]:
     return rows
 
 
-def events_page() -> str:
-    """Every event, with its fields."""
-    parts = [
-        "# Events\n\n`Event` is the closed union of what `next_event` of a connection hands out; `Observation` is what an\n"
-        "`Observer` hears. All are plain values: equal, hashed and pickled by value.\n"
-    ]
-    for name in amqp_sansio.events.__all__:
-        thing = getattr(amqp_sansio.events, name)
-        if inspect.isclass(thing):
-            parts.append(f"\n## {name}\n\n{inspect.getdoc(thing)}\n")
-            fields = getattr(thing, "FIELDS", ())
-            if fields:
-                parts.append(f"\nFields: {', '.join(f'`{field}`' for field in fields)}.\n")
-    return "".join(parts)
+class Api(NamedTuple):
+    """A page of the reference that mkdocstrings fills from signatures and docstrings: every public name of some modules."""
+
+    title: str
+    intro: str
+    modules: tuple[str, ...]
+    elsewhere: tuple[str, ...] = ()
+    """Modules whose names have a page of their own."""
+    values: bool = False
+    """Whether they are plain values: their signature says it all."""
+
+    def page(self) -> str:
+        """The page, as Markdown."""
+        documented = {each for name in self.elsewhere for each in public_names(importlib.import_module(name))}
+        names = [
+            f"{name}.{each}"
+            for name in self.modules
+            for each in public_names(importlib.import_module(name))
+            if each not in documented
+        ]
+        options = "\n    options: { inherited_members: false, show_if_no_docstring: false, filters: ['!^_', '!^FIELDS$'] }"
+        entries = [f"::: {name}{options if self.values else ''}" for name in names]
+        return "\n\n".join([f"# {self.title}", self.intro, *entries]) + "\n"
 
 
-def errors_page() -> str:
-    """Every exception."""
-    parts = [f"# Errors\n\n{inspect.getdoc(errors)}\n"]
-    for thing in vars(errors).values():
-        if inspect.isclass(thing) and issubclass(thing, errors.AmqpError):
-            base = "" if thing is errors.AmqpError else f" ({', '.join(base.__name__ for base in thing.__bases__)})"
-            parts.append(f"\n## {thing.__name__}{base}\n\n{inspect.getdoc(thing)}\n")
-    return "".join(parts)
+API: Final = {
+    "core": Api(
+        "The core",
+        "Connections, sessions and the observer, from `amqp_sansio`. It also exports its [errors](errors.md),\n"
+        "[settings](config.md) and [limits](../limits.md).",
+        ("amqp_sansio",),
+        elsewhere=("amqp_sansio.errors", "amqp_sansio.config", "amqp_sansio.limits"),
+    ),
+    "events": Api(
+        "Events",
+        "`Event` is the closed union of what `next_event` of a connection returns; `Observation` is what an `Observer`\n"
+        "returns. All are plain values: equal, hashed and pickled by value.",
+        ("amqp_sansio.events",),
+        values=True,
+    ),
+    "errors": Api(
+        "Errors",
+        "All of them are `AmqpError`. The core raises those of `amqp_sansio.errors`; the clients of the three adapters add\n"
+        "theirs.",
+        ("amqp_sansio.errors", "amqp_sansio.conversation.errors"),
+    ),
+    "config": Api("Settings", "What a connection is given when it is made.", ("amqp_sansio.config",)),
+    "sync": Api("Blocking client", "`amqp_sansio.adapters.sync`", ("amqp_sansio.adapters.sync",)),
+    "asyncio": Api("asyncio client", "`amqp_sansio.adapters.asyncio`", ("amqp_sansio.adapters.asyncio",)),
+    "trio": Api("trio client", "`amqp_sansio.adapters.trio`", ("amqp_sansio.adapters.trio",)),
+    "message": Api(
+        "Messages and retries",
+        "What the three clients share.",
+        ("amqp_sansio.conversation.message", "amqp_sansio.conversation.retry"),
+    ),
+    "broker": Api("Broker", "What `amqp_sansio.broker` exports.", ("amqp_sansio.broker",)),
+    "testing": Api(
+        "Testing", "A broker in memory, and a link with faults.", ("amqp_sansio.testing.memory", "amqp_sansio.testing.link")
+    ),
+}
+"""By the name of the page, below reference/api."""
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """What `__all__` says or, without one, what the module itself defines at its top, in its order."""
+    listed: list[str] | None = getattr(module, "__all__", None)
+    if listed is not None:
+        return [name for name in listed if not inspect.ismodule(getattr(module, name))]
+    found: list[str] = []
+    for node in ast.parse(inspect.getsource(module)).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found.append(node.name)
+        elif isinstance(node, ast.Assign):
+            found += [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.append(node.target.id)
+    return [name for name in found if not name.startswith("_")]
 
 
 def _vocabulary(module: ModuleType, base: type) -> Iterator[type]:
@@ -243,9 +295,8 @@ PAGES: Final = {
     "reference/broker-j.md": departures_page,
     "reference/limits.md": limits_page,
     "reference/refusals.md": refusals_page,
-    "reference/events.md": events_page,
-    "reference/errors.md": errors_page,
     "reference/vocabulary.md": protocol_page,
     "reference/older-versions.md": older_versions_page,
     "reference/tables.md": capture_tables_page,
+    **{f"reference/api/{name}.md": api.page for name, api in API.items()},
 }
