@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from tests.families.made_up import ASK, DONE, ECHO, END, HEAD, PUT, LineReader, Texts
+from tests.families.made_up import ASK, DONE, ECHO, PUT, LineReader, Texts
 
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear
@@ -15,36 +15,11 @@ from amqp_sansio.engine.observed import Observed, Speaker
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import CommandSeen, ControlSeen
 from amqp_sansio.events.observed import FrameSeen
-from amqp_sansio.limits import DEFAULT_LIMITS, Limits
-from amqp_sansio.spec.base import Command, Control
+from amqp_sansio.limits import Limits
+from amqp_sansio.spec.base import Command
 from amqp_sansio.wire.assembly import CONTROL, Assembly
 from amqp_sansio.wire.framing import FrameCut
-from amqp_sansio.wire.reading import Reading
-
-READING: Final = Reading.of(DEFAULT_LIMITS)
-
-
-def find_lines(octets: bytes, start: int, count: int, ended: bool) -> tuple[int, int]:
-    """Where so many frames of at most 4096 octets stand in a row."""
-    for at in range(start, len(octets)):
-        end, found = at, 0
-        while found < count and end + HEAD <= len(octets):
-            size = int.from_bytes(octets[end : end + 4], "big")
-            if not HEAD < size <= 4096 or octets[end + 6] > 1:
-                break
-            if end + size > len(octets):
-                end += size
-                break
-            if octets[end + size - 1] != END:
-                break
-            end, found = end + size, found + 1
-        else:
-            if found == count or ended:
-                return at, 0 if found == count else 1
-            return at, len(octets) - at + HEAD
-        if end > len(octets) and not ended:
-            return at, end - at
-    return len(octets), HEAD
+from amqp_sansio.wire.reading import DEFAULT_READING
 
 
 class Ask(Command):
@@ -61,21 +36,18 @@ class Ask(Command):
 class Echo(Ask):
     """It is said again."""
 
-    __slots__ = ()
     VERB: ClassVar[str] = "line.echo"
 
 
 class Put(Ask):
     """A message."""
 
-    __slots__ = ()
     VERB: ClassVar[str] = "line.put"
 
 
 class Done(Ask):
     """The oldest message on the line is settled."""
 
-    __slots__ = ()
     VERB: ClassVar[str] = "line.done"
 
 
@@ -85,8 +57,6 @@ _ANSWERS: Final = {"line.echo": "line.ask", "line.done": "line.put"}
 
 class LineChecker(Checker):
     """An answer needs something to answer, on its line; a message is known by its number there."""
-
-    __slots__ = ("_codec", "_count", "_late", "_open")
 
     FAMILY: ClassVar[str] = "lines"
     PARTS: ClassVar[tuple[type, ...]] = (LineReader,)
@@ -130,10 +100,9 @@ class LineChecker(Checker):
             self._open[speaker, unit.channel, verb] = self._open.get((speaker, unit.channel, verb), 0) + 1
 
     def _control(self, speaker: Speaker, unit: Assembly) -> None:
-        control: Control | None = None
-        verb = "connection.?"
+        control, verb = None, "connection.?"
         try:
-            control = self._codec.read_control(unit, READING)
+            control = self._codec.read_control(unit, DEFAULT_READING)
             verb = control.VERB
         except DecodeError as error:
             self.findings.breach("line.control", verb, str(error))

@@ -28,9 +28,8 @@ class LineHistory(History):
         if isinstance(said.command, Put):
             kind = Kind(speaker, None, channel, f"line {channel}", None, True, True, False, True, len(said.payload))
             size, first = len(said.body or b""), self._talk.conversation.time_of(speaker, heard.start + 1)
-            message = Message(
-                kind, NOTHING, None, said.id, 0, size, first, first, heard.time, heard.time, heard.start, heard.packet
-            )
+            times = first, first, heard.time, heard.time
+            message = Message(kind, NOTHING, None, said.id, 0, size, *times, heard.start, heard.packet)
             self._open.setdefault((speaker, channel), []).append(message)
             return True
         if isinstance(said.command, Done) and (waiting := self._open.get(("S" if speaker == "C" else "C", channel))):
@@ -41,8 +40,6 @@ class LineHistory(History):
         return False
 
     def finish(self, end: str, time: int) -> None:
-        for waiting in self._open.values():
-            for message in waiting:
-                message.outcome = OPEN
-                message.leave(self._rows)
-        self._open.clear()
+        for message in [message for waiting in self._open.values() for message in waiting]:
+            message.outcome = OPEN
+            message.leave(self._rows)

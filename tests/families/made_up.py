@@ -1,7 +1,7 @@
 """A made-up family: five verbs on numbered lines, in frames of its own, with nothing of a session in it.
 
 A frame is its size (4 octets, itself included), its line (2 octets), what it is (1 octet: 0 a control of the connection, 1 a
-verb) and the octet 0x7e at its end.  On a line, from 1 on, one side says `ask` with some octets; the other one says
+verb) and a tilde at its end.  On a line, from 1 on, one side says `ask` with some octets; the other one says
 them again in an `echo`.  `put` is a message, which the other side settles with `done`; `bad` is what nobody may say.
 Controls are texts, a heartbeat has no octets, and the server does not answer the protocol header.
 """
@@ -23,37 +23,42 @@ from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
 from amqp_sansio.engine.observed import Observed, Speaker
 from amqp_sansio.engine.server_handshake import ServerHandshake
 from amqp_sansio.errors import DecodeError, EncodeError
-from amqp_sansio.events import Event, Origin, TimeoutGranted, Violation
+from amqp_sansio.events import Origin, TimeoutGranted, Violation
 from amqp_sansio.kernel.machine import Row, Table
 from amqp_sansio.limits import Limits
+from amqp_sansio.spec import connection as c
 from amqp_sansio.spec.base import Control
-from amqp_sansio.spec.connection import (
-    Close,
-    CloseOk,
-    Heartbeat,
-    Open,
-    OpenOk,
-    Secure,
-    SecureOk,
-    Start,
-    StartOk,
-    Tune,
-    TuneOk,
-)
 from amqp_sansio.tables import connection
 from amqp_sansio.tables.handshake import Handshake
-from amqp_sansio.wire.assembly import COMMAND, CONNECTION_SCOPE, CONTROL, Assembly, Cut, Malformed
+from amqp_sansio.wire.assembly import COMMAND, CONNECTION_SCOPE, CONTROL, Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Carries, Framing, Reader
 from amqp_sansio.wire.reading import Reading
 
-END: Final = 0x7E
+END: Final = ord("~")
 HEAD: Final = 7
 ASK: Final = b"a"
 ECHO: Final = b"e"
 BAD: Final = b"b"
 PUT: Final = b"p"
 DONE: Final = b"d"
+
+
+def find_lines(octets: bytes, start: int, count: int, ended: bool) -> tuple[int, int]:
+    """Where so many frames of at most 4096 octets stand in a row."""
+    for at in range(start, len(octets)):
+        end, found = at, 0
+        while found < count and end + HEAD <= len(octets):
+            size = int.from_bytes(octets[end : end + 4], "big")
+            end, found = end + size, found + 1
+            if not HEAD < size <= 4096 or octets[end - size + 6] > 1 or octets[end - 1 : end] not in (b"", b"~"):
+                break
+        else:
+            if end <= len(octets) and (found == count or ended):
+                return at, int(found < count)
+            if not ended:
+                return at, end - at if end > len(octets) else len(octets) - at + HEAD
+    return len(octets), HEAD
 
 
 class LineReader(Reader):
@@ -73,14 +78,7 @@ class LineReader(Reader):
         return octets[at : at + 2] == b"\0\0" and octets[at + 6] < 2
 
     def _find(self, octets: bytes, start: int) -> tuple[int, int]:
-        for at in range(start, len(octets) - HEAD):
-            size = int.from_bytes(octets[at : at + 4], "big")
-            if size > HEAD and self._plausible_at(octets, at):
-                if at + size > len(octets):
-                    return at, size
-                if octets[at + size - 1] == END:
-                    return at, 0
-        return max(start, len(octets) - HEAD), HEAD + 1
+        return find_lines(octets, start, 1, self._ended)
 
     def _unfinished_units(self) -> list[int]:
         return []
@@ -117,9 +115,6 @@ class LineReader(Reader):
 class Lines(Framing):
     """Frames of at most a million octets."""
 
-    def __init__(self) -> None:
-        super().__init__(HEAD + 1, 4096, 1_000_000)
-
     def reader(
         self, limits: Limits, max_frame_size: int, *, strict: bool, carries: Carries, offset: int, opening: bool
     ) -> Reader:
@@ -129,8 +124,6 @@ class Lines(Framing):
         return LineReader(limits, self.largest, offset)
 
     def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:
-        from tests.families.heard import find_lines
-
         return find_lines(octets, start, 3, ended)
 
     def is_own(self, unit: Assembly) -> bool:
@@ -146,29 +139,28 @@ class Lines(Framing):
         return size.to_bytes(4, "big") + channel.to_bytes(2, "big") + bytes((kind,)) + payload + bytes((END,))
 
 
-LINES: Final = Lines()
+LINES: Final = Lines(HEAD + 1, 4096, 1_000_000)
 
-_CLIENT, _SERVER = connection.CLIENT, connection.SERVER
 ROWS: Final = Table(
     "line handshake",
     "not-begun",
     [
         *[row for row in connection.HANDSHAKE.rows if row.state != "header-sent"],
-        Row("header-sent", _SERVER, connection.START, "started"),
-        Row("header-sent", _SERVER, connection.OTHER_PROTOCOL_HEADER, "version-refused"),
+        Row("header-sent", connection.SERVER, connection.START, "started"),
+        Row("header-sent", connection.SERVER, connection.OTHER_PROTOCOL_HEADER, "version-refused"),
     ],
     final=["version-refused", "redirected"],
 )
-_WORDS: Final[tuple[type[Control], ...]] = (Start, StartOk, Secure, SecureOk, Tune, TuneOk, Open, OpenOk, Close, CloseOk)
+_WORDS: Final[tuple[type[Control], ...]] = (
+    c.Start, c.StartOk, c.Secure, c.SecureOk, c.Tune, c.TuneOk, c.Open, c.OpenOk, c.Close, c.CloseOk,
+)  # fmt: skip
 
 
 class Texts(Codec):
     """A control is its place among the words and its fields as JSON, but for the properties; a verb is one letter."""
 
-    __slots__ = ()
-
     def write_control(self, control: Control) -> bytes:
-        if isinstance(control, Heartbeat):
+        if isinstance(control, c.Heartbeat):
             return b""
         fields = {name: getattr(control, name) for name in control.FIELDS if "properties" not in name}
         said = {name: value.decode("latin-1") if isinstance(value, bytes) else value for name, value in fields.items()}
@@ -176,7 +168,7 @@ class Texts(Codec):
 
     def read_control(self, unit: Assembly, reading: Reading) -> Control:
         if not unit.payload:
-            return Heartbeat()
+            return c.Heartbeat()
         try:
             said = json.loads(unit.payload[1:])
             for name, value in said.items():
@@ -233,7 +225,6 @@ class Echoes(Endpoints):
     def __init__(self, carrier: Carrier) -> None:
         self.carrier: Final = carrier
         self.heard: list[tuple[int, int, bytes]] = []
-        self.malformed: list[Malformed] = []
         self.lost: list[tuple[Origin, str]] = []
         self.waiting: list[tuple[int, bytes]] = []
         self.settled: dict[int, int] = {}
@@ -243,11 +234,9 @@ class Echoes(Endpoints):
         self.carrier._write(LINES.frame(channel, 1, payload, self.carrier._max_frame_size))
 
     def ask(self, channel: int, octets: bytes) -> None:
-        """Says `ask` on a line."""
         self._say(channel, ASK + octets)
 
     def put(self, channel: int, octets: bytes) -> None:
-        """Says `put` on a line."""
         self._say(channel, PUT + octets)
 
     def begin(self, reader: Reader) -> None:
@@ -267,33 +256,21 @@ class Echoes(Endpoints):
 
     def hear(self, unit: Assembly) -> None:
         self.heard.append((unit.channel, unit.start, unit.payload))
-        if self.hosted and unit.payload[:1] != BAD:
-            self.carrier._emit(TimeoutGranted(unit.payload, unit.channel))
-        elif unit.payload[:1] == ASK:
-            self.waiting.append((unit.channel, ECHO + unit.payload[1:]))
-        elif unit.payload[:1] == PUT:
-            self.waiting.append((unit.channel, DONE))
-        elif unit.payload[:1] == DONE:
-            self.settled[unit.channel] = self.settled.get(unit.channel, 0) + 1
-        elif unit.payload[:1] == ECHO:
-            self.carrier._emit(TimeoutGranted(unit.payload[1:], unit.channel))  # stands for an event of this family
+        line, verb, octets, peer = unit.channel, unit.payload[:1], unit.payload[1:], self.carrier.peer
+        if self.hosted and verb != BAD:
+            self.carrier._emit(TimeoutGranted(unit.payload, line))  # stands for an event of this family
+        elif verb in (ASK, PUT):
+            self.waiting.append((line, ECHO + octets if verb == ASK else DONE))
+        elif verb == DONE:
+            self.settled[line] = self.settled.get(line, 0) + 1
+        elif verb == ECHO:
+            self.carrier._emit(TimeoutGranted(octets, line))
         else:
-            said = unit.payload[:1].decode()
-            self.carrier._fail(
-                Violation(self.carrier.peer, "line.verb", said, ("a", "e"), 501, unit.channel, unit.start, "no such verb")
-            )
-
-    def hear_plain(self, cut: Cut) -> Event | None:
-        raise AssertionError("nothing is learned")
+            what = verb.decode()
+            self.carrier._fail(Violation(peer, "line.verb", what, ("a", "e"), 501, line, unit.start, "no such verb"))
 
     def hear_answer(self) -> Answered:
         return UNHEARD
-
-    def hear_passed(self, passed: Mapping[int, int], offset: int) -> None:
-        raise AssertionError("nothing is passed over")
-
-    def hear_malformed(self, malformed: Malformed) -> None:
-        self.malformed.append(malformed)
 
     def lose(self, origin: Origin, text: str, violation: Violation | None) -> None:
         self.lost.append((origin, text))
