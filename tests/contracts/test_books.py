@@ -83,7 +83,6 @@ REASONS: dict[str, str] = {
     "testing/speech/blame.py Blame.codes": "= error codes",
     "testing/speech/commands.py TransferVoice._acquiring": OUR,
     "testing/speech/commands.py SubscriptionVoice._waiting": OUR,
-    "testing/speech/commands.py DtxVoice._suspended": "= branches",
     "testing/speech/contents.py ContentVoice._cancels": OUR,
 }
 

@@ -85,11 +85,12 @@ class Consumers:
             return None
         able = [f"{verb} {name}" for name in some(name for name, m in self._machines.items() if m.can(speaker, verb))]
         said = f"{verb} {tag!r:.80}"
+        code, text = ErrorCode.ILLEGAL_STATE, f"the consumer is in state {machine.state}"
         if verb == f"{self._name}.consume-ok":
-            return Objection(verb, said, tuple(able), ErrorCode.ILLEGAL_STATE, "no consume waits for this answer")
-        if machine.state == NO_CONSUMER:
-            return Objection(verb, said, tuple(able), ErrorCode.NOT_FOUND, "no consumer has that tag")
-        return Objection(verb, said, tuple(able), ErrorCode.ILLEGAL_STATE, f"the consumer is in state {machine.state}")
+            text = "no consume waits for this answer"
+        elif machine.state == NO_CONSUMER:
+            code, text = ErrorCode.NOT_FOUND, "no consumer has that tag"
+        return Objection(verb, said, tuple(able), code, text)
 
     def consume(self, command: Consume) -> None:
         """A consume was said."""
@@ -109,9 +110,7 @@ class Consumers:
             return
         self._machines.setdefault(tag, machine)
         if verb == f"{self._name}.cancel":
-            before = self._latest.pop(tag, None)
-            if before is not None:
-                self._cancels.pop(before, None)
+            self._forget_cancel(tag)
             if self._role == SERVER:
                 machine.step(SERVER, COMPLETED)
             elif id is not None:
@@ -163,6 +162,9 @@ class Consumers:
         if machine.states == (NO_CONSUMER,):
             self._machines.pop(tag, None)
             self._acks.pop(tag, None)
-            before = self._latest.pop(tag, None)
-            if before is not None:
-                self._cancels.pop(before, None)
+            self._forget_cancel(tag)
+
+    def _forget_cancel(self, tag: str) -> None:
+        before = self._latest.pop(tag, None)
+        if before is not None:
+            self._cancels.pop(before, None)

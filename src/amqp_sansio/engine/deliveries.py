@@ -133,9 +133,7 @@ class Deliveries:
             if id is None and not heard:
                 self.close_window()
             self._all = None if heard else id
-            for each in list(self._received):
-                self._settle(each, rows.ACK_ALL)
-            for each in list(self._open):
+            for each in [*self._received, *self._open]:
                 self._settle(each, rows.ACK_ALL)
 
     def completed(self, ids: RangeSet) -> None:

@@ -49,14 +49,7 @@ def completed(session: Standing, ids: RangeSet) -> None:
         if command.RESULT:
             continue
         del commands[id]
-        if isinstance(command, tx.Commit):
-            session._emit(TransactionEnded(session.name, id, TransactionOutcome.COMMITTED))
-        elif isinstance(command, tx.Rollback):
-            session._emit(TransactionEnded(session.name, id, TransactionOutcome.ROLLED_BACK))
-        else:
-            event = _answer(session, id, command, None, XaStatus.XA_OK)
-            if event is not None:
-                session._emit(event)
+        _tell(session, id, command, TransactionOutcome.COMMITTED, XaStatus.XA_OK, None)
 
 
 def ended(session: Standing) -> None:
@@ -65,18 +58,25 @@ def ended(session: Standing) -> None:
     commands = list(session._results.asked.items())
     session._results.asked.clear()
     for id, command in commands:
-        if isinstance(command, tx.Commit):
-            outcome = TransactionOutcome.ROLLED_BACK if _undone(refused, id) else TransactionOutcome.UNKNOWN
-            session._emit(TransactionEnded(session.name, id, outcome))
-        elif isinstance(command, tx.Rollback):
-            session._emit(TransactionEnded(session.name, id, TransactionOutcome.ROLLED_BACK))
-        else:
-            code = refused[1] if refused is not None and refused[0] == id else None
-            event = _answer(session, id, command, None, None, code)
-            if event is not None:
-                session._emit(event)
+        outcome = TransactionOutcome.ROLLED_BACK if _undone(refused, id) else TransactionOutcome.UNKNOWN
+        code = refused[1] if refused is not None and refused[0] == id else None
+        _tell(session, id, command, outcome, None, code)
     if session._demarcation.state == TX and session._outbound.next_id != session._results.boundary:
         session._emit(TransactionEnded(session.name, None, TransactionOutcome.ROLLED_BACK))
+
+
+def _tell(
+    session: Standing, id: int, command: Command, commit: TransactionOutcome, status: XaStatus | None, refused: int | None
+) -> None:
+    """Tells what became of a command: `commit` if it is one; a rollback is as good as done when the session is over."""
+    event: Event | None
+    if isinstance(command, tx.Commit | tx.Rollback):
+        outcome = commit if isinstance(command, tx.Commit) else TransactionOutcome.ROLLED_BACK
+        event = TransactionEnded(session.name, id, outcome)
+    else:
+        event = _answer(session, id, command, None, status, refused)
+    if event is not None:
+        session._emit(event)
 
 
 def _undone(refused: tuple[int, int] | None, id: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from amqp_sansio.engine.breach import codes_of, violate
@@ -25,50 +27,40 @@ class Replaying:
     Each costs the same whatever else is kept, and what is kept no more is passed over.
     """
 
-    __slots__ = ("_gap_from", "_gap_span", "_id", "_kept", "_span", "_spans")
+    __slots__ = ("_gaps", "_ids")
 
     def __init__(self, kept: MutableRangeSet, wanted: RangeSet) -> None:
-        self._kept: Final = kept
         spans: list[Range] = []
         for low, high in wanted.ranges:
             spans += [(low, high)] if low <= high else [(low, TOP), (0, high)]
-        self._spans: Final = spans
-        self._gap_span = self._span = 0
-        self._gap_from = self._id = spans[0][0] if spans else 0
+        self._gaps: Final = _gaps(kept, spans)
+        self._ids: Final = _ids(kept, spans)
 
     def gap(self, most: int) -> RangeSet:
         """The next ids that are expected and not kept, in at most so many ranges; none when all were told."""
-        found: list[Range] = []
-        spans = self._spans
-        while len(found) < most and self._gap_span < len(spans):
-            stop = spans[self._gap_span][1]
-            start = self._gap_from
-            first = self._kept.first_within(start, stop)
-            if first is None:
-                found.append((start, stop))
-            elif start < first[0]:
-                found.append((start, first[0] - 1))
-            if first is None or first[1] == stop:
-                self._gap_span += 1
-                if self._gap_span < len(spans):
-                    self._gap_from = spans[self._gap_span][0]
-            else:
-                self._gap_from = first[1] + 1
-        return RangeSet(found)
+        return RangeSet(islice(self._gaps, most))
 
     def next(self) -> int | None:
         """The next id to say again; None when there is no other."""
-        spans = self._spans
-        while self._span < len(spans):
-            stop = spans[self._span][1]
-            first = self._kept.first_within(self._id, stop) if self._id <= stop else None
-            if first is not None:
-                self._id = first[0] + 1
-                return first[0]
-            self._span += 1
-            if self._span < len(spans):
-                self._id = spans[self._span][0]
-        return None
+        return next(self._ids, None)
+
+
+def _gaps(kept: MutableRangeSet, spans: list[Range]) -> Iterator[Range]:
+    """The ranges of the spans that are not kept."""
+    for start, stop in spans:
+        while start <= stop:
+            low, high = kept.first_within(start, stop) or (stop + 1, stop)
+            if start < low:
+                yield start, low - 1
+            start = high + 1
+
+
+def _ids(kept: MutableRangeSet, spans: list[Range]) -> Iterator[int]:
+    """The ids of the spans that are kept, one by one."""
+    for start, stop in spans:
+        while start <= stop and (first := kept.first_within(start, stop)) is not None:
+            yield first[0]
+            start = first[0] + 1
 
 
 def resume(session: Session, ids: RangeSet, offset: int) -> None:

@@ -66,8 +66,7 @@ class Results:
 
     def given(self, id: int) -> None:
         """The result of their command `id` was said."""
-        owed = self.owed[id]
-        self.owed[id] = Owed(owed.class_code, owed.code, "")
+        self.owed[id] = self.owed[id]._replace(result="")
 
     def check_complete(self, ids: RangeSet) -> None:
         """LocalProtocolError when a command among them still waits for its result: the result comes first."""

@@ -87,8 +87,10 @@ def take(session: Session) -> dict[str, object]:
             "refused": session._results.refused,
         },
         "current": {name: ours(subscription) for name, subscription in session._subscriptions.items()},
-        "deliveries": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session._transfers.deliveries.items()]),
-        "provisional": tuple([_delivery(id, d, ours(d.subscription)) for id, d in session._transfers.provisional.items()]),
+        **{
+            name: tuple([(id, *d._replace(subscription=ours(d.subscription))) for id, d in kept.items()])  # type: ignore[arg-type]
+            for name, kept in _deliveries(session).items()
+        },
         "withdrawn": tuple(session._completed_withdrawals),
         "withdrawals": tuple([(id, ours(subscription)) for id, subscription in session._withdrawals.items()]),
         "current_subscribers": {name: theirs(subscriber) for name, subscriber in session._subscribers.items()},
@@ -112,8 +114,9 @@ def take(session: Session) -> dict[str, object]:
     return state
 
 
-def _delivery(id: int, delivery: Delivery[Subscription], whose: int | None) -> tuple[int, str, int, int | None, int, bool, int]:
-    return id, delivery.state, delivery.accept_mode, whose, delivery.octets, delivery.completed, delivery.charge
+def _deliveries(session: Session) -> dict[str, dict[int, Delivery[Subscription]]]:
+    """Both tables of deliveries, by their names in a snapshot."""
+    return {"deliveries": session._transfers.deliveries, "provisional": session._transfers.provisional}
 
 
 def restore(snapshot: Mapping[str, object], profile: Profile, limits: Limits) -> Session:
@@ -215,10 +218,11 @@ def _restore(snapshot: Mapping[str, Any], profile: Profile, limits: Limits) -> S
     session._results.stray = snapshot["stray"]
     session._demarcation = Demarcation.restore(snapshot["demarcation"])
     session._subscriptions.update({name: subscriptions[at] for name, at in snapshot["current"].items()})
-    transfers = session._transfers
-    for kept, given in ((transfers.deliveries, snapshot["deliveries"]), (transfers.provisional, snapshot["provisional"])):
-        for id, state, accept_mode, at, octets, completed, charge in given:
-            kept[id] = Delivery(state, accept_mode, None if at is None else subscriptions[at], octets, completed, charge)
+    for name, kept in _deliveries(session).items():
+        for id, *fields in snapshot[name]:
+            delivery: Delivery[Any] = Delivery(*fields)
+            at = delivery.subscription
+            kept[id] = delivery._replace(subscription=None if at is None else subscriptions[at])
     session._completed_withdrawals.extend([id for id in snapshot["withdrawn"] if type(id) is int])
     session._withdrawals.update({id: subscriptions[at] for id, at in snapshot["withdrawals"]})
     session._subscribers.update({name: subscribers[at] for name, at in snapshot["current_subscribers"].items()})

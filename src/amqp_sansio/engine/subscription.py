@@ -43,6 +43,9 @@ class Terms:
         """0 credit, 1 window."""
         return self._book.mode
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.destination!r} to {self.queue!r}>"
+
 
 class Subscription(Terms):
     """What we subscribed to.  Messages come while there is credit in both units; it begins with none, in window mode.
@@ -129,14 +132,8 @@ class Subscription(Terms):
                 "message.set-flow-mode.mode-switching",
             )
 
-    def __repr__(self) -> str:
-        return f"<Subscription {self.destination!r} to {self.queue!r}>"
-
 
 class Subscriber(Terms):
     """Somebody at the other side who subscribed to us: where `Session.deliver` sends, and how much it may."""
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"<Subscriber {self.destination!r} to {self.queue!r}>"

@@ -233,16 +233,12 @@ class TwoPhase:
             return TransactionOutcome.COMMITTED
         if self._course == "rolling back":
             return TransactionOutcome.ROLLED_BACK
-        ((name, machine),) = self._machines.items() if self._course == "alone" else (("", None),)
-        if machine is None:
+        if self._course != "alone":
             return None
+        ((name, machine),) = self._machines.items()
         if name in self.heuristics:
-            status = self.heuristics[name]
-            known = {
-                XaStatus.XA_HEURCOM: TransactionOutcome.COMMITTED,
-                XaStatus.XA_HEURRB: TransactionOutcome.ROLLED_BACK,
-            }
-            return known.get(status, TransactionOutcome.UNKNOWN)
+            known = {XaStatus.XA_HEURCOM: TransactionOutcome.COMMITTED, XaStatus.XA_HEURRB: TransactionOutcome.ROLLED_BACK}
+            return known.get(self.heuristics[name], TransactionOutcome.UNKNOWN)
         return {
             rows.COMMITTED: TransactionOutcome.COMMITTED,
             rows.READ_ONLY: TransactionOutcome.COMMITTED,
@@ -283,11 +279,11 @@ class TwoPhase:
 
         It is worth as much as it is new: when a decision was stored after it was taken, that counts, through `recover`.
         """
-        branches = tuple([
-            (name, key_of(xid), self._machines[name].state, self.heuristics.get(name))
-            for name, xid in self._branches.items()
-        ])  # fmt: skip
-        return VERSION, self._course, tuple([(*each[:3], None if each[3] is None else int(each[3])) for each in branches])
+        statuses = {name: int(status) for name, status in self.heuristics.items()}
+        branches = [
+            (name, key_of(xid), self._machines[name].state, statuses.get(name)) for name, xid in self._branches.items()
+        ]  # fmt: skip
+        return VERSION, self._course, tuple(branches)
 
     @classmethod
     def restore(cls, snapshot: tuple[object, ...]) -> TwoPhase:

@@ -66,10 +66,6 @@ class Credit:
         if self.limit != INFINITE:
             self.limit = max(0, self.limit - cost)
 
-    def use(self, cost: int) -> None:
-        """A transfer in window mode: its cost is used until its completion."""
-        self.used += cost
-
     def give_back(self, cost: int) -> None:
         """A completion in window mode."""
         self.used = max(0, self.used - cost)
@@ -217,8 +213,12 @@ class CreditBook:
         """The flush was executed: what credit was there before it is gone."""
         marks = self._flushes.pop(id, None)
         if marks is not None:
-            self.messages.limit = min(self.messages.limit, self._message_grants.since(marks[0]))
-            self.octets.limit = min(self.octets.limit, self._octet_grants.since(marks[1]))
+            self.messages.limit, self.octets.limit = self._since(marks)
+
+    def _since(self, marks: tuple[Mark, Mark]) -> tuple[int, int]:
+        """The limits when what was granted before these moments is gone."""
+        messages, octets = self._message_grants.since(marks[0]), self._octet_grants.since(marks[1])
+        return min(self.messages.limit, messages), min(self.octets.limit, octets)
 
     def take_back(self, id: int, flush: bool = False) -> None:
         """message.stop or message.cancel, or else message.flush, as command `id`."""
@@ -337,11 +337,8 @@ class CreditBook:
         """Whether there is no credit in either unit but what the flushes under way take away."""
         if not self._flushes:
             return self.empty
-        messages, octets = next(reversed(self._flushes.values()))  # since the last one the least was granted
-        return (
-            min(self.messages.limit, self._message_grants.since(messages)) <= self.messages.used
-            and min(self.octets.limit, self._octet_grants.since(octets)) <= self.octets.used
-        )
+        messages, octets = self._since(next(reversed(self._flushes.values())))  # since the last one the least was granted
+        return messages <= self.messages.used and octets <= self.octets.used
 
     @property
     def empty(self) -> bool:

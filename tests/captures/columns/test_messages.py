@@ -9,6 +9,7 @@ from tests.captures.replay.made import message
 
 from amqp_sansio.captures.columns.messages import Shared, message_batch, transfer_batch, uuids
 from amqp_sansio.captures.columns.tables import table_schema
+from amqp_sansio.captures.replay.message import COMPLETE
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.captures.tables import COMMANDS, MESSAGES
 
@@ -35,7 +36,8 @@ def test_batches_have_the_schemas_of_their_tables_and_fates_where_there_are_any(
     other.fated().code = 5
     other.settle("rejected", 90)
     for each in (one, other):
-        each.complete(120, Rows())
+        each.completed = 120
+        each.conclude(Rows(), COMPLETE)
     found = message_batch(COMMON, [one, other])
     assert found.schema == table_schema(MESSAGES)
     assert transfer_batch(COMMON, [one, other]).schema == table_schema(COMMANDS)

@@ -5,12 +5,13 @@ from tests.captures.replay.made import message, named
 from amqp_sansio.captures.replay.rows import Rows
 
 
-def test_completion_sends_the_row_of_the_command() -> None:
+def test_the_row_of_the_command_goes_out_when_nobody_will_complete_it_any_more() -> None:
     rows, one = Rows(), message()
-    one.complete(130, rows)
+    one.conclude(rows, ("refused", 404, "no"))
     (command,) = named(rows, "commands")
-    assert (command["verb"], command["completed_at"], command["complete_latency_ns"]) == ("message.transfer", 130, 30)
-    assert (command["outcome"], command["octets"], command["arguments"]) == ("completed", 12, None)
+    assert (command["verb"], command["completed_at"], command["complete_latency_ns"]) == ("message.transfer", None, None)
+    assert (command["outcome"], command["octets"], command["arguments"]) == ("refused", 12, None)
+    assert (command["error_code"], command["error_text"]) == (404, "no")
     assert rows.messages == []
 
 

@@ -172,13 +172,13 @@ class Half:
         message = self.incomplete.drop(id)
         if message is not None:
             self.unsettled.drop(id)
-            message.complete(None, self.rows, (REFUSED, code, text))
+            message.conclude(self.rows, (REFUSED, code, text))
             message.outcome = REFUSED
             message.leave(self.rows)
 
     def settle(
-        self, ids: RangeSet, how: str, time: int, transaction: int | None, xid: str | None, code: int | None, text: str | None,
-        maybe: bool = False,
+        self, ids: RangeSet, how: str, time: int, transaction: int | None = None, xid: str | None = None,
+        code: int | None = None, text: str | None = None, maybe: bool = False,
     ) -> list[Message]:  # fmt: skip
         """The other side accepts, rejects or releases messages: those that it concerns.
 
@@ -188,40 +188,27 @@ class Half:
             self.evicted_unsettled.discard(ids)
         found = self.unsettled.take(ids)
         messages = self.rows.messages
-        plain = how == "accepted" and transaction is None and xid is None and not maybe
+        provisional = maybe or transaction is not None
         for message in found:
-            if plain:
-                message.accepted = message.settled = time
-                message.outcome = how
-            else:
-                self._mark(message, how, time, transaction, xid, code, text, maybe)
-                if message.settled is None:
+            if how == "accepted":
+                message.accepted = time
+                if xid is not None:
+                    message.fated().xid = xid
+                elif transaction is not None:
+                    message.fated().transaction = transaction
+                if provisional:
                     continue
+            elif how == "rejected":
+                fate = message.fated()
+                fate.rejected, fate.code, fate.text = time, code, text
+            else:
+                message.fated().released = time
+            message.settled = time  # `settle` and `leave`, without the calls
+            message.outcome = how
             if message.done is not None and not message.out:
                 message.out = True
                 messages.append(message)
         return found
-
-    @staticmethod
-    def _mark(
-        message: Message, how: str, time: int, transaction: int | None, xid: str | None, code: int | None, text: str | None,
-        maybe: bool,
-    ) -> None:  # fmt: skip
-        if how == "accepted":
-            message.accepted = time
-            if xid is not None:
-                message.fated().xid = xid
-            if transaction is not None:
-                message.fated().transaction = transaction
-            if maybe or transaction is not None:
-                return
-        else:
-            fate = message.fated()
-            if how == "rejected":
-                fate.rejected, fate.code, fate.text = time, code, text
-            else:
-                fate.released = time
-        message.settle(how, time)
 
     def sealed(self, messages: Iterable[Message], time: int | None = None) -> None:
         """The transaction in which they were accepted is committed; `time` None: there was none."""
@@ -263,7 +250,7 @@ class Half:
             if done and message.completed is not None:
                 message.settle(DONE, message.completed)
         if message.done is None:
-            message.complete(None, self.rows, (outcome, None, None))
+            message.conclude(self.rows, (outcome, None, None))
         message.leave(self.rows)
 
     def flush(self, outcome: str) -> None:

@@ -13,6 +13,7 @@ from amqp_sansio.captures.replay.options import ReplayOptions
 from amqp_sansio.captures.replay.rows import Rows
 from amqp_sansio.engine.quick import Answered, Transfers
 from amqp_sansio.events.observed import CommandSeen, MethodSeen
+from amqp_sansio.kernel.value import Value
 from amqp_sansio.spec.base import Control
 
 
@@ -33,27 +34,25 @@ class History:
 
     def command(self, heard: Heard, said: CommandSeen) -> bool:
         """One command heard; whether it is a message."""
-        first = self._talk.conversation.time_of(heard.speaker, heard.start + 1)
-        arguments = None if said.command is None else fields_text(said.command, False)
-        octets = len(said.payload) + len(said.header or b"") + len(said.body or b"")
-        whole = said.complete and said.command is not None
-        self._rows.commands.append(
-            (first, heard.speaker, None, said.channel, said.id, said.verb, bool(said.sync), whole, arguments, octets,
-             heard.time, None, None, None, None, UNKNOWN, None, None, heard.start, *packet_place(heard.packet))
-        )  # fmt: skip
+        self._row(heard, said, said.command, said.id, bool(said.sync))
         return False
 
     def method(self, heard: Heard, said: MethodSeen) -> bool:
         """One method heard; whether it is a message."""
-        first = self._talk.conversation.time_of(heard.speaker, heard.start + 1)
-        arguments = None if said.method is None else fields_text(said.method, False)
-        octets = len(said.payload) + len(said.header or b"") + len(said.body or b"")
-        whole = said.complete and said.method is not None
-        self._rows.commands.append(
-            (first, heard.speaker, None, said.channel, None, said.verb, False, whole, arguments, octets,
-             heard.time, None, None, None, None, UNKNOWN, None, None, heard.start, *packet_place(heard.packet))
-        )  # fmt: skip
+        self._row(heard, said, said.method)
         return False
+
+    def _row(
+        self, heard: Heard, said: CommandSeen | MethodSeen, word: Value | None, id: int | None = None, sync: bool = False
+    ) -> None:
+        """A row of `commands`; `word` None: it could not be read."""
+        first = self._talk.conversation.time_of(heard.speaker, heard.start + 1)
+        arguments = None if word is None else fields_text(word, False)
+        octets = len(said.payload) + len(said.header or b"") + len(said.body or b"")
+        self._rows.commands.append(
+            (first, heard.speaker, None, said.channel, id, said.verb, sync, said.complete and word is not None, arguments,
+             octets, heard.time, None, None, None, None, UNKNOWN, None, None, heard.start, *packet_place(heard.packet))
+        )  # fmt: skip
 
     def control(self, speaker: str, channel: int, control: Control, time: int) -> None:
         """One control heard that is not about the connection; its own row is written."""

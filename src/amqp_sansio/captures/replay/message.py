@@ -126,22 +126,15 @@ class Message:
         """It has left."""
 
     @property
-    def sealed(self) -> bool:
-        """Nobody need settle it any more."""
-        return self.settled is not None or not self.kind.explicit
-
-    @property
     def doubtful(self) -> bool:
         """Whether somebody may have lost it, if nothing more is heard: published and not complete, acquired and not settled."""
         if self.out or self.outcome is not None:
             return False
         return self.done is None if self.kind.direction == "C" else self.acquired is not None
 
-    def complete(self, time: int | None, rows: Rows, done: Done = COMPLETE) -> None:
-        """Its recipient says that it is complete (`time` None: that is not known); the row of its command goes out."""
+    def conclude(self, rows: Rows, done: Done) -> None:
+        """Nobody will say any more that it is complete: the row of its command goes out."""
         self.done = done
-        if done[0] == DONE and time is not None:
-            self.completed = time
         rows.transfers.append(self)
 
     def settle(self, how: str, time: int) -> None:

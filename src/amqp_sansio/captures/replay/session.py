@@ -176,9 +176,9 @@ class Session:
             if command.transfers:
                 self._accept(speaker, other, command.transfers, when.last)
         elif isinstance(command, Reject):
-            other.settle(command.transfers or EMPTY, "rejected", when.last, None, None, command.code, command.text)
+            other.settle(command.transfers or EMPTY, "rejected", when.last, code=command.code, text=command.text)
         elif isinstance(command, Release):
-            other.settle(command.transfers or EMPTY, "released", when.last, None, None, None, None)
+            other.settle(command.transfers or EMPTY, "released", when.last)
         elif isinstance(command, Result):
             self._result(other, command, when.last)
         elif isinstance(command, Exception_):
@@ -216,7 +216,7 @@ class Session:
             else:
                 xid = self._xid
                 maybe = self.demarcation is None
-        found = other.settle(ids, "accepted", time, transaction, xid, None, None, maybe)
+        found = other.settle(ids, "accepted", time, transaction, xid, maybe=maybe)
         if maybe:
             self._maybe += found
             if len(self._maybe) > DOUBTED:

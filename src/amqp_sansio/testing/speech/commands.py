@@ -10,6 +10,7 @@ from amqp_sansio.grammar import tx as tx_grammar
 from amqp_sansio.grammar.automaton import Word
 from amqp_sansio.grammar.message import ACQUIRE, GOT, LOST
 from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.demarcation import Demarcation, XidKey
 from amqp_sansio.spec import dtx, exchange, message, queue, tx
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.base import Command, Struct
@@ -30,7 +31,7 @@ class ExecutionVoice(Voice):
     def say(self, word: Word) -> list[Step]:
         said = {
             "client:execution.sync": Sync(),
-            "client:command": queue.Query(self.setting.named("q")),
+            "client:command": queue.Query(self.q),
             "client:execution.exception": Exception_(541, description="the client gives up"),
         }[word]
         return [self.step("client", said, word, sync=isinstance(said, Sync))]
@@ -44,9 +45,13 @@ class Client(Voice):
 
     def publish(self, word: Word = "") -> Step:
         """A message to that queue."""
-        key = self.setting.named("q")
-        said = message.Transfer("", 1, 0)
-        return self.step("client", said, word, header=[DeliveryProperties(routing_key=key)], body=BODY)
+        header = [DeliveryProperties(routing_key=self.q)]
+        return self.step("client", message.Transfer("", 1, 0), word, header=header, body=BODY)
+
+    def deliver(self, word: Word, accept_mode: int, acquire_mode: int) -> Step:
+        """A message from that queue."""
+        header = [DeliveryProperties(exchange="", routing_key=self.q)]
+        return self.step("server", message.Transfer("d", accept_mode, acquire_mode), word, header=header, body=BODY)
 
 
 class TransferVoice(Client):
@@ -65,10 +70,9 @@ class TransferVoice(Client):
         self._rivalled = False
 
     def prepare(self) -> list[Step]:
-        name = self.setting.named("q")
         return [
             *super().prepare(),
-            self.step("client", message.Subscribe(name, "d", self.accept_mode, self.acquire_mode)),
+            self.step("client", message.Subscribe(self.q, "d", self.accept_mode, self.acquire_mode)),
             self.step("client", message.Flow("d", 0, 1)),
             self.step("client", message.Flow("d", 1, 0xFFFFFFFF)),
             self.publish(),
@@ -88,8 +92,7 @@ class TransferVoice(Client):
             said: list[Command] = [message.Release(RangeSet.of(self._rival))]
             self._rival = None
         else:
-            name = self.setting.named("q")
-            said = [] if self._rivalled else [message.Subscribe(name, RIVAL, 0, 0), message.SetFlowMode(RIVAL, 0)]
+            said = [] if self._rivalled else [message.Subscribe(self.q, RIVAL, 0, 0), message.SetFlowMode(RIVAL, 0)]
             said += [message.Flow(RIVAL, 0, 1), message.Flow(RIVAL, 1, 0xFFFFFFFF)]
         return [self.step("client", each) for each in said]
 
@@ -117,9 +120,7 @@ class TransferVoice(Client):
             }
             return [self.step("client", recipient[verb] if verb in recipient else s.Completed(ids), word)]
         if verb.startswith("message.transfer"):
-            header = [DeliveryProperties(exchange="", routing_key=self.setting.named("q"))]
-            said = message.Transfer("d", self.accept_mode, self.acquire_mode)
-            return [self.step("server", said, word, header=header, body=BODY)]
+            return [self.deliver(word, self.accept_mode, self.acquire_mode)]
         asked = next(iter(self.halves["client"].awaited), 0)
         return [self.step("server", Result(asked, Acquired(ids if verb == "message.acquired" else NONE)), word)]
 
@@ -157,10 +158,9 @@ class SubscriptionVoice(Client):
             ids = [id for id, wanted in self._waiting.items() if wanted == word]
             return [self.step("server", s.Completed(RangeSet.of(*ids[:1])), word)]
         if word.startswith("server:"):
-            header = [DeliveryProperties(exchange="", routing_key=self.setting.named("q"))]
-            return [self.step("server", message.Transfer("d", 1, 0), word, header=header, body=BODY)]
+            return [self.deliver(word, 1, 0)]
         said: dict[Word, Command] = {
-            "client:message.subscribe": message.Subscribe(self.setting.named("q"), "d", 1, 0),
+            "client:message.subscribe": message.Subscribe(self.q, "d", 1, 0),
             "client:message.flow message": message.Flow("d", 0, 100),
             "client:message.flow byte": message.Flow("d", 1, 0xFFFFFFFF),
             "client:message.stop": message.Stop("d"),
@@ -190,7 +190,7 @@ class TxVoice(Client):
             "client:tx.select": tx.Select(),
             "client:tx.commit": tx.Commit(),
             "client:tx.rollback": tx.Rollback(),
-            tx_grammar.SUBSCRIBE: message.Subscribe(self.setting.named("q"), "d", 1, 0),
+            tx_grammar.SUBSCRIBE: message.Subscribe(self.q, "d", 1, 0),
             tx_grammar.CANCEL: message.Cancel("d"),
         }
 
@@ -203,45 +203,33 @@ class DtxVoice(TxVoice):
 
     def __init__(self, setting: Setting | None = None) -> None:
         super().__init__(setting)
-        self._active: int | None = None
-        self._suspended: list[int] = []
+        self._book: Final = Demarcation()
         self._begun = 0
         self._subscribed = 0
-
-    def xid(self, number: int) -> Xid:
-        """A branch of its own for each number."""
-        return Xid(1, self.setting.prefix.encode() + self.setting.session, b"%d" % number)
 
     def told(self, step: Step) -> None:
         super().told(step)
         said = step.said
         if isinstance(said, message.Subscribe):
             self._subscribed += 1
-        elif isinstance(said, dtx.Start):
-            if said.resume:
-                self._active = self._suspended.pop(0) if self._suspended else None
-            else:
-                self._active = self._begun
-                self._begun += 1
-        elif isinstance(said, dtx.End):
-            if step.word == demarcation.END_SUSPENDED:
-                del self._suspended[:1]
-            else:
-                if said.suspend and self._active is not None:
-                    self._suspended.append(self._active)
-                self._active = None
+        elif isinstance(said, Command) and (verb := self._book.verb(said)) is not None:
+            self._book.said(verb, said, None)
+            self._begun += verb == demarcation.START.partition(":")[2]
+
+    def _xid(self, key: XidKey | None) -> Xid:
+        """The branch; one of its own where there is none."""
+        return self.setting.xid(b"-1") if key is None else Xid(*key)
 
     def commands(self) -> dict[Word, Command]:
-        active = self.xid(-1 if self._active is None else self._active)
-        suspended = self.xid(self._suspended[0]) if self._suspended else self.xid(-1)
+        active, suspended = self._xid(self._book.associated), self._xid(next(iter(self._book.suspended), None))
         return super().commands() | {
             demarcation.SELECT: dtx.Select(),
-            demarcation.START: dtx.Start(self.xid(self._begun)),
+            demarcation.START: dtx.Start(self.setting.xid(b"%d" % self._begun)),
             demarcation.RESUME: dtx.Start(suspended, resume=True),
             demarcation.END: dtx.End(active),
             demarcation.SUSPEND: dtx.End(active, suspend=True),
             demarcation.END_SUSPENDED: dtx.End(suspended),
-            tx_grammar.SUBSCRIBE: message.Subscribe(self.setting.named("q"), f"d{self._subscribed}", 1, 0),
+            tx_grammar.SUBSCRIBE: message.Subscribe(self.q, f"d{self._subscribed}", 1, 0),
         }
 
 
@@ -253,7 +241,7 @@ class BranchVoice(Client):
     @property
     def xid(self) -> Xid:
         """The branch."""
-        return Xid(1, self.setting.prefix.encode() + self.setting.session, b"b")
+        return self.setting.xid(b"b")
 
     def foresee(self, words: Sequence[Word]) -> None:
         self.work = "session:prepare(read-only)" not in words
@@ -313,7 +301,7 @@ class ModelVoice(Voice):
             self._exchange = self._bound = False
 
     def say(self, word: Word) -> list[Step]:
-        q, x, key = self.setting.named("q"), self.setting.named("x"), "k"
+        q, x, key = self.q, self.setting.named("x"), "k"
         verb = word.partition(":")[2]
         said: dict[str, Command] = {
             "queue.declare": queue.Declare(q, exclusive=True, auto_delete=True),

@@ -50,7 +50,7 @@ class ContentVoice(Client):
 
     def commands(self) -> dict[str, Command]:
         """The commands, by what stands behind the name of the class."""
-        q = self.setting.named("q")
+        q = self.q
         return {
             "qos": file.Qos(0, 10),
             "qos-ok": file.QosOk(),
@@ -109,7 +109,7 @@ class StreamClassVoice(ContentVoice):
         return [stream.StreamProperties(content_type="text/plain")]
 
     def commands(self) -> dict[str, Command]:
-        q = self.setting.named("q")
+        q = self.q
         return {
             "qos": stream.Qos(0, 10, 0),
             "qos-ok": stream.QosOk(),
@@ -138,6 +138,5 @@ class DeliveryVoice(ContentVoice):
     no_ack = False
 
     def prepare(self) -> list[Step]:
-        q = self.setting.named("q")
-        consume = file.Consume(q, "t", no_ack=self.no_ack, nowait=True)
+        consume = file.Consume(self.q, "t", no_ack=self.no_ack, nowait=True)
         return [*super().prepare(), self.step("client", consume)]

@@ -10,7 +10,6 @@ from amqp_sansio.broker.conditions import Condition
 from amqp_sansio.broker.fronts.sessions.columns import COLUMNS, Column
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.base import Command
-from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.testing.speech.parts import opening
 from amqp_sansio.testing.speech.step import Conversation
 from amqp_sansio.testing.speech.voice import Setting, Voice
@@ -48,8 +47,7 @@ class Trespass(NamedTuple):
 def trespasses(setting: Setting) -> list[Trespass]:
     """All of them, with the names of a setting."""
     q, q2, x, nowhere = [setting.named(name) for name in ("q", "q2", "x", "nowhere")]
-    xid = Xid(1, setting.prefix.encode() + setting.session, b"t")
-    known = Xid(1, setting.prefix.encode() + setting.session, b"k")
+    xid, known = setting.xid(b"t"), setting.xid(b"k")
     has_queue = queue.Declare(q, exclusive=True, auto_delete=True)
     has_exchange = exchange.Declare(x, "direct", auto_delete=True)
     bound = exchange.Bind(q, "amq.fanout", "")

@@ -15,7 +15,7 @@ from amqp_sansio.ledger.ids import Ids
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec import session as s
 from amqp_sansio.spec.base import Command, Control, Struct
-from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult
+from amqp_sansio.spec.dtx import GetTimeoutResult, RecoverResult, XaResult, Xid
 from amqp_sansio.spec.exchange import ExchangeBoundResult, ExchangeQueryResult
 from amqp_sansio.spec.execution import Result, Sync
 from amqp_sansio.spec.message import Acquired, MessageResumeResult
@@ -58,6 +58,10 @@ class Setting:
         """A name of a queue or exchange."""
         return self.prefix + name
 
+    def xid(self, branch: bytes) -> Xid:
+        """A branch of the session."""
+        return Xid(1, self.prefix.encode() + self.session, branch)
+
 
 class Voice:
     """The memory of one session: how many commands each side has said, which results and completions are owed.
@@ -68,6 +72,8 @@ class Voice:
 
     def __init__(self, setting: Setting | None = None) -> None:
         self.setting: Final = setting or Setting()
+        self.q: Final = self.setting.named("q")
+        """The name of the queue that most words are about."""
         self.halves: Final[dict[Speaker, Ids]] = {"client": Ids(), "server": Ids()}
         """The commands that each side has said on the channel of the session."""
 
@@ -118,9 +124,7 @@ class Voice:
     def feedback(self, speaker: Speaker) -> list[Step]:
         """`speaker` answers what the other has said so far: results that it owes, then the completion of all."""
         other = OTHER[speaker]
-        steps: list[Step] = []
-        for id, name in self.halves[other].awaited.items():
-            steps.append(self.step(speaker, Result(id, self.result(name, id))))
+        steps = [self.step(speaker, Result(id, self.result(name, id))) for id, name in self.halves[other].awaited.items()]
         done = self.ids(other)
         if done:
             steps.append(self.step(speaker, s.Completed(done)))
@@ -134,9 +138,9 @@ class Voice:
         """The ids of all commands of a side that known-completed has not named."""
         return self.halves[of].outstanding.freeze() | self.halves[of].known.freeze()
 
-    def queue(self, name: str = "q") -> Step:
+    def queue(self) -> Step:
         """The client declares a queue that goes with the session."""
-        return self.step("client", Declare(self.setting.named(name), exclusive=True, auto_delete=True))
+        return self.step("client", Declare(self.q, exclusive=True, auto_delete=True))
 
 
 def speaker_of(word: Word) -> Speaker:
