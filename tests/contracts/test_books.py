@@ -29,8 +29,6 @@ OUR = "a word that we said, until it is over: the voice is to say the next one"
 REASONS: dict[str, str] = {
     "engine/channel_witness.py ConversationWitness._channels": "= channels",
     "engine/channel_witness.py ConversationWitness._open": "= channels",
-    "engine/channel_witness_tags.py Deliveries._returned": "tags whose messages come again: only a third person asks",
-    "engine/channel_witness_tags.py Deliveries._settled": "what a rollback gives back to `Ids.outstanding`",
     "engine/channel_numbers.py Channels.used": "= channels",
     "engine/channel_numbers.py Channels._names": "= channels",
     "engine/consumers.py Consumers._cancels": CLASSES,

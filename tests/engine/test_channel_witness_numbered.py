@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
-from tests.families.channels import ALL, ONE, c, opened, opening, s, told
+from tests.families.channels import ALL, ONE, Said, c, content, frame, opened, opening, s, told
 
 from amqp_sansio.engine.observer import Observer
 
@@ -43,3 +43,11 @@ def test_an_idle_channel_is_a_few_hundred_octets() -> None:
         assert tracemalloc.get_traced_memory()[0] < 400 * 1000
     finally:
         tracemalloc.stop()
+
+
+def test_whoever_answers_a_close_leaves_its_content_unfinished() -> None:
+    begun: Said = "C", frame(ONE, "basic.publish") + content(b"half", size=8)
+    assert told(begun, s("channel.close", reply_code=200), c("channel.close-ok")) == []
+    assert told(begun, c("channel.close", reply_code=200)) == ["C content.interrupted"]
+    words = [begun, s("channel.close", reply_code=200), c("channel.close-ok"), c("channel.open"), begun, begun]
+    assert told(*words) == ["C content.interrupted"]

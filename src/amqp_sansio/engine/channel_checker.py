@@ -10,12 +10,10 @@ from amqp_sansio.dialects import Dialect
 from amqp_sansio.engine.carrier import legal_of, rule_of
 from amqp_sansio.engine.channel_witness import ConversationWitness
 from amqp_sansio.engine.channel_witness_consumers import Consumers
-from amqp_sansio.engine.channel_witness_leaving import Leaving
 from amqp_sansio.engine.channel_witness_numbered import NumberedWitness
 from amqp_sansio.engine.channel_witness_opening import OpeningWitness
 from amqp_sansio.engine.channel_witness_questions import Question, Questions
 from amqp_sansio.engine.channel_witness_references import References
-from amqp_sansio.engine.channel_witness_tags import Deliveries, Tags
 from amqp_sansio.engine.channel_witness_use import ChannelUse
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear
@@ -25,7 +23,11 @@ from amqp_sansio.events import ControlSeen, MethodSeen
 from amqp_sansio.events.observed import FrameSeen
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.kernel.value import Value
+from amqp_sansio.ledger.consumer_tags import ConsumerTags
 from amqp_sansio.ledger.ids import Ids
+from amqp_sansio.ledger.leaving import Leaving
+from amqp_sansio.ledger.pending_replies import PendingReplies
+from amqp_sansio.ledger.tags import Deliveries, Tags
 from amqp_sansio.limits import MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.spec.connection import Close, Heartbeat, OpenOk, TuneOk
@@ -33,7 +35,7 @@ from amqp_sansio.tables.channel import CLOSE as CLOSE_CHANNEL
 from amqp_sansio.tables.channel import LIFE, MODE, REFERENCE
 from amqp_sansio.tables.channel_handshake import PIPELINED
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, ConnectionDialogue
-from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly
+from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import FrameCut
 from amqp_sansio.wire.method_codec import MethodCodec
@@ -56,8 +58,8 @@ class ChannelChecker(Checker):
 
     FAMILY: ClassVar[str] = "channels"
     PARTS: ClassVar[tuple[type, ...]] = (
-        ChannelUse, ConnectionDialogue, Consumers, ConversationWitness, Deliveries, Ids, Leaving, MethodReader, NumberedWitness,
-        OpeningWitness, Partial, Question, Questions, References, Tags,
+        ChannelUse, ConnectionDialogue, ConsumerTags, Consumers, ConversationWitness, Deliveries, Ids, Leaving, MethodReader,
+        NumberedWitness, OpeningWitness, Partial, PendingReplies, Question, Questions, References, Tags,
     )  # fmt: skip
     TABLES: ClassVar[tuple[Table, ...]] = (PIPELINED, CLOSE_BY_CLIENT, CLOSE_BY_SERVER, LIFE, MODE, *REFERENCE.values())
 
@@ -100,6 +102,10 @@ class ChannelChecker(Checker):
         else:
             name = NAMES[unit.kind]
             self.findings.note(f"frame.{name}", f"a frame of type {name}, which nobody is known to read")
+
+    def excuses(self, speaker: Speaker, malformed: Malformed) -> bool:
+        """Whoever answers the close of the other side does not go on with the content that it is in."""
+        return malformed.rule == "content.interrupted" and self._witness.may_break_off(speaker, malformed.channel)
 
     def frame(self, cut: FrameCut) -> FrameSeen:
         _, _, _, kind, _, channel, payload = cut

@@ -122,6 +122,11 @@ class ConversationWitness(ConnectionWitness):
         elif verb == CLOSE_OK_CHANNEL and witness.reopens:
             self._open.discard(channel)
 
+    def may_break_off(self, speaker: str, channel: int) -> bool:
+        """Whether a side may leave its content unfinished, for the other one has closed the channel."""
+        witness = self._channels.get(channel)
+        return witness is not None and witness.may_break_off(WHO[speaker])
+
     def broken_off(self, channel: int, verb: str) -> None:
         """A method whose content never came whole.  Nobody is held to it."""
         witness = self._channels.get(channel)

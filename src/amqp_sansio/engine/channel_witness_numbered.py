@@ -56,6 +56,10 @@ class NumberedWitness:
         elif self._use is not None and verb == CLOSE_OK:
             self._use.close(CLIENT, SERVER)
 
+    def may_break_off(self, speaker: str) -> bool:
+        """Whether `speaker` owes close-ok, for which it may leave its content unfinished."""
+        return self._life.can(speaker, CLOSE_OK)
+
     def broken_off(self, verb: str) -> None:
         """A method whose content never came whole."""
         if verb == "basic.deliver":

@@ -7,9 +7,9 @@ from typing import Final
 from amqp_sansio.engine.channel_witness_consumers import Consumers
 from amqp_sansio.engine.channel_witness_questions import Question, Questions
 from amqp_sansio.engine.channel_witness_references import References, reference_of
-from amqp_sansio.engine.channel_witness_tags import TWICE, UNKNOWN, Deliveries, Tags
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.kernel.machine import Machine
+from amqp_sansio.ledger.tags import TWICE, UNKNOWN, Deliveries, Tags
 from amqp_sansio.spec.base import Method
 from amqp_sansio.tables.channel import COMMIT, CONFIRM, FLOW, FLOW_OK, MODE, ROLLBACK, SELECT_CONFIRM, SELECT_TX
 from amqp_sansio.tables.channel_words import ANSWERS, REPLIES
@@ -61,7 +61,7 @@ class ChannelUse:
         self._stopped = ()
         self._questions.forget(CLIENT, SERVER)
         if self._consumers is not None:
-            self._consumers.unnamed = True
+            self._consumers.lose()
         if self._published is not None:
             self._published.doubt = True
         self.doubt_deliveries()
@@ -171,10 +171,8 @@ class ChannelUse:
         return self._consumers
 
     def _consume(self, verb: str, method: Method) -> None:
-        consumers, tag = self._consuming(), _text(method, "consumer_tag") or _text(method, "destination")
-        if not tag:
-            consumers.unnamed = consumers.unnamed or not _waits(method)
-        elif not consumers.consume(verb, tag, _bit(method, "no_ack"), not self._late):
+        tag = _text(method, "consumer_tag") or _text(method, "destination")
+        if not self._consuming().consume(verb, tag, _bit(method, "no_ack"), _waits(method), not self._late):
             self.doubt_deliveries()
 
     def _cancel(self, speaker: str, verb: str, method: Method) -> None:

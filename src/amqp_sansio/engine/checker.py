@@ -15,7 +15,7 @@ from amqp_sansio.events import Observation
 from amqp_sansio.events.observed import FrameSeen
 from amqp_sansio.kernel.machine import Table
 from amqp_sansio.limits import Limits
-from amqp_sansio.wire.assembly import Assembly, Cut
+from amqp_sansio.wire.assembly import Assembly, Cut, Malformed
 from amqp_sansio.wire.framing import FrameCut
 from amqp_sansio.wire.repeated_headers import Headers
 
@@ -73,6 +73,10 @@ class Checker:
     def hear(self, speaker: Speaker, unit: Assembly) -> None:
         """Any unit: says what it is, and judges it."""
         raise NotImplementedError
+
+    def excuses(self, speaker: Speaker, malformed: Malformed) -> bool:
+        """Whether `speaker` may do what is wrong with a frame otherwise, because of what was said before."""
+        return False
 
     def hear_plain(self, speaker: Speaker, cut: Cut) -> Observed | None:
         """A unit like others before it (see `Reader.cut_run`): what is to be told, which nothing may come before.  None: it is

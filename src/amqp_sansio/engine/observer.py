@@ -267,7 +267,8 @@ class Observer:
         if isinstance(thing, ProtocolHeader):
             self._header(speaker, ear, thing)
         elif isinstance(thing, Malformed):
-            self._say(speaker, start, end, violation_of(speaker, thing))
+            if not checker.excuses(speaker, thing):
+                self._say(speaker, start, end, violation_of(speaker, thing))
         elif isinstance(thing, Assembly):
             checker.hear(speaker, thing)
         else:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqp_sansio.engine.channel_witness_tags import TWICE, UNKNOWN, Deliveries, Tags
+from amqp_sansio.kernel.serials import RangeSet
+from amqp_sansio.ledger.tags import TWICE, UNKNOWN, Deliveries, Tags
 
 WORDS = st.one_of(st.tuples(st.just("give"), st.just(0)), st.tuples(st.sampled_from(["one", "all"]), st.integers(0, 8)))
 
@@ -77,9 +78,25 @@ def test_more_ranges_than_the_limit_are_doubt(ranges: int, doubt: bool) -> None:
     assert not books.bound(ranges)
 
 
-@pytest.mark.parametrize(("tag", "doubt"), [((1 << 31) - 1, False), (1 << 31, True), (1 << 63, True)])
+@pytest.mark.parametrize(("tag", "doubt"), [((1 << 30) + 1, False), ((1 << 30) + 2, True), (1 << 63, True)])
 def test_beyond_the_order_of_serial_numbers_nothing_is_judged(tag: int, doubt: bool) -> None:
     books = Deliveries(False)
+    books.deliver(1, False)
     books.deliver(tag, False)
     assert books.tags.doubt is doubt
     assert books.settle(7, False, False) == ("" if doubt else TWICE)
+
+
+def test_tags_have_64_bits_and_are_kept_by_the_lower_32() -> None:
+    tags = Tags(False)
+    top = (1 << 32) - 1
+    for tag in (top - 1, top, top + 1, top + 2):
+        assert tags.give(tag)
+    assert tags.ids.outstanding.freeze() == RangeSet([(top - 1, 1)])
+    assert [tags.tag_of(serial) for serial in (top, 0, 1)] == [top, top + 1, top + 2]
+    assert tags.named(top + 1, False) == (RangeSet.of(0), "")
+    assert tags.named(top + 1, True) == (RangeSet([(top - 1, 0)]), "")
+    tags.settle(RangeSet([(top - 1, 0)]))
+    assert tags.count == 1
+    assert tags.named(1, False) == (RangeSet(), TWICE)
+    assert tags.named(top + 3, False) == (RangeSet(), UNKNOWN)

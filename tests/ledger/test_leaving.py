@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.families.channels import ONE, Said, broken, content, frame, observe, opening
 
-from amqp_sansio.engine.channel_witness_leaving import Leaving
+from amqp_sansio.ledger.leaving import Leaving
 
 
 def test_an_answer_ends_its_cancel_and_those_before_it() -> None:
