@@ -13,7 +13,7 @@ import attrs
 from amqp_sansio.dialects import DEFAULT, Dialect
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.build import VERSION
-from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, Limits
+from amqp_sansio.limits import DEFAULT_LIMITS, MIN_MAX_FRAME_SIZE, Limits
 from amqp_sansio.spec.connection import Tune
 from amqp_sansio.spec.values import Map, Value
 from amqp_sansio.tables.tuning import broken_by_offer
@@ -179,6 +179,23 @@ def _integers(low: int, high: int, none: bool = False) -> _Check:
     return check
 
 
+def _frame_sizes(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    """Up to the largest frame of any of the dialects."""
+    high = max([each.framing.largest for each in _spoken(instance)])
+    _integers(MIN_MAX_FRAME_SIZE, high)(instance, attribute, value)
+
+
+def _usual_frame(instance: object) -> int:
+    return min([each.framing.usual for each in _spoken(instance)])
+
+
+def _spoken(instance: object) -> tuple[Dialect[Codec], ...]:
+    if isinstance(instance, ServerConfig):
+        return instance.dialects
+    assert isinstance(instance, ClientConfig)
+    return (instance.dialect,)
+
+
 def _texts(high: int) -> _Check:
     def check(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
         for text in (value,) if isinstance(value, str) else value if isinstance(value, tuple) else (None,):
@@ -249,7 +266,7 @@ class ClientConfig:
     trust_redirects: bool = False
     """True: a broker may send the client, with its name and password, to hosts that its address does not name."""
     virtual_host: str = attrs.field(default="", validator=_texts(255))
-    """The virtual host to open (str8, at most 255 octets)."""
+    """The virtual host to open (str8, at most 255 octets); "" for that of the dialect, "" in 0-10 and "/" in 0-8 to 0-9-1."""
     capabilities: tuple[str, ...] = attrs.field(default=(), converter=_names, validator=_texts(65535))
     insist: bool = False
     """True: the server may not redirect us (connection.open.insist)."""
@@ -258,12 +275,14 @@ class ClientConfig:
     """client-properties of start-ok."""
     channel_max: int = attrs.field(default=65535, validator=_integers(1, 65535))
     """The most channels we want; the server may offer fewer."""
-    max_frame_size: int = attrs.field(default=MAX_FRAME_SIZE, validator=_integers(MIN_MAX_FRAME_SIZE, MAX_FRAME_SIZE))
-    """The largest frame we want, in octets; the server may offer less."""
-    heartbeat: int = attrs.field(default=0, validator=_integers(0, 65535))
-    """The interval we want, in seconds; moved into the server's range.  0: none.  Needs `tick`."""
-    headers: HeaderReading = "lazy"
     dialect: Dialect[Codec] = DEFAULT
+    max_frame_size: int = attrs.field(default=attrs.Factory(_usual_frame, takes_self=True), validator=_frame_sizes)
+    """The largest frame we want, in octets; the server may offer less.  65535 unless said otherwise, and at most, in 0-10;
+    131072 in 0-8 to 0-9-1, where more than `limits.inbox_octets` is not agreed on."""
+    heartbeat: int = attrs.field(default=0, validator=_integers(0, 65535))
+    """The interval we want, in seconds.  0-10: moved into the server's range; 0 for none.  0-8 to 0-9-1: the lower one of
+    ours and the server's counts, and 0 leaves it to the server.  Needs `tick`."""
+    headers: HeaderReading = "lazy"
     profile: Profile = DEFAULT_PROFILE
     limits: Limits = DEFAULT_LIMITS
 
@@ -278,7 +297,8 @@ class ServerConfig:
 
     mechanisms: tuple[ServerMechanism, ...] = attrs.field(default=(), converter=_server_mechanisms, validator=_mechanisms)
     virtual_hosts: tuple[str, ...] | None = attrs.field(default=None, converter=attrs.converters.optional(_names))
-    """The virtual hosts that exist; another one is answered with close 402.  None: any."""
+    """The virtual hosts that exist; another one is answered with close 402 (530, as RabbitMQ does, in 0-8 to 0-9-1 unless the
+    profile's codes are the letter's).  None: any."""
     known_hosts: tuple[str, ...] = attrs.field(default=(), converter=_names, validator=_texts(65535))
     """What open-ok tells about other hosts."""
     locales: tuple[str, ...] = attrs.field(default=("en_US",), converter=_names, validator=_texts(65535))
@@ -287,20 +307,20 @@ class ServerConfig:
     """server-properties of start."""
     channel_max: int = attrs.field(default=65535, validator=_integers(1, 65535))
     """The most channels we offer: numbers 0 to channel_max - 1.  Always said, because clients take silence for 0."""
-    max_frame_size: int = attrs.field(default=MAX_FRAME_SIZE, validator=_integers(MIN_MAX_FRAME_SIZE, MAX_FRAME_SIZE))
-    """The largest frame we offer, in octets.  Always said, because clients take silence for 0."""
+    dialects: tuple[Dialect[Codec], ...] = attrs.field(default=(DEFAULT,), converter=_dialects)
+    """What clients may speak.  A header that is none of theirs is answered with the first one's."""
+    max_frame_size: int = attrs.field(default=attrs.Factory(_usual_frame, takes_self=True), validator=_frame_sizes)
+    """The largest frame we offer, in octets; its defaults are a client's.  Always said, because clients take silence for 0."""
     heartbeat_min: int | None = attrs.field(default=0, validator=_integers(0, 65535, none=True))
     """The shortest interval we can keep, in seconds.  None: no heartbeats at all."""
     heartbeat_max: int | None = attrs.field(default=120, validator=_integers(0, 65535, none=True))
-    """The longest interval we can keep, in seconds."""
+    """The longest interval we can keep, in seconds; the one that we offer in 0-8 to 0-9-1."""
     attach: Literal["accept", "refuse"] = "accept"
     """What happens to an attach that the application does not answer."""
     session_timeout: int | None = attrs.field(default=0, validator=_integers(0, 2**32 - 1, none=True))
     """The most seconds that we keep a detached session.  None: for ever.  0: the session ends with its attachment, which
     old clients that attach again by force and begin at command 0 need."""
     headers: HeaderReading = "eager"
-    dialects: tuple[Dialect[Codec], ...] = attrs.field(default=(DEFAULT,), converter=_dialects)
-    """What clients may speak.  A header that is none of theirs is answered with the first one's."""
     profile: Profile = DEFAULT_PROFILE
     limits: Limits = DEFAULT_LIMITS
 

@@ -7,15 +7,17 @@ theirs is used.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 from amqp_sansio.spec.reply_codes import ReplyCode
 from amqp_sansio.tables.channel_handshake import PIPELINED
-from amqp_sansio.tables.handshake import SESSIONS, Handshake
+from amqp_sansio.tables.channel_tuning import COUNT, HIGHEST, INTERVAL
+from amqp_sansio.tables.handshake import SAYS_REFUSED, SESSIONS, CloseCodes, Handshake
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Framing
+from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
 from amqp_sansio.wire.method_framing import METHODS, METHODS_AND_TRACES
 from amqp_sansio.wire.segmentation import SEGMENTATION
 
@@ -172,11 +174,11 @@ def _methods(module: str) -> Callable[[], MethodCodec]:
     return load
 
 
-def _no_client(config: ClientConfig, confidential: bool) -> ClientHandshake:
+def _channel_client(config: ClientConfig, confidential: bool) -> ClientHandshake:
     raise NotImplementedError("the older dialects can be observed; there is no client for them yet")
 
 
-def _no_server(config: ServerConfig) -> ServerHandshake:
+def _channel_server(config: ServerConfig) -> ServerHandshake:
     raise NotImplementedError("the older dialects can be observed; there is no server for them yet")
 
 
@@ -204,7 +206,19 @@ def _judge(
     return checker
 
 
-_CHANNELS: Final = Handshake(PIPELINED, frozenset(int(code) for code in ReplyCode), greets=False)
+def _codes(legal: Iterable[int], host: ReplyCode) -> CloseCodes:
+    return CloseCodes(
+        legal, host=host, login=ReplyCode.ACCESS_REFUSED, order=ReplyCode.CHANNEL_ERROR, direction=ReplyCode.COMMAND_INVALID,
+        channel=ReplyCode.CHANNEL_ERROR, limit=ReplyCode.RESOURCE_ERROR,
+    )  # fmt: skip
+
+
+_DEPLOYED: Final = _codes(ReplyCode, ReplyCode.NOT_ALLOWED)
+_STARTS: Final = {"0-8": (8, 0), "0-9": (0, 9), "0-9-1": (0, 9)}
+"""What the start of each version says of itself."""
+_EXTENSIONS: Final = (SAYS_REFUSED, "basic.nack", "consumer_cancel_notify", "exchange_exchange_bindings", "publisher_confirms")
+_CAPABILITIES: Final = {"v0_9_1": (*_EXTENSIONS, "connection.blocked"), "v0_9_rabbitmq": _EXTENSIONS}
+"""What a layout has the methods for; `SAYS_REFUSED` needs none."""
 
 
 def _channels(name: str, module: str, spellings: tuple[bytes, ...] = ()) -> ChannelDialect:
@@ -212,9 +226,14 @@ def _channels(name: str, module: str, spellings: tuple[bytes, ...] = ()) -> Chan
     version = name.split()[0]
     latest = version == "0-9-1"
     others = tuple([each for each in _EDITIONS[version] if each != module])
+    handshake = Handshake(
+        PIPELINED, _DEPLOYED, greets=False, letter=_codes(REPLY_CODES[version], ReplyCode.INVALID_PATH),
+        version=_STARTS[version], tuning=INTERVAL, numbering=HIGHEST if latest else COUNT,
+        capabilities=_CAPABILITIES.get(module, (SAYS_REFUSED,)), silent_refusal=True,
+    )  # fmt: skip
     return Dialect(
-        name, HEADERS[version], _methods(module), METHODS if latest else METHODS_AND_TRACES, _CHANNELS, _no_client, _no_server,
-        _judge(not latest, others), spellings=spellings, first_channel=1, virtual_host="/",
+        name, HEADERS[version], _methods(module), METHODS if latest else METHODS_AND_TRACES, handshake, _channel_client,
+        _channel_server, _judge(not latest, others), spellings=spellings, first_channel=1, virtual_host="/",
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "engine.channel_witness_consumers", "engine.channel_witness_numbered", "engine.channel_witness_opening",
         "engine.channel_witness_questions", "engine.channel_witness_references", "engine.channel_witness_use",
         "ledger.consumer_tags", "ledger.leaving", "ledger.pending_replies", "ledger.tags", "tables.channel",
-        "tables.channel_handshake", "tables.channel_words",
+        "tables.channel_handshake", "tables.channel_tuning", "tables.channel_words", "engine.sasl.amqplain",
     ),
 }  # fmt: skip
 """What belongs to one family, by the beginnings of module names."""
@@ -36,8 +36,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 COMMON = (
     "broker.broker", "broker.config", "broker.encoding", "broker.fronts.front", "broker.fronts.holder", "broker.fronts.service",
     "broker.journal", "broker.ledger", "broker.operations", "broker.peer", "broker.site", "broker.snapshot", "broker.survey",
-    "config", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep", "engine.ear",
-    "engine.endpoints", "engine.findings", "engine.heartbeat", "engine.lifecycle", "engine.observer_snapshot",
+    "config", "engine.capabilities", "engine.carrier", "engine.client_handshake", "engine.connection", "engine.doorstep",
+    "engine.ear", "engine.endpoints", "engine.findings", "engine.heartbeat", "engine.lifecycle", "engine.observer_snapshot",
     "engine.server_handshake", "engine.witness_connection", "protocol", "tables.connection", "tables.handshake",
     "tables.tuning", "wire.assembly", "wire.codec", "wire.framing", "wire.reading",
 )  # fmt: skip

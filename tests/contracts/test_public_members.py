@@ -69,13 +69,15 @@ def members(value: object) -> set[str]:
 
 PUBLIC = {
     "ClientConnection": """
-        bytes_to_send channel_max close closed_cause codec data_to_send due eager_headers eventful events finished is_open
-        limits lingers max_frame_size next_event now peer profile reading receive_data receive_eof resume role
+        blocked bytes_to_send capabilities capable channel_max close closed_cause codec data_to_send due eager_headers eventful
+        events finished is_open limits lingers max_frame_size next_event now peer profile reading receive_data receive_eof
+        resume role
         session session_named sessions state take_unread tick untimed wants_data
     """,
     "ServerConnection": """
-        accept bytes_to_send channel_max close closed_cause codec data_to_send decided due eager_headers eventful events
-        finished is_open limits lingers max_frame_size next_event now open_ok peer profile reading receive_data
+        accept blocked bytes_to_send capabilities capable channel_max close closed_cause codec data_to_send decided due
+        eager_headers eventful events finished is_open limits lingers max_frame_size next_event now open_ok peer profile
+        reading receive_data
         receive_eof redirect refuse role session_named sessions state take_deferred take_unread tick
         untimed wants_data
     """,

@@ -13,7 +13,16 @@ from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import EncodeError, LocalProtocolError
-from amqp_sansio.events import ConnectionClosed, Event, OpenRequested, Origin, TimeoutGranted, Violation
+from amqp_sansio.events import (
+    ConnectionClosed,
+    Event,
+    OpenRequested,
+    Origin,
+    TimeoutGranted,
+    VersionRefused,
+    Violation,
+)
+from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.connection import Close, Tune
 
 
@@ -99,6 +108,7 @@ def test_a_code_that_no_close_carries_is_a_framing_error(code: int, said: int) -
 def test_a_channel_beyond_what_was_agreed_reaches_no_endpoint(channel: int) -> None:
     pair = Pair()
     pair.client._channel_max = 10
+    pair.client._highest = pair.client._highest_of(10)
     pair.client.receive_data(LINES.frame(channel, 1, b"a", 4096))
     events = list(pair.client.events())
     assert [unit[0] for unit in pair.at_client.heard] == ([9] if channel == 9 else [])
@@ -155,7 +165,8 @@ def test_a_client_takes_a_header_for_another_version_where_servers_do_not_greet(
     client.receive_data(MADE_UP.header[:5])
     assert list(client.events()) == []
     client.receive_data(MADE_UP.header[5:])
-    (closed,) = client.events()
+    refused, closed = client.events()
+    assert refused == VersionRefused(ProtocolHeader(MADE_UP.header).name, ProtocolHeader(MADE_UP.header).name)
     assert isinstance(closed, ConnectionClosed)
     assert closed.violation is not None
     assert closed.violation.rule == "connection.start.client-support"

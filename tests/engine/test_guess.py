@@ -52,7 +52,7 @@ class Waits(Framing):
     """Waits for so many octets at the first one, or for one more at the end; it counts those that it is given."""
 
     def __init__(self, needed: int) -> None:
-        super().__init__(8, 8, 8)
+        super().__init__(8, 8, 8, 8)
         self.needed = needed
         self.given = 0
 

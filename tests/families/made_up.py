@@ -29,7 +29,7 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec import connection as c
 from amqp_sansio.spec.base import Control
 from amqp_sansio.tables import connection
-from amqp_sansio.tables.handshake import Handshake
+from amqp_sansio.tables.handshake import CloseCodes, Handshake
 from amqp_sansio.wire.assembly import COMMAND, CONNECTION_SCOPE, CONTROL, Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
 from amqp_sansio.wire.framing import Carries, Framing, Reader
@@ -139,7 +139,7 @@ class Lines(Framing):
         return size.to_bytes(4, "big") + channel.to_bytes(2, "big") + bytes((kind,)) + payload + bytes((END,))
 
 
-LINES: Final = Lines(HEAD + 1, 4096, 1_000_000)
+LINES: Final = Lines(HEAD + 1, 4096, 65535, 1_000_000)
 
 ROWS: Final = Table(
     "line handshake",
@@ -212,9 +212,9 @@ def _checker(codec: Texts, strict: bool, limits: Limits, ears: Mapping[Speaker, 
     return LineChecker(codec, strict, limits, ears, said)
 
 
+HANDSHAKE: Final = Handshake(ROWS, CloseCodes({7, 200, 320, 402, 501}), greets=False)
 MADE_UP: Final = Dialect(
-    "made-up", b"AMQP\x01\x01\x77\x00", lambda: TEXTS, LINES, Handshake(ROWS, frozenset({7, 200, 320, 402, 501}), greets=False),
-    LineClient, LineServer, _checker,
+    "made-up", b"AMQP\x01\x01\x77\x00", lambda: TEXTS, LINES, HANDSHAKE, LineClient, LineServer, _checker,
     spellings=(b"AMQP\x01\x01\x77\x01",), first_channel=1, virtual_host="/",
 )  # fmt: skip
 

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amqp_sansio.spec.connection import Tune, TuneOk
-from amqp_sansio.tables.tuning import broken_by_answer, broken_by_offer, heard_answer, heard_offer, interval_agreed
+from amqp_sansio.tables.tuning import (
+    BELOW,
+    RANGES,
+    broken_by_answer,
+    broken_by_offer,
+    heard_answer,
+    heard_offer,
+    interval_agreed,
+)
 
 words = st.none() | st.integers(0, 65535)
 offers = st.builds(Tune, words, words, words, words)
@@ -88,3 +96,9 @@ def test_roles_take_nought_for_nothing_said() -> None:
 )
 def test_the_interval_wanted_is_moved_into_the_range(wanted: int, least: int | None, most: int | None, agreed: int) -> None:
     assert interval_agreed(wanted, Tune(1, 1, least, most)) == agreed
+
+
+def test_0_10_offers_as_it_is_set_and_numbers_channels_below_channel_max() -> None:
+    offer = Tune(7, 4096, 1, 2)
+    assert RANGES.said_offer(offer) is offer
+    assert [BELOW.highest(10, strict) for strict in (True, False)] == [9, 9]

@@ -38,9 +38,10 @@ def test_frames_out_of_band_and_traces_are_known_to_those_who_name_them(kind: in
             assert (unit.rule, unit.code, unit.fatal) == ("frame.type", 501, False)
 
 
-def test_a_control_of_another_channel_is_not_the_connections_own() -> None:
+def test_class_connection_is_the_connections_own_on_any_channel() -> None:
+    """Where channels begin at 1 the connection refuses it there."""
     reader = METHODS.overhearing(DEFAULT_LIMITS, lambda *_: False, 0)
     reader.receive(bytes.fromhex("01 0001 00000004 000a0033 ce"))
     unit = reader.next()
     assert isinstance(unit, Assembly)
-    assert not METHODS.is_own(unit)
+    assert METHODS.is_own(unit)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
 from amqp_sansio.config import Profile
+from amqp_sansio.engine.capabilities import Capabilities
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import Event, Violation
 from amqp_sansio.limits import Limits
@@ -64,16 +65,33 @@ class Carrier:
         """True when a header field that cannot be read is a violation on receipt."""
         self.reading: Final = Reading.of(limits, canonical=profile.strict)
         """What decoding may cost and lets pass: the limits and the profile, as the layout takes them."""
+        self._capabilities = Capabilities()
+        self._blocked = False
         self._max_frame_size = max_frame_size
         self._closed_cause: str | None = None
         self._wake: Callable[[], object] | None = None  # called when there is something to take, or an end, and was none before
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What both sides said that they can do beyond their version (0-8 to 0-9-1)."""
+        return self._capabilities
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the server said that it reads nothing of what is published (connection.blocked, 0-9-1)."""
+        return self._blocked
+
+    def capable(self, capability: str) -> bool:
+        """Whether the other side said that it can do this."""
+        return capability in self.capabilities.of(self.peer)
 
     def _decode(self, unit: Assembly) -> Control | None:
         """The control of a unit; None where there is none, and then the connection has failed."""
         try:
             return self.codec.read_control(unit, self.reading)
         except DecodeError as error:
-            self._blame(unit, rule_of("control", error), self.codec.said_in(unit), legal_of(error), str(error))
+            said, code = self.codec.said_in(unit), self.codec.code_of(error)
+            self._blame(unit, rule_of("control", error), said, legal_of(error), str(error), code)
             return None
 
     def _blame(

@@ -13,9 +13,19 @@ from amqp_sansio.spec.base import Control, Method
 from amqp_sansio.tables.channel import CLOSE_OK as CLOSE_OK_CHANNEL
 from amqp_sansio.tables.channel import OPEN as OPEN_CHANNEL
 from amqp_sansio.tables.channel import RESUME as RESUME_CHANNEL
-from amqp_sansio.tables.channel_handshake import PIPELINED, UPDATE_SECRET, UPDATE_SECRET_OK
+from amqp_sansio.tables.channel_handshake import PIPELINED
 from amqp_sansio.tables.channel_words import CAPABILITIES, may_say
-from amqp_sansio.tables.connection import CLIENT, CLOSE_OK, HEARTBEAT, SERVER, SESSION, SPEAKERS, ConnectionDialogue
+from amqp_sansio.tables.connection import (
+    CLIENT,
+    CLOSE_OK,
+    HEARTBEAT,
+    SERVER,
+    SESSION,
+    SPEAKERS,
+    UPDATE_SECRET,
+    UPDATE_SECRET_OK,
+    ConnectionDialogue,
+)
 
 _CHANNEL_ERROR: Final = 504
 _COMMAND_INVALID: Final = 503

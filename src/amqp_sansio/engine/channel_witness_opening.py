@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
+from amqp_sansio.engine.capabilities import capabilities_of
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.limits import MAX_CHANNELS, MIN_MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Redirect, Start, StartOk, Tune, TuneOk
+from amqp_sansio.tables.channel_tuning import MINIMUM, broken_by_answer, broken_by_offer
+from amqp_sansio.tables.tuning import Broken
 
-_NO_BOUND: Final = 1 << 32
+_SMALL: Final = f"everybody must accept frames of {MIN_MAX_FRAME_SIZE} octets"
 
 
 class OpeningWitness:
@@ -42,28 +44,28 @@ class OpeningWitness:
     def hear(self, control: Control) -> None:
         """A word of class connection that was legal when it was said."""
         if isinstance(control, Start):
-            self._capabilities["server"] = _capabilities(control.server_properties)
+            self._capabilities["server"] = tuple(sorted(capabilities_of(control.server_properties)))
             self._mechanisms = None if control.mechanisms is None else tuple([str(each) for each in control.mechanisms])
             if self._mechanism is not None:
                 self._judge_mechanism(self._mechanism)
         elif isinstance(control, StartOk):
-            self._capabilities["client"] = _capabilities(control.client_properties)
+            self._capabilities["client"] = tuple(sorted(capabilities_of(control.client_properties)))
             self._mechanism = control.mechanism or ""
             if self._mechanisms is not None:
                 self._judge_mechanism(self._mechanism)
         elif isinstance(control, Tune):
             self._offer = control.channel_max or 0, control.max_frame_size or 0
-            self._judge_size("connection.tune", self._offer[1])
+            self._judge("connection.tune", broken_by_offer(control, MIN_MAX_FRAME_SIZE))
             if self._answer is not None:
-                self._judge_answer(self._offer, self._answer)
+                late = broken_by_answer(control, TuneOk(*self._answer), MIN_MAX_FRAME_SIZE)
+                self._judge("connection.tune-ok", [each for each in late if each.rule != MINIMUM])
         elif isinstance(control, TuneOk):
             self._answer = control.channel_max or 0, control.max_frame_size or 0
-            self._judge_size("connection.tune-ok", self._answer[1])
-            if self._offer is not None:
-                self._judge_answer(self._offer, self._answer)
+            offer = Tune(*self._offer) if self._offer is not None else Tune()
+            self._judge("connection.tune-ok", broken_by_answer(offer, control, MIN_MAX_FRAME_SIZE))
             self.agreed = True
-            self.channels = self._answer[0] or MAX_CHANNELS
-            self.frame_max = self._answer[1]
+            self.channels = control.channel_max or MAX_CHANNELS
+            self.frame_max = control.max_frame_size or 0
         elif isinstance(control, Redirect):
             self._findings.note("connection.redirect", "the server sends the client elsewhere")
 
@@ -74,27 +76,7 @@ class OpeningWitness:
             text = "the client chose a mechanism that the server did not offer"
             self._findings.breach("connection.start-ok.mechanism.validity", said, text, offered)
 
-    def _judge_size(self, verb: str, size: int) -> None:
-        if 0 < size < MIN_MAX_FRAME_SIZE:
-            text = "everybody must accept frames of 4096 octets"
-            legal = (f"0 or at least {MIN_MAX_FRAME_SIZE}",)
-            self._findings.breach(f"{verb}.frame-max.minimum", f"{verb} with frame-max {size}", text, legal)
-
-    def _judge_answer(self, offer: tuple[int, int], answer: tuple[int, int]) -> None:
-        """0 is no bound: it asks for more than any other number."""
-        for field, offered, said in (("channel-max", offer[0], answer[0]), ("frame-max", offer[1], answer[1])):
-            if offered and (said or _NO_BOUND) > offered:
-                self._findings.breach(
-                    f"connection.tune-ok.{field}.upper-limit",
-                    f"connection.tune-ok with {field} {said}",
-                    "the client asks for more than the server offered",
-                    (f"1 to {offered}",),
-                )
-
-
-def _capabilities(properties: Mapping[str, object] | None) -> tuple[str, ...]:
-    """What a side says that it can do."""
-    told = (properties or {}).get("capabilities")
-    if not isinstance(told, Mapping):
-        return ()
-    return tuple([str(name) for name, value in told.items() if value])
+    def _judge(self, verb: str, broken: list[Broken]) -> None:
+        for rule, field, said, legal in broken:
+            text = _SMALL if rule == MINIMUM else "the client asks for more than the server offered"
+            self._findings.breach(f"{verb}.{rule}", f"{verb} with {field} {said}", text, (legal,))

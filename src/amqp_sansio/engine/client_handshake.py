@@ -5,17 +5,25 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from amqp_sansio.config import ClientConfig, ClientExchange, SaslError
+from amqp_sansio.engine.capabilities import Capabilities, capabilities_of
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.endpoints import Endpoints
 from amqp_sansio.engine.sasl import IN_CLEAR, client_mechanisms
 from amqp_sansio.errors import EncodeError
-from amqp_sansio.events import ConnectionOpened, ConnectionRedirected, Origin, StartReceived
+from amqp_sansio.events import (
+    ConnectionOpened,
+    ConnectionRedirected,
+    LoginRefused,
+    Origin,
+    StartReceived,
+    VersionRefused,
+    Violation,
+)
 from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
-from amqp_sansio.tables.tuning import broken_by_offer, heard_offer, interval_agreed
 from amqp_sansio.wire.assembly import Assembly
 
 
@@ -29,9 +37,11 @@ class ClientHandshake(Connection):
         # All begin now, so that a missing library is told to the caller and not in the middle of a conversation.
         self._exchanges: Final[dict[str, ClientExchange]] = {each.name: each.start() for each in client_mechanisms(config)}
         self._exchange: ClientExchange | None = None
+        self._properties: Final = self._told(config.properties)
+        self._mechanism = ""  # between start-ok and tune
         self._rounds = 0
         for name in self._exchanges:
-            self._fits(StartOk(config.properties, name, b"", config.locale))
+            self._fits(StartOk(self._properties, name, b"", config.locale))
         self._fits(self._open_control())
         self._dialogue.said("client", words.PROTOCOL_HEADER)
         self._write(self._our_header)
@@ -44,12 +54,14 @@ class ClientHandshake(Connection):
         if self._handshake.greets and header.octets == self._our_header:
             self._dialogue.said("server", words.PROTOCOL_HEADER)
             return
+        if header.amqp:
+            self._emit(VersionRefused(ProtocolHeader(self._our_header).name, header.name))
         self._refuse_header("connection.start.client-support", header)
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
         match control:
             case Start():
-                self._hear_start(control)
+                self._hear_start(control, assembly)
             case Secure():
                 self._hear_secure(control, assembly)
             case Tune():
@@ -66,7 +78,15 @@ class ClientHandshake(Connection):
 
     # --- authentication ----------------------------------------------------------------------------------------------------
 
-    def _hear_start(self, start: Start) -> None:
+    def _hear_start(self, start: Start, assembly: Assembly) -> None:
+        version = (start.version_major, start.version_minor)
+        if self._handshake.version not in (None, version):
+            ours, theirs = ProtocolHeader(self._our_header).name, f"AMQP {version[0]}-{version[1]}"
+            self._emit(VersionRefused(ours, theirs))
+            rule, text = "connection.start.client-support", f"this side speaks {ours}, the other one {theirs}"
+            self._drop(assembly, rule, f"{words.START} of {theirs}", (ours,), text)
+            return
+        self._capabilities = Capabilities(capabilities_of(self._properties), capabilities_of(start.server_properties))
         offered = start.mechanisms or ()
         self._emit(StartReceived(start.server_properties or Map(), offered, start.locales or ()))
         common = [name for name in self._exchanges if name in offered]
@@ -83,7 +103,8 @@ class ClientHandshake(Connection):
         exchange = self._exchange = self._exchanges[chosen]
         try:
             response = exchange.initial()
-            self._say(StartOk(self._settings.properties, chosen, response, self._locale(start.locales or ())))
+            self._say(StartOk(self._properties, chosen, response, self._locale(start.locales or ())))
+            self._mechanism = chosen
         except Exception as error:
             self._give_up(f"authentication by {chosen} failed: {_reason(error)}")
 
@@ -113,22 +134,36 @@ class ClientHandshake(Connection):
         self._closed_cause = text
         self._end(Origin.LOCAL, None, text)
 
+    def _end(
+        self, origin: Origin, code: int | None, text: str, violation: Violation | None = None, method: str | None = None
+    ) -> None:
+        """A server may refuse a login without a word: then the end of the octets says it."""
+        mechanism, self._mechanism = self._mechanism, ""
+        if mechanism and self._handshake.silent_refusal and not self._ended:
+            if origin is Origin.EOF:
+                text = f"the server ended the connection instead of an answer to start-ok: it refused the login by {mechanism}"
+                self._emit(LoginRefused(mechanism, None, text))
+            elif origin is Origin.PEER and code == self._codes.login:
+                self._emit(LoginRefused(mechanism, code, text))
+        super()._end(origin, code, text, violation, method)
+
     # --- tune, open -----------------------------------------------------------------------------------------------------------
 
     def _hear_tune(self, tune: Tune, assembly: Assembly) -> None:
-        exchange = self._exchange
+        exchange, self._mechanism = self._exchange, ""
         if exchange is None or not exchange.done:
             text = "tune before the SASL exchange was complete: who the server is was not proved"
             self._drop(assembly, "connection.tune", words.TUNE, (words.SECURE, words.CLOSE), text)
             return
-        offer, settings = heard_offer(tune), self._settings
-        for broken in broken_by_offer(offer, self._framing.smallest):
+        tuning = self._handshake.tuning
+        offer = tuning.heard_offer(tune)
+        for broken in tuning.broken_by_offer(offer, self._framing.smallest):
             said, text = f"{words.TUNE} {broken.field}={broken.said}", f"legal is {broken.legal}"
             self._blame(assembly, f"connection.tune.{broken.rule}", said, (broken.legal,), text)
             return
         self._channel_max = min(self._channel_max, offer.channel_max or self._channel_max)
-        self._max_frame_size = min(settings.max_frame_size, offer.max_frame_size or self._framing.largest)
-        interval = interval_agreed(settings.heartbeat, offer)
+        self._max_frame_size = min(self._largest_frame, offer.max_frame_size or self._framing.largest)
+        interval = tuning.interval_agreed(self._settings.heartbeat, offer)
         # A server that offers no heartbeats must not be answered with any (tune-ok.heartbeat.no-heartbeat-min); 0 is said
         # where it lies in the range.
         heartbeat = interval if interval or offer.heartbeat_min == 0 else None
@@ -146,7 +181,7 @@ class ClientHandshake(Connection):
         self._opens()
         self._emit(
             ConnectionOpened(
-                self._settings.virtual_host, self._channel_max, self._max_frame_size, self._heartbeat.interval,
+                self._open_control().virtual_host or "", self._channel_max, self._max_frame_size, self._heartbeat.interval,
                 open_ok.known_hosts or (),
             )
         )  # fmt: skip

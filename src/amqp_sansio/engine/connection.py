@@ -125,6 +125,7 @@ class Connection(Lifecycle):
         """The size of frames is agreed on, and heartbeats every `interval` seconds."""
         assert self._reader is not None
         self._reader.max_frame_size = self._control_size = self._max_frame_size
+        self._highest = self._highest_of(self._channel_max)
         self._heartbeat = Heartbeat(interval)
 
     def _opens(self) -> None:
@@ -171,11 +172,14 @@ class Connection(Lifecycle):
 
     def _step_header(self) -> bool:
         early = bytes(self._inbox_early)
-        begins = SIZE if self._handshake.greets or self.role == "server" or b"AMQP".startswith(early[:4]) else 0
-        if len(early) < max(1, begins):
+        if not early:
+            return self._eof and self._octets_ended()
+        headless = self.role == "client" and not self._handshake.greets and self._framing.begins(early[0])
+        begins = 0 if headless else SIZE
+        if len(early) < begins:
             return self._eof and self._octets_ended()
         self._inbox_early.clear()
-        first = self._framing.smallest if self.profile.strict else self._config.max_frame_size
+        first = self._framing.smallest if self.profile.strict else self._largest_frame
         self._reader = self._framing.reader(
             self.limits,
             first,
@@ -194,6 +198,10 @@ class Connection(Lifecycle):
         return True
 
     def _hear_control(self, assembly: Assembly) -> None:
+        if assembly.channel and self._first_channel:
+            said, legal = self.codec.said_in(assembly), ("channel 0",)
+            self._blame(assembly, "connection.channel", said, legal, "class connection is on channel 0", self._codes.channel)
+            return
         control = self._decode(assembly)
         if control is None:
             return
@@ -202,14 +210,16 @@ class Connection(Lifecycle):
             self._hear_refused(control, refusal, assembly)
         elif type(control) is Close:
             self._say(CloseOk())
-            self._end(Origin.PEER, control.reply_code, control.reply_text or "")
+            method = self.codec.verb_at(control.class_id or 0, control.method_id or 0) or None
+            self._end(Origin.PEER, control.reply_code, control.reply_text or "", method=method)
         elif type(control) is not HeartbeatControl:
             self._negotiate(control, assembly)
 
     def _hear_refused(self, control: Control, refusal: Refusal, assembly: Assembly) -> None:
         verb = control.VERB
-        speakers = words.SPEAKERS[verb]
+        speakers, code = words.SPEAKERS[verb], self._codes.order
         if self.peer not in speakers:
+            code = self._codes.direction
             text = f"only the {speakers[0]} says {verb}"
         elif verb == words.CLOSE_OK:
             text = "there was no close to answer"
@@ -221,7 +231,7 @@ class Connection(Lifecycle):
         if verb == words.CLOSE_OK or (self.role == "client" and self._dialogue.handshake.states == ("agreed",)):
             self._drop(assembly, rule, verb, legal, text, CloseCode.FRAMING_ERROR)
         else:
-            self._blame(assembly, rule, verb, legal, text)
+            self._blame(assembly, rule, verb, legal, text, code)
 
     def _may_carry(self, assembly: Assembly) -> bool:
         """Whether the connection is open and has such a channel; says the violation otherwise."""
@@ -234,9 +244,9 @@ class Connection(Lifecycle):
                 (f"channel {self._first_channel} or above",),
                 "nothing but the connection is there",
             )
-        elif assembly.channel >= self._channel_max:
+        elif assembly.channel > self._highest:
             self._fail_unit(
-                assembly, "connection.tune-ok.channel-max.available-channels", (f"channel 0 to {self._channel_max - 1}",),
+                assembly, self._handshake.numbering.rule, (f"channel {self._first_channel} to {self._highest}",),
                 f"channel {assembly.channel} is not among the {self._channel_max} agreed on",
             )  # fmt: skip
         else:
@@ -246,7 +256,7 @@ class Connection(Lifecycle):
     def _fail_unit(self, assembly: Assembly, rule: str, legal: tuple[str, ...], text: str) -> None:
         prefix = f"{self.peer}:"
         mine = tuple([entry.removeprefix(prefix) for entry in legal if ":" not in entry or entry.startswith(prefix)])
-        self._blame(assembly, rule, self.codec.said_in(assembly), mine, text)
+        self._blame(assembly, rule, self.codec.said_in(assembly), mine, text, self._codes.channel)
 
     def _hear_malformed(self, malformed: Malformed) -> None:
         if malformed.ends_connection or not self._open:
@@ -307,7 +317,7 @@ class Connection(Lifecycle):
     def _over_limit(self, assembly: Assembly, limit: str, most: int, unit: str) -> None:
         """More of the authentication than our limit."""
         legal, text = (f"at most {most} {unit}",), f"more than {most} {unit}"
-        self._blame(assembly, f"limits.{limit}", self.codec.said_in(assembly), legal, text, CloseCode.CONNECTION_FORCED)
+        self._blame(assembly, f"limits.{limit}", self.codec.said_in(assembly), legal, text, self._codes.limit)
 
     def _negotiate(self, control: Control, assembly: Assembly) -> None:
         """A control of the handshake, legal in this state."""

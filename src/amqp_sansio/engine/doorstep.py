@@ -18,7 +18,10 @@ PATIENCE: Final = 256
 def speaking(config: ServerConfig, dialect: int = 0) -> ServerHandshake:
     """A connection in one of the config's dialects: the preferred one, unless another place among them is named."""
     chosen = config.dialects[dialect]
-    return chosen.server(config if len(config.dialects) == 1 else attrs.evolve(config, dialects=(chosen,)))
+    if len(config.dialects) == 1:
+        return chosen.server(config)
+    size = min(config.max_frame_size, chosen.framing.largest)
+    return chosen.server(attrs.evolve(config, dialects=(chosen,), max_frame_size=size))
 
 
 class Doorstep:

@@ -6,16 +6,19 @@ from collections import deque
 from typing import Final
 
 from amqp_sansio.config import ClientConfig, ServerConfig
+from amqp_sansio.engine.capabilities import KEY
 from amqp_sansio.engine.carrier import Carrier, Role
 from amqp_sansio.engine.endpoints import Endpoints
 from amqp_sansio.engine.heartbeat import Heartbeat
 from amqp_sansio.errors import ConnectionClosedError, EncodeError, LocalProtocolError
 from amqp_sansio.events import ConnectionClosed, Event, Origin, Violation
 from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
+from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
+from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.framing import Reader
@@ -42,10 +45,13 @@ class Lifecycle(Carrier):
         )
         self._framing: Final = framing
         self._handshake: Final = dialect.handshake
+        self._codes: Final = dialect.handshake.letter if config.profile.error_codes == "spec" else dialect.handshake.codes
         self._first_channel: Final = dialect.first_channel
         self._endpoints: Final = endpoints
         self._now: float | None = None
         self._channel_max = min(config.channel_max, config.limits.channels)
+        self._largest_frame = min(config.max_frame_size, max(config.limits.inbox_octets, MAX_FRAME_SIZE))
+        self._highest = self._highest_of(self._channel_max)
         self._control_size = framing.largest  # octets of the largest control of the connection that we write
         self._heartbeat = Heartbeat(0)
         self._dialogue: Final = dialect.handshake.dialogue()
@@ -65,6 +71,15 @@ class Lifecycle(Carrier):
         self._handshake_until: float | None = None
         self._ended = False  # ConnectionClosed is queued or handed out
         self._lingering = False  # ended by our close; its close-ok may still come
+
+    def _highest_of(self, channel_max: int) -> int:
+        """The highest number of a channel."""
+        return self._handshake.numbering.highest(channel_max, self.profile.strict)
+
+    def _told(self, properties: Map) -> Map:
+        """Our properties as we say them: with our capabilities, unless they name some themselves."""
+        names = self._handshake.capabilities
+        return properties if not names or KEY in properties else Map({**properties, KEY: Map(dict.fromkeys(names, True))})
 
     # --- octets out --------------------------------------------------------------------------------------------------------
 
@@ -133,7 +148,8 @@ class Lifecycle(Carrier):
 
     @property
     def channel_max(self) -> int:
-        """Channels agreed on (before tune: wanted): numbers 0 to channel_max - 1."""
+        """Channels agreed on (before tune: wanted), as channel-max counts them: numbers 0 to channel_max - 1 in 0-10, 1 to
+        channel_max in 0-9-1, so many open at a time in 0-8 and 0-9."""
         return self._channel_max
 
     @property
@@ -150,12 +166,15 @@ class Lifecycle(Carrier):
         there is nothing to say it with: the connection just ends.  Raises ConnectionClosedError when it is closed or closing
         already.
         """
+        self._close_for(code, text, "")
+
+    def _close_for(self, code: int, text: str, verb: str) -> None:
+        """As `close`, because of what the other side said: `verb` names it, "" for nothing."""
         self._must_be_alive("connection.close")
-        codes = self._handshake.close_codes
-        if code not in codes:
-            legal = tuple(str(each) for each in sorted(codes))
+        if code not in self._codes.legal:
+            legal = tuple(str(each) for each in sorted(self._codes.legal))
             raise LocalProtocolError(f"connection.close with code {code}", self.state, legal, "connection.close.reply-code")
-        close = Close(int(code), text)
+        close = Close(int(code), text, *self._numbers(verb))
         octets = self.codec.write_control(close)
         if not self._dialogue.handshake.can(self.role, words.CLOSE):
             self._end(Origin.LOCAL, int(code), text)
@@ -195,11 +214,11 @@ class Lifecycle(Carrier):
     def _fail(self, violation: Violation) -> None:
         if self._closed_cause is not None:
             return
-        code = violation.code if violation.code in self._handshake.close_codes else int(CloseCode.FRAMING_ERROR)
+        code = self._codes.said(violation.code)
         text = f"{violation.said}: {violation.text}"
         self._closed_cause = f"{violation.speaker} broke {violation.rule}: {text}"
         if self._dialogue.handshake.can(self.role, words.CLOSE):
-            close = Close(code, text.encode()[:255].decode(errors="ignore"))
+            close = Close(code, text.encode()[:255].decode(errors="ignore"), *self._numbers(violation.said))
             self._say(close)
             self._begin_close(close)
             self._lingering = True
@@ -221,14 +240,20 @@ class Lifecycle(Carrier):
         most = limits.close_octets if self._open else min(limits.close_octets, limits.handshake_inbox_octets)
         self._close_end = most if self._reader is None else self._reader.offset + most
 
-    def _end(self, origin: Origin, code: int | None, text: str, violation: Violation | None = None) -> None:
+    def _numbers(self, verb: str) -> tuple[int | None, int | None]:
+        """Class and method of a verb, as connection.close says them."""
+        return self.codec.numbers_of(verb) or (None, None)
+
+    def _end(
+        self, origin: Origin, code: int | None, text: str, violation: Violation | None = None, method: str | None = None
+    ) -> None:
         if self._ended:
             return
         if self._closed_cause is None:
             said = _WHO.get(origin, "it was closed here") + (f" ({code})" if code is not None else "")
             self._closed_cause = f"{said}: {text}" if text else said
         self._endpoints.lose(origin, self._closed_cause, violation)
-        self._events.append(ConnectionClosed(origin, code, text, violation))
+        self._events.append(ConnectionClosed(origin, code, text, violation, method))
         self._ended = True
         if self._wake is not None:
             self._wake()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NoReturn
 
 from amqp_sansio.config import Accepted, Challenge, Deferred, Rejected, SaslError, ServerConfig, ServerExchange
+from amqp_sansio.engine.capabilities import Capabilities, capabilities_of
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.endpoints import Endpoints
 from amqp_sansio.engine.lifecycle import clip
@@ -14,11 +15,10 @@ from amqp_sansio.errors import EncodeError, LocalProtocolError
 from amqp_sansio.events import Authenticated, ConnectionOpened, OpenRequested, Origin
 from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.spec.base import Control
-from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.connection import Close, Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
-from amqp_sansio.tables.tuning import broken_by_answer, heard_answer
+from amqp_sansio.tables.handshake import SAYS_REFUSED
 from amqp_sansio.wire.assembly import Assembly
 
 
@@ -43,7 +43,8 @@ class ServerHandshake(Connection):
         self._fits(OpenOk(config.known_hosts))
 
     def _start_control(self) -> Start:
-        return Start(self._settings.properties, tuple(self._exchanges), self._settings.locales)
+        major, minor = self._handshake.version or (None, None)
+        return Start(self._told(self._settings.properties), tuple(self._exchanges), self._settings.locales, major, minor)
 
     def _hear_header(self, header: ProtocolHeader) -> None:
         self._dialogue.said("client", words.PROTOCOL_HEADER)
@@ -76,6 +77,8 @@ class ServerHandshake(Connection):
 
     def _hear_start_ok(self, start_ok: StartOk, assembly: Assembly) -> None:
         self._client_properties = start_ok.client_properties or Map()
+        ours = capabilities_of(self._start_control().server_properties)
+        self._capabilities = Capabilities(capabilities_of(self._client_properties), ours)
         self._mechanism = start_ok.mechanism or ""
         exchange = self._exchanges.get(self._mechanism)
         if exchange is None:
@@ -146,31 +149,35 @@ class ServerHandshake(Connection):
         return not self._deciding and super().wants_data
 
     def _reject(self, reason: str) -> None:
-        """A failed login breaks no rule: close 320, which tells the client nothing that it could use."""
-        text = "authentication failed"
-        close = Close(CloseCode.CONNECTION_FORCED, text)
+        """A failed login breaks no rule, and the client is told nothing that it could use."""
+        text, code = "authentication failed", self._codes.login
         self._closed_cause = f"{text}: {reason}"
-        self._say(close)
-        self._begin_close(Close(CloseCode.CONNECTION_FORCED, f"{text}: {reason}"))
+        if self._handshake.silent_refusal and not self.capable(SAYS_REFUSED):
+            self._end(Origin.LOCAL, None, self._closed_cause)
+            return
+        self._say(Close(code, text))
+        self._begin_close(Close(code, f"{text}: {reason}"))
 
     # --- tune ----------------------------------------------------------------------------------------------------------------
 
     @property
     def _offer(self) -> Tune:
         settings = self._settings
-        return Tune(self._channel_max, settings.max_frame_size, settings.heartbeat_min, settings.heartbeat_max)
+        offer = Tune(self._channel_max, self._largest_frame, settings.heartbeat_min, settings.heartbeat_max)
+        return self._handshake.tuning.said_offer(offer)
 
     def _say_tune(self) -> None:
-        self._say(self._offer)  # all four fields: C++ clients take an absent one for 0 and answer with 0
+        self._say(self._offer)
 
     def _hear_tune_ok(self, tune_ok: TuneOk, assembly: Assembly) -> None:
-        offer, answer = self._offer, heard_answer(tune_ok)
-        for broken in broken_by_answer(offer, answer, self._framing.smallest):
+        tuning = self._handshake.tuning
+        offer, answer = self._offer, tuning.heard_answer(tune_ok)
+        for broken in tuning.broken_by_answer(offer, answer, self._framing.smallest):
             said, text = f"{words.TUNE_OK} {broken.field}={broken.said}", f"legal is {broken.legal}"
             self._drop(assembly, f"connection.tune-ok.{broken.rule}", said, (broken.legal,), text)
             return
         self._channel_max = answer.channel_max or self._channel_max
-        self._max_frame_size = answer.max_frame_size or self._settings.max_frame_size
+        self._max_frame_size = answer.max_frame_size or self._largest_frame
         self._tuned(answer.heartbeat or 0)
 
     # --- open ----------------------------------------------------------------------------------------------------------------
@@ -235,5 +242,5 @@ class ServerHandshake(Connection):
                     self.open_ok(())
             else:
                 self._asked = None
-                self.close(CloseCode.INVALID_PATH, clip(f"no virtual host {host!r}"))
+                self.close(self._codes.host, clip(f"no virtual host {host!r}"))
         return True

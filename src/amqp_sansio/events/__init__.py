@@ -11,12 +11,17 @@ from typing import TypeAlias
 
 from amqp_sansio.events.connection import (
     Authenticated,
+    ConnectionBlocked,
     ConnectionClosed,
     ConnectionOpened,
     ConnectionRedirected,
+    ConnectionUnblocked,
+    LoginRefused,
     OpenRequested,
+    SecretUpdated,
     SecurityLayerStarted,
     StartReceived,
+    VersionRefused,
 )
 from amqp_sansio.events.execution import (
     CommandReceived,
@@ -53,6 +58,11 @@ ConnectionEvent: TypeAlias = (
     | ConnectionOpened
     | ConnectionRedirected
     | SecurityLayerStarted
+    | VersionRefused
+    | LoginRefused
+    | ConnectionBlocked
+    | ConnectionUnblocked
+    | SecretUpdated
     | ConnectionClosed
 )
 """What happens to a connection, whatever is spoken on its channels."""
@@ -91,14 +101,17 @@ __all__ = [
     "CommandsCompleted",
     "CommandsConfirmed",
     "CommandsSkipped",
+    "ConnectionBlocked",
     "ConnectionClosed",
     "ConnectionEvent",
     "ConnectionOpened",
     "ConnectionRedirected",
+    "ConnectionUnblocked",
     "ControlSeen",
     "Event",
     "ExceptionReceived",
     "HeaderSeen",
+    "LoginRefused",
     "MethodSeen",
     "Note",
     "Observation",
@@ -107,6 +120,7 @@ __all__ = [
     "Origin",
     "ProducerCreditChanged",
     "ResultReceived",
+    "SecretUpdated",
     "SecurityLayerStarted",
     "SessionAttached",
     "SessionDetached",
@@ -116,5 +130,6 @@ __all__ = [
     "TransactionEnded",
     "TransactionOutcome",
     "TransferReceived",
+    "VersionRefused",
     "Violation",
 ]

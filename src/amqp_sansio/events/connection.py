@@ -112,6 +112,69 @@ class ConnectionRedirected(Value):
         self.known_hosts: Final = known_hosts
 
 
+class VersionRefused(Value):
+    """The server speaks another version than we asked for (client role): it answered with its own protocol header, or its
+    start names another version.  `ours` and `theirs` are names such as "AMQP 0-9-1".  `ConnectionClosed` follows.
+    """
+
+    __slots__ = ("ours", "theirs")
+    FIELDS: ClassVar[tuple[str, ...]] = ("ours", "theirs")
+    __match_args__ = ("ours", "theirs")
+
+    def __init__(self, ours: str, theirs: str) -> None:
+        self.ours: Final = ours
+        self.theirs: Final = theirs
+
+
+class LoginRefused(Value):
+    """The server refused the login (client role; 0-8 to 0-9-1).  `ConnectionClosed` follows.
+
+    `code` is that of connection.close, None where the server just ended the connection behind start-ok, as those do that
+    say close only to clients with the capability authentication_failure_close, and some in any case.
+    """
+
+    __slots__ = ("code", "mechanism", "text")
+    FIELDS: ClassVar[tuple[str, ...]] = ("mechanism", "code", "text")
+    __match_args__ = ("mechanism", "code", "text")
+
+    def __init__(self, mechanism: str, code: int | None, text: str) -> None:
+        self.mechanism: Final = mechanism
+        self.code: Final = code
+        self.text: Final = text
+
+
+class ConnectionBlocked(Value):
+    """The server reads nothing that is published until `ConnectionUnblocked` (client role; connection.blocked, 0-9-1)."""
+
+    __slots__ = ("reason",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("reason",)
+    __match_args__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason: Final = reason
+
+
+class ConnectionUnblocked(Value):
+    """The server reads again (client role; connection.unblocked, 0-9-1)."""
+
+    __slots__ = ()
+
+
+class SecretUpdated(Value):
+    """New credentials came into force (connection.update-secret, 0-9-1); they are not in here.
+
+    Client role: the server took them.  Server role: the client gave them, `take_secret` hands them out, and update-secret-ok
+    answers them before the next event unless the connection is closed.  `reason` is what the client says about them.
+    """
+
+    __slots__ = ("reason",)
+    FIELDS: ClassVar[tuple[str, ...]] = ("reason",)
+    __match_args__ = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason: Final = reason
+
+
 class SecurityLayerStarted(Value):
     """From `offset` of that direction's octets on, the SASL security layer applies.
 
@@ -135,12 +198,13 @@ class ConnectionClosed(Value):
     """The connection is over: the last event of every connection.
 
     `code` and `text` are those of connection.close, whoever said it (None when nobody did); `violation` is there when
-    `origin` is VIOLATION.
+    `origin` is VIOLATION.  `method` is what the other side says was wrong, such as "queue.declare" (0-8 to 0-9-1).
     """
 
-    __slots__ = ("code", "origin", "text", "violation")
-    FIELDS: ClassVar[tuple[str, ...]] = ("origin", "code", "text", "violation")
-    __match_args__ = ("origin", "code", "text", "violation")
+    __slots__ = ("code", "method", "origin", "text", "violation")
+    FIELDS: ClassVar[tuple[str, ...]] = ("origin", "code", "text", "violation", "method")
+    ELSEWHERE: ClassVar[frozenset[str]] = frozenset({"method"})
+    __match_args__ = ("origin", "code", "text", "violation", "method")
 
     def __init__(
         self,
@@ -148,8 +212,10 @@ class ConnectionClosed(Value):
         code: int | None = None,
         text: str = "",
         violation: Violation | None = None,
+        method: str | None = None,
     ) -> None:
         self.origin: Final = origin
         self.code: Final = code
         self.text: Final = text
         self.violation: Final = violation
+        self.method: Final = method

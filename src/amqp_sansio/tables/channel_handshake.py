@@ -10,6 +10,7 @@ from typing import Final
 
 from amqp_sansio.kernel.machine import Row, Table
 from amqp_sansio.tables.connection import (
+    BLOCKED,
     CLIENT,
     CLOSE,
     CLOSE_OK,
@@ -27,12 +28,10 @@ from amqp_sansio.tables.connection import (
     START_OK,
     TUNE,
     TUNE_OK,
+    UNBLOCKED,
+    UPDATE_SECRET,
+    UPDATE_SECRET_OK,
 )
-
-BLOCKED: Final = "connection.blocked"
-UNBLOCKED: Final = "connection.unblocked"
-UPDATE_SECRET: Final = "connection.update-secret"
-UPDATE_SECRET_OK: Final = "connection.update-secret-ok"
 
 _CLIENTS: Final = ("header-sent", "authenticating", "tuned", "opening")
 """How far the client is: what it said last."""

@@ -32,6 +32,10 @@ REDIRECT: Final = "connection.redirect"
 HEARTBEAT: Final = "connection.heartbeat"
 CLOSE: Final = "connection.close"
 CLOSE_OK: Final = "connection.close-ok"
+BLOCKED: Final = "connection.blocked"
+UNBLOCKED: Final = "connection.unblocked"
+UPDATE_SECRET: Final = "connection.update-secret"
+UPDATE_SECRET_OK: Final = "connection.update-secret-ok"
 
 SPEAKERS: Final[dict[str, tuple[str, ...]]] = {
     START: (SERVER,),
@@ -46,6 +50,10 @@ SPEAKERS: Final[dict[str, tuple[str, ...]]] = {
     HEARTBEAT: (CLIENT, SERVER),
     CLOSE: (CLIENT, SERVER),
     CLOSE_OK: (CLIENT, SERVER),
+    BLOCKED: (SERVER,),
+    UNBLOCKED: (SERVER,),
+    UPDATE_SECRET: (CLIENT,),
+    UPDATE_SECRET_OK: (SERVER,),
 }
 """Who may say a control of the connection at all."""
 
@@ -57,6 +65,7 @@ ANSWERS: Final[dict[str, tuple[str, ...]]] = {
     TUNE: (TUNE_OK,),
     OPEN: (OPEN_OK, REDIRECT),
     CLOSE: (CLOSE_OK,),
+    UPDATE_SECRET: (UPDATE_SECRET_OK,),
 }
 """What the other side may answer even when it was asked at the wrong time: it is not the one to blame."""
 

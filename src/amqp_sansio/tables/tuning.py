@@ -1,4 +1,4 @@
-"""What a server may offer in tune, and what a client may answer.
+"""What a server may offer in tune, and what a client may answer: 0-10's rules, and the form that those of others have.
 
 Both roles, their settings and the observer ask here.  The rules are those of class connection; `smallest` is the size of a
 frame, in octets, that everybody must accept (the framing's).
@@ -6,7 +6,8 @@ frame, in octets, that everybody must accept (the framing's).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from amqp_sansio.spec.connection import Tune, TuneOk
 
@@ -78,3 +79,39 @@ def interval_agreed(wanted: int, offer: Tune) -> int:
         return 0
     interval = max(wanted, low)
     return interval if high is None else min(interval, high)
+
+
+def said_offer(offer: Tune) -> Tune:
+    """What a server with these settings says: C++ clients take an absent field for 0 and answer with 0."""
+    return offer
+
+
+class Tuning(NamedTuple):
+    """The rules of tune in one family of dialects; see the functions of this module, which are 0-10's."""
+
+    said_offer: Callable[[Tune], Tune]
+    heard_offer: Callable[[Tune], Tune]
+    heard_answer: Callable[[TuneOk], TuneOk]
+    broken_by_offer: Callable[[Tune, int], list[Broken]]
+    broken_by_answer: Callable[[Tune, TuneOk, int], list[Broken]]
+    interval_agreed: Callable[[int, Tune], int]
+
+
+RANGES: Final = Tuning(said_offer, heard_offer, heard_answer, broken_by_offer, broken_by_answer, interval_agreed)
+"""Heartbeats lie in a range that the server offers."""
+
+
+class Numbering(NamedTuple):
+    """What channel-max counts.
+
+    `highest(channel_max, strict)` is the highest number of a channel, and `rule` the one that a higher one breaks; `counted`
+    tells that channel-max is how many may be open at a time, whatever their numbers.
+    """
+
+    highest: Callable[[int, bool], int]
+    rule: str
+    counted: bool = False
+
+
+BELOW: Final = Numbering(lambda most, strict: most - 1, "connection.tune-ok.channel-max.available-channels")
+"""Channels have the numbers from 0 to channel-max - 1."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from amqp_sansio.errors import DecodeError
 from amqp_sansio.spec.base import Control
+from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.reading import Reading
 
@@ -32,6 +34,18 @@ class Codec:
     def said_in(self, unit: Assembly) -> str:
         """What a unit says, by its name or its numbers."""
         raise NotImplementedError
+
+    def numbers_of(self, verb: str) -> tuple[int, int] | None:
+        """Class and method of what connection.close blames; None where it is nothing, or close names none."""
+        return None
+
+    def verb_at(self, class_code: int, code: int) -> str:
+        """The name of what a connection.close blames; "" for nothing."""
+        return ""
+
+    def code_of(self, error: DecodeError) -> int:
+        """The code of connection.close for a control that cannot be read."""
+        return CloseCode.FRAMING_ERROR
 
     def carries(self, class_code: int, code: int) -> bool:
         """Whether what has these numbers may be followed by a content."""

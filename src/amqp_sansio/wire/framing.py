@@ -293,15 +293,16 @@ class Reader:
 class Framing:
     """The frames of one family: `smallest` and `largest` are octets of a frame, all of it included.
 
-    Nothing larger than `smallest` comes or goes before the sizes are agreed on, where the letter counts.  `overhead` is how
-    many octets of a frame are no payload.
+    Nothing larger than `smallest` comes or goes before the sizes are agreed on, where the letter counts; `usual` is the largest
+    that a side wants that does not say which.  `overhead` is how many octets of a frame are no payload.
     """
 
-    def __init__(self, overhead: int, smallest: int, largest: int) -> None:
+    def __init__(self, overhead: int, smallest: int, usual: int, largest: int) -> None:
         self.name = type(self).__name__
         """What snapshots call it."""
         self.overhead: Final = overhead
         self.smallest: Final = smallest
+        self.usual: Final = usual
         self.largest: Final = largest
 
     def reader(
@@ -323,8 +324,12 @@ class Framing:
         """
         raise NotImplementedError
 
+    def begins(self, octet: int) -> bool:
+        """Whether the first frame of a server may begin with this octet; else it said a header, or speaks something else."""
+        return octet != 0x41  # the A of AMQP
+
     def is_own(self, unit: Assembly) -> bool:
-        """Whether the connection itself is spoken of, and none of its channels."""
+        """Whether the connection itself is spoken of, by a word of class connection, and none of its channels."""
         raise NotImplementedError
 
     def own(self, payload: bytes, max_frame: int) -> bytes:

@@ -36,7 +36,7 @@ class MethodCodec(Codec):
     has.
     """
 
-    __slots__ = ("_carrying", "_classes", "contents", "_verbs", "extended", "methods")
+    __slots__ = ("_carrying", "_classes", "contents", "_numbers", "_verbs", "extended", "methods")
 
     def __init__(self, name: str, methods: Methods, contents: Contents, classes: Mapping[int, str]) -> None:
         super().__init__(name)
@@ -46,10 +46,28 @@ class MethodCodec(Codec):
         self._verbs: Final = {code: kind.VERB for code, kind in methods.kinds.items()}
         self.extended: Final = basic.Nack in methods.arguments
         """Whether the dialect has RabbitMQ's extensions."""
+        self._numbers: Final = {verb: (code >> 16, code & 0xFFFF) for code, verb in self._verbs.items()}
         self._carrying: Final = frozenset([code for code, verb in self._verbs.items() if verb in methods.contents])
 
     def carries(self, class_code: int, code: int) -> bool:
         return class_code << 16 | code in self._carrying
+
+    def numbers_of(self, verb: str) -> tuple[int, int] | None:
+        """As `Codec.numbers_of`; also for a name of `verb_of` that stands for numbers."""
+        return self._numbers.get(verb) or self._unknown(verb)
+
+    def _unknown(self, verb: str) -> tuple[int, int] | None:
+        name, _, number = verb.partition(".")
+        if not number.isdecimal():
+            return None
+        code = next((code for code, known in self._classes.items() if known == name), int(name) if name.isdecimal() else -1)
+        return (code, int(number)) if code >= 0 else None
+
+    def verb_at(self, class_code: int, code: int) -> str:
+        return self.verb_of(put_u16(class_code) + put_u16(code)) if class_code or code else ""
+
+    def code_of(self, error: DecodeError) -> int:
+        return error.code
 
     def said_in(self, unit: Assembly) -> str:
         return self.verb_of(unit.payload)

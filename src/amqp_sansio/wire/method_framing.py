@@ -12,11 +12,15 @@ from amqp_sansio.wire.method_frames import (
     FRAME_MAX_SIZE,
     FRAME_MIN_SIZE,
     HEARTBEAT,
+    METHOD,
     OVERHEAD,
     find_three_method_frames,
     frame_method,
     put_frame,
 )
+
+USUAL_FRAME_SIZE: Final = 131072
+"""What RabbitMQ offers and clients take."""
 
 
 class MethodFraming(Framing):
@@ -27,7 +31,7 @@ class MethodFraming(Framing):
     """
 
     def __init__(self, extra: bool) -> None:
-        super().__init__(OVERHEAD, FRAME_MIN_SIZE, FRAME_MAX_SIZE)
+        super().__init__(OVERHEAD, FRAME_MIN_SIZE, USUAL_FRAME_SIZE, FRAME_MAX_SIZE)
         self.extra: Final = extra
         if extra:
             self.name += ", with traces"
@@ -47,8 +51,11 @@ class MethodFraming(Framing):
     def find(self, octets: bytes, start: int, ended: bool) -> tuple[int, int]:
         return find_three_method_frames(octets, start, ended)
 
+    def begins(self, octet: int) -> bool:
+        return octet == METHOD
+
     def is_own(self, unit: Assembly) -> bool:
-        return unit.kind == CONTROL and unit.channel == 0
+        return unit.kind == CONTROL
 
     def own(self, payload: bytes, max_frame: int) -> bytes:
         """As `Framing.own`; a control without octets is a heartbeat."""

@@ -18,7 +18,7 @@ class Segmentation(Framing):
     """Frames of at most 65535 octets, twelve of which are no payload."""
 
     def __init__(self) -> None:
-        super().__init__(FRAME_HEADER_SIZE, MIN_MAX_FRAME_SIZE, MAX_FRAME_SIZE)
+        super().__init__(FRAME_HEADER_SIZE, MIN_MAX_FRAME_SIZE, MAX_FRAME_SIZE, MAX_FRAME_SIZE)
 
     def reader(
         self, limits: Limits, max_frame_size: int, *, strict: bool, carries: Carries, offset: int, opening: bool

@@ -14,14 +14,18 @@ from amqp_sansio.events import (
     CommandsCompleted,
     CommandsConfirmed,
     CommandsSkipped,
+    ConnectionBlocked,
     ConnectionClosed,
     ConnectionOpened,
     ConnectionRedirected,
+    ConnectionUnblocked,
     Event,
     ExceptionReceived,
+    LoginRefused,
     OpenRequested,
     ProducerCreditChanged,
     ResultReceived,
+    SecretUpdated,
     SecurityLayerStarted,
     SessionAttached,
     SessionDetached,
@@ -30,6 +34,7 @@ from amqp_sansio.events import (
     TransactionEnded,
     TransactionOutcome,
     TransferReceived,
+    VersionRefused,
     Violation,
 )
 from amqp_sansio.kernel.serials import RangeSet
@@ -49,6 +54,10 @@ def tell(event: Event) -> str:
             return "closed"
         case StartReceived() | Authenticated() | OpenRequested() | ConnectionOpened() | ConnectionRedirected():
             return "opening"
+        case VersionRefused() | LoginRefused():
+            return "refused"
+        case ConnectionBlocked() | ConnectionUnblocked() | SecretUpdated():
+            return "open"
         case SecurityLayerStarted() | AttachRequested() | SessionAttached() | TimeoutGranted():
             return "attaching"
         case CommandReceived() | ResultReceived() | ExceptionReceived():

@@ -6,15 +6,20 @@ from typing import assert_type
 
 from amqp_sansio.events import (
     Authenticated,
+    ConnectionBlocked,
     ConnectionClosed,
     ConnectionEvent,
     ConnectionOpened,
     ConnectionRedirected,
+    ConnectionUnblocked,
     Event,
+    LoginRefused,
     OpenRequested,
+    SecretUpdated,
     SecurityLayerStarted,
     SessionEvent,
     StartReceived,
+    VersionRefused,
 )
 
 
@@ -24,7 +29,9 @@ def session_event(event: Event) -> SessionEvent | None:
         case StartReceived() | Authenticated() | OpenRequested() | ConnectionOpened() | ConnectionRedirected():
             assert_type(of_connection(event), ConnectionEvent)
             return None
-        case SecurityLayerStarted() | ConnectionClosed():
+        case SecurityLayerStarted() | VersionRefused() | LoginRefused() | ConnectionClosed():
+            return None
+        case ConnectionBlocked() | ConnectionUnblocked() | SecretUpdated():
             return None
         case _:
             return event  # what is left is one of these

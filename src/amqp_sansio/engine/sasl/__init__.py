@@ -20,6 +20,7 @@ from amqp_sansio.config import (
     ServerExchange,
     ServerMechanism,
 )
+from amqp_sansio.engine.sasl.amqplain import AmqPlain, AmqPlainServer
 from amqp_sansio.engine.sasl.anonymous import Anonymous, AnonymousServer
 from amqp_sansio.engine.sasl.cram_md5 import CramMd5, CramMd5Server
 from amqp_sansio.engine.sasl.external import External, ExternalServer
@@ -28,6 +29,8 @@ from amqp_sansio.engine.sasl.scram import Scram, ScramServer, scram_secret
 
 __all__ = [
     "Accepted",
+    "AmqPlain",
+    "AmqPlainServer",
     "Anonymous",
     "AnonymousServer",
     "Challenge",
@@ -52,7 +55,7 @@ __all__ = [
 ]
 
 
-IN_CLEAR: Final = frozenset(("PLAIN", "LOGIN"))
+IN_CLEAR: Final = frozenset(("PLAIN", "LOGIN", "AMQPLAIN"))
 """Mechanisms that say the password as it is."""
 
 

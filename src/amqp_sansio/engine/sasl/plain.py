@@ -35,6 +35,17 @@ class OneMessage(ClientExchange):
         return self._message
 
 
+def judged(verify: Callable[[str, str], bool], slow: bool, username: str, password: str) -> Accepted | Rejected | Deferred:
+    """What a server thinks of a name and a password, or how it finds out where that is `slow`."""
+    if len(username.encode()) > USERNAME_OCTETS:
+        return Rejected(f"a name of more than {USERNAME_OCTETS} octets")
+
+    def decide() -> Accepted | Rejected:
+        return Accepted(username) if verify(username, password) else Rejected("wrong name or password")
+
+    return Deferred(decide) if slow else decide()
+
+
 class _Server(ServerExchange):
     def __init__(self, verify: Callable[[str, str], bool], slow: bool) -> None:
         self._verify: Final = verify
@@ -46,19 +57,13 @@ class _Server(ServerExchange):
         parts = response.split(b"\0")
         if len(parts) != 3:
             return Rejected("a PLAIN response has three parts")
-        if len(parts[1]) > USERNAME_OCTETS:
-            return Rejected(f"a name of more than {USERNAME_OCTETS} octets")
         try:
             authorize, username, password = (part.decode() for part in parts)
         except UnicodeDecodeError:
             return Rejected("a PLAIN response is UTF-8")
         if authorize not in ("", username):
             return Rejected("nobody may act for somebody else")
-
-        def decide() -> Accepted | Rejected:
-            return Accepted(username) if self._verify(username, password) else Rejected("wrong name or password")
-
-        return Deferred(decide) if self._slow else decide()
+        return judged(self._verify, self._slow, username, password)
 
 
 @attrs.frozen
