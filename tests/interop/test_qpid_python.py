@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import attrs
 import pytest
 
 from amqp_sansio.cli.served import Process
-from tools.interop.qpid_python import BROKER_0_10, CORE, EXTENSIONS, MESSAGING, Report, Suites
+from tools.interop.qpid_python import BROKER_0_10, CORE, EXTENSIONS, MESSAGING, Report, Suites, run_all
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "real-peers.md"
 HEADING = "## Apache's Python suites with `serve`"
-ATTEMPTS = 3
-"""Runs of a module that the client's own race may spoil before its report counts as it is."""
 AT_ONCE = 4
 """Modules that run side by side: most of their time is waiting."""
 MODULES = (*[f"{BROKER_0_10}.{name}" for name in (*CORE, *EXTENSIONS)], MESSAGING)
@@ -39,22 +37,19 @@ def short(name: str) -> str:
 
 
 def run(suites: Suites, module: str, folder: Path, kept: bool) -> Report:
-    """Runs a module against a `serve` of its own, and again when the client's own race spoiled the run."""
-    attempt = 1
-    while (report := once(suites, module, folder / f"{module}-{attempt}" if kept else None)).driver_died and attempt < ATTEMPTS:
-        attempt += 1
-    return attrs.evolve(report, runs=attempt)
+    """Runs a module against a `serve` of its own, the rest of it against another after the client's own race."""
+    numbers = count(1)
 
+    def once(without: Collection[str]) -> Report:
+        process = Process(*(["--data-dir", str(folder / f"{module}-{next(numbers)}")] if kept else []))
+        try:
+            report = suites.run(module, urlsplit(process.url).port or 0, without=without)
+            assert process.end() == 0
+            return report
+        finally:
+            process.kill()
 
-def once(suites: Suites, module: str, data: Path | None) -> Report:
-    """Runs a module against a `serve` of its own."""
-    process = Process(*([] if data is None else ["--data-dir", str(data)]))
-    try:
-        report = suites.run(module, urlsplit(process.url).port or 0)
-        assert process.end() == 0
-        return report
-    finally:
-        process.kill()
+    return run_all(once)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -180,20 +181,64 @@ qpid_tests.broker_0_10.tx.TxTests.test_cut ........... start
 """
 
 
-def test_a_run_that_the_race_of_apaches_client_spoiled_is_known_by_its_words() -> None:
+RACED = "  2026-11-24 14:35:38,700 ERROR qpid.messaging thread died: 'NoneType' object has no attribute 'fileno'\n"
+DIED_OTHERWISE = "  2026-11-24 14:35:38,700 ERROR qpid.messaging thread died: unknown type 0x99\n"
+
+
+def test_a_run_that_the_race_of_apaches_client_ended_is_known_by_its_words() -> None:
     for died in (
         "qpid.selector.SelectorStopped: 'NoneType' object has no attribute 'fileno'",
-        "  2026-11-24 14:35:38,700 ERROR qpid.messaging thread died: 'NoneType' object has no attribute 'fileno'",
+        "  2026-11-24 14:35:38,700 ERROR qpid.messaging thread died: [Errno 9] Bad file descriptor",
+        *[RACED.replace("fileno", name) for name in ("fileno", "recv", "send", "peek")],
     ):
-        assert qpid_python.Report({}, died).driver_died
-    assert not qpid_python.Report({}, PRINTED_BY_A_SUITE).driver_died
+        assert qpid_python.Report({}, died).raced
+    for other in (
+        PRINTED_BY_A_SUITE,
+        DIED_OTHERWISE,
+        "qpid.selector.SelectorStopped: forked child using parent qpid.messaging",
+    ):
+        assert not qpid_python.Report({}, other).raced
 
 
-def test_a_run_whose_client_died_is_ended_at_once() -> None:
-    program = f"import time; print('before'); print({qpid_python.DRIVER_DIED!r}, flush=True); time.sleep(600)"
+@pytest.mark.parametrize("died", [RACED, DIED_OTHERWISE])
+def test_a_run_whose_client_died_is_ended_at_once(died: str) -> None:
+    """What it prints afterwards is not heard: a test whose client is dead judges nobody."""
+    program = f"import time; print('before'); print({died!r} + 'after', flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
-        assert qpid_python._printed(process) == f"before\n{qpid_python.DRIVER_DIED}\n"
+        assert qpid_python._printed(process) == f"before\n{died}"
     assert process.returncode != 0
+
+
+def suite(*runs: str) -> tuple[qpid_python.Report, list[set[str]]]:
+    """A suite of the tests a, b and c of which each run gives letters their outcome (an upper-case one failed) and ends: `!` by
+    the race, `?` by something else; and what each run was told to leave out."""
+    told: list[set[str]] = []
+
+    def run(without: Collection[str]) -> qpid_python.Report:
+        text = runs[len(told)]
+        told.append(set(without))
+        outcomes = dict.fromkeys(set("abc") - set(without), qpid_python.NOT_RUN)
+        outcomes |= {each.lower(): "fail" if each.isupper() else "pass" for each in text if each.isalpha()}
+        return qpid_python.Report(outcomes, RACED if "!" in text else DIED_OTHERWISE if "?" in text else "")
+
+    return qpid_python.run_all(run), told
+
+
+def test_tests_that_have_no_outcome_after_the_race_are_run_again_and_no_others() -> None:
+    report, told = suite("aB!", "!", "!", "c!")
+    assert report.outcomes == {"a": "pass", "b": "fail", "c": "pass"}
+    assert (told, report.runs) == ([set(), {"a", "b"}, {"a", "b"}, {"a", "b"}], 4)
+
+
+def test_a_suite_that_the_race_ends_again_and_again_without_an_outcome_has_not_passed() -> None:
+    report, _ = suite("a!", "b!", "!", "!", "!")
+    assert report.outcomes == {"a": "pass", "b": "pass", "c": qpid_python.NOT_RUN}
+    assert report.runs == 5
+
+
+def test_a_client_that_dies_of_anything_else_is_not_run_again() -> None:
+    assert suite("ab?")[0] == qpid_python.Report({"a": "pass", "b": "pass", "c": qpid_python.NOT_RUN}, DIED_OTHERWISE)
+    assert suite("a!", "b?")[0].outcomes == {"a": "pass", "b": "pass", "c": qpid_python.NOT_RUN}
 
 
 def test_the_outcome_of_each_test_of_a_suite_is_read() -> None:
