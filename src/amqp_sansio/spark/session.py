@@ -16,6 +16,7 @@ from amqp_sansio.captures.locations import local
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spark.errors import MissingExtra, PipelineError
 from amqp_sansio.spark.failures import reason_of
+from amqp_sansio.spark.home import ensure_home
 from amqp_sansio.spark.java import ensure_java
 from amqp_sansio.spark.reach import see_that_it_answers, shown
 
@@ -55,6 +56,7 @@ OF_A_LOCAL_JVM: Final[dict[str, str]] = {
     # Tried and left alone, for no gain could be measured: shuffle without compression, no generated code, no adaptive plans.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1",
     "spark.sql.shuffle.partitions": "4",
+    "spark.python.daemon.module": "amqp_sansio.spark.daemon",
 }
 """Settings that are fixed when the JVM starts, or only make sense on one machine."""
 
@@ -126,6 +128,7 @@ def open_session(
             for name, value in OF_A_WORKER.items():
                 os.environ.setdefault(name, value)
             _let_workers_import_us()
+            ensure_home()
         else:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master(_tolerant(master))
