@@ -38,11 +38,11 @@ class Collector:
             session.complete(event.id)
 
 
-def attached(where: tuple[str, int]) -> tuple[socket.socket, ClientConnection, Session]:
+def attached(where: tuple[str, int], config: ClientConfig = ClientConfig()) -> tuple[socket.socket, ClientConnection, Session]:
     """A client by hand, with a session."""
     connected = socket.create_connection(where)
     connected.settimeout(20)
-    machine = ClientConnection(ClientConfig())
+    machine = ClientConnection(config)
     session: Session | None = None
     while session is None or session.state != "attached":
         connected.sendall(machine.data_to_send())

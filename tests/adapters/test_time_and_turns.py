@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from math import ceil
 from types import SimpleNamespace
 from typing import Final, TypeAlias
@@ -17,12 +17,14 @@ import trio
 import trio.abc
 from tests.adapters.hosts import attached
 
+from amqp_sansio.adapters.admission import Place
 from amqp_sansio.adapters.asyncio.server import serve as serve_asyncio
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.adapters.sync import server as sync_server
 from amqp_sansio.adapters.trio.server import serve as serve_trio
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
+from amqp_sansio.config import ClientConfig
 from amqp_sansio.events import CommandsCompleted, TransferReceived
 from amqp_sansio.spec import queue
 
@@ -192,3 +194,40 @@ def test_a_flush_completes_behind_all_that_it_pushed_out(serving: Serving) -> No
                     came += isinstance(event, TransferReceived)
                     complete = complete or (isinstance(event, CommandsCompleted) and flushed in event.ids)
             assert came == 1000
+
+
+@servers
+@pytest.mark.parametrize("said", [0, 100])
+def test_who_is_gone_without_a_word_is_given_up_though_much_waits_to_be_taken(
+    serving: Serving, said: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its messages are there for others, and its socket is closed; also where not all that it had said was read."""
+    leave, left = Place.leave, threading.Event()
+
+    def leaving(place: Place) -> None:
+        leave(place)
+        left.set()
+
+    monkeypatch.setattr(Place, "leave", leaving)
+    broker, clock = Broker(), Clock()
+    with serving(broker, clock) as url, connect(f"{url}?heartbeat=0") as connection, connection.session() as session:
+        session.say(queue.Declare("q"))
+        for _ in range(100):
+            session.send("", "q", bytes(100_000))
+        session.sync()
+        address = connection.address.endpoints[0]
+        frozen, machine, own = attached((address.host, address.port), ClientConfig(heartbeat=10))
+        with frozen:
+            own.subscribe("q", "d").grant(1000)
+            for _ in range(said):
+                own.publish(routing_key="q", body=bytes(100_000))
+            frozen.setblocking(False)
+            with suppress(BlockingIOError):
+                frozen.sendall(machine.data_to_send())
+            for _ in range(100):
+                if left.is_set():
+                    break
+                clock.ahead += 4.0
+                session.sync()
+            assert left.is_set()
+        assert broker.host().queues["q"].acquired == 0

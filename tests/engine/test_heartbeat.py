@@ -87,11 +87,26 @@ def test_nobody_is_given_up_while_octets_wait_undecoded(peer: ScriptedPeer) -> N
     conn.receive_data(peer.octets_of(Heartbeat()))
     for moment in (1.0, 100.0, 1000.0):
         conn.tick(moment)
+        conn.data_to_send()
     assert conn.next_event() is None
     conn.tick(1019.9)
     assert conn.is_open
     conn.tick(1020.0)
     assert isinstance(conn.next_event(), ConnectionClosed)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_who_takes_nothing_is_given_up_though_octets_wait_undecoded(peer: ScriptedPeer, taken: bool) -> None:
+    """They may wait for room in the outbox, which nobody makes any more; then nothing of that is to be taken, either."""
+    conn = peer.connection
+    conn.receive_data(peer.octets_of(Heartbeat()))
+    conn._write(peer.octets_of(Heartbeat()))
+    for moment in range(1, 45):
+        conn.tick(float(moment))
+        if taken and moment % 15 == 0:  # slowly
+            assert conn.data_to_send()
+    assert conn.eventful is not taken
+    assert bool(conn.bytes_to_send) is taken
 
 
 def test_a_heartbeat_is_never_answered(peer: ScriptedPeer) -> None:

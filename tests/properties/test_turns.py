@@ -234,6 +234,18 @@ class Script:
             body = b"x" * (1 + b * 90)
             party.session.publish(routing_key=QUEUES[a % 2], body=body, accept_mode=1, delivery_mode=1 + b % 2)
 
+    def expiring(self, party: Party, a: int, b: int) -> None:
+        """Messages that are gone some time after they were stored."""
+        for _ in range(a * 20):
+            if not party.stopped:
+                party.session.publish(routing_key=QUEUES[a % 2], body=b"x", accept_mode=1, ttl=1 + b * 1000)
+
+    def transact(self, party: Party, a: int, b: int) -> None:
+        """From now on its session works in transactions; one of them is decided."""
+        with suppress(AmqpError):  # it does so already
+            party.session.select_tx()
+        (party.session.tx.rollback if a == 0 else party.session.tx.commit)()
+
     def subscribe(self, party: Party, a: int, b: int) -> None:
         octets = INFINITE if a < 4 else a * 30  # too few for a large body, so that smaller ones behind it are to come
         party.session.subscribe(QUEUES[a % 2], f"d{a % 2}", accept_mode=b % 2, acquire_mode=b // 2 % 2).grant(a * 80, octets)

@@ -64,6 +64,8 @@ class Lifecycle(Carrier):
         self._outbox: list[bytes] = []
         self._written = 0  # octets, those in the outbox included
         self._taken = 0
+        self._taken_then = -1  # how much was taken when that changed last, or nothing waited; and when
+        self._taken_at = 0.0
         self._most_waiting = 1 << 62  # octets in the outbox from which on what can wait is written when they were taken
         self._closing: Close | None = None  # our close that waits for its close-ok
         self._close_until: float | None = None
@@ -255,13 +257,22 @@ class Lifecycle(Carrier):
         self._endpoints.lose(origin, self._closed_cause, violation)
         self._events.append(ConnectionClosed(origin, code, text, violation, method))
         self._ended = True
+        if origin is Origin.TIMEOUT:
+            self._discard()
         if self._wake is not None:
             self._wake()
+
+    def _discard(self) -> None:
+        """Nobody is there to read what waits to be taken."""
+        self._outbox.clear()
+        self._taken = self._written
 
     def _closed(self, origin: Origin) -> bool:
         """The close that we said is over: answered, or not to be answered any more."""
         if self._lingering:
             self._lingering = False
+            if origin is Origin.TIMEOUT:
+                self._discard()
             return False
         close = self._closing or Close()
         self._end(origin, close.reply_code, close.reply_text or "")
@@ -304,11 +315,12 @@ class Lifecycle(Carrier):
         """Says what time it is, and does what is due: a heartbeat, giving the other side up.
 
         `now` is monotonic seconds.  Call it behind `receive_data` and before `next_event`: octets that were stored since the
-        last tick count as heard at this one, and nobody is given up while octets wait to be decoded.  Answers what `due` would
-        at this point, before the events: programs that tick behind their events need nothing else.
+        last tick count as heard at this one, and nobody is given up while octets wait to be decoded, unless nothing of what
+        waits to be sent is taken either: then they may wait for that.  Answers what `due` would at this point, before the
+        events: programs that tick behind their events need nothing else.
         """
         self._now = now = now + 0.0  # what is no number is refused before anything has changed
-        heard = self._stored or self._undecoded
+        heard = self._stored or (self._undecoded and not self._untaken(now))
         self._stored = False
         if self._ended and not self._lingering:
             return None
@@ -335,6 +347,12 @@ class Lifecycle(Carrier):
                 self._say(HeartbeatControl())
                 beat.wrote(now)
         return self.due
+
+    def _untaken(self, now: float) -> bool:
+        """Whether for two intervals nothing was taken to be sent, though something waited."""
+        if self._taken != self._taken_then or not self._outbox:
+            self._taken_then, self._taken_at = self._taken, now
+        return now >= self._taken_at + 2 * self._heartbeat.interval and bool(self._outbox)
 
     @property
     def due(self) -> float | None:

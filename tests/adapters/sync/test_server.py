@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import trustme
-from tests.adapters.conditions import eventually
+from tests.adapters.conditions import PATIENCE, eventually
 from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_and_read_nothing
 from tests.adapters.sync.test_connection import there_and_back
 
@@ -63,6 +63,19 @@ def test_by_tls() -> None:
         assert len(there_and_back(f"amqps://localhost:{server.address[1]}/", 50, here)) == 50
         with pytest.raises(ConnectFailed):
             there_and_back(f"amqp://localhost:{server.address[1]}/", 50)
+
+
+@pytest.mark.parametrize("said", [b"", b"\x16\x03\x01\x02\x00"])
+def test_who_does_not_come_through_tls_in_its_time_is_dropped(said: bytes) -> None:
+    there = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    trustme.CA().issue_cert("localhost").configure_cert(there)
+    broker = Broker()
+    config = ServerConfig(limits=Limits(handshake_seconds=0.01))
+    with serve(broker, lambda: broker.connect(config), port=0, tls=there) as server:
+        with socket.create_connection(server.address, PATIENCE) as stranger:
+            stranger.sendall(said)
+            assert stranger.recv(100) == b""
+        eventually(lambda: server.admission.unopened == 0)
 
 
 def test_whoever_is_there_at_the_end_hears_of_it() -> None:

@@ -10,6 +10,7 @@ import pytest
 import trio
 import trio.testing
 import trustme
+from tests.adapters.conditions import PATIENCE
 from tests.adapters.hosts import Collector, flood, patient, speak_on, subscribe_and_read_nothing
 from tests.adapters.scenarios import there_and_back
 from tests.adapters.trio.test_connection import TrioLoop
@@ -25,7 +26,7 @@ from amqp_sansio.conversation.hosting import OwnServer
 from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event
-from amqp_sansio.limits import ServerLimits
+from amqp_sansio.limits import Limits, ServerLimits
 from amqp_sansio.spec import queue
 
 LOOP = TrioLoop()
@@ -53,6 +54,26 @@ def test_by_tls() -> None:
             assert len(await there_and_back(LOOP, f"amqps://localhost:{server.address[1]}/", 50, here)) == 50
             with pytest.raises(ConnectFailed):
                 await there_and_back(LOOP, f"amqp://localhost:{server.address[1]}/")
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("said", [b"", b"\x16\x03\x01\x02\x00"])
+def test_who_does_not_come_through_tls_in_its_time_is_dropped(said: bytes) -> None:
+    there = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    trustme.CA().issue_cert("localhost").configure_cert(there)
+
+    async def main() -> None:
+        broker = Broker()
+        config = ServerConfig(limits=Limits(handshake_seconds=0.01))
+        async with serve(broker, lambda: broker.connect(config), port=0, tls=there) as server:
+            with trio.fail_after(PATIENCE):
+                async with await trio.open_tcp_stream(*server.address) as stranger:
+                    if said:
+                        await stranger.send_all(said)
+                    assert await stranger.receive_some(100) == b""
+                while server.admission.unopened:
+                    await trio.lowlevel.checkpoint()
 
     trio.run(main)
 

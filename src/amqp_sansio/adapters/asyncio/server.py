@@ -223,6 +223,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
         self._writable = True
         self._reading = True
         self._eof = False
+        self._last: asyncio.TimerHandle | None = None  # when it is closed though not all is written
 
     def opening(self) -> asyncio.BaseProtocol:
         """What the transport speaks to until the client has logged in."""
@@ -263,6 +264,8 @@ class _Socket(asyncio.Protocol, Generic[G]):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._end()
+        if self._last is not None:
+            self._last.cancel()
         if not self.over.done():
             self.over.set_result(None)
         self._server.left(self.guest)
@@ -294,6 +297,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
             transport.set_protocol(self)
         if self.guest.finished:
             transport.close()
+            self._last = asyncio.get_running_loop().call_later(CLOSE_SECONDS, transport.abort)  # where nobody reads the rest
         else:
             self.resume()
 

@@ -61,6 +61,7 @@ class Server(Generic[G]):
         self._sockets: Final[dict[G, _Socket[G]]] = {}
         self._paused: Final[dict[_Socket[G], None]] = {}
         self._opening: Final[dict[_Socket[G], None]] = {}  # those that are not open
+        self._ending: Final[dict[_Socket[G], float]] = {}  # whose guest has finished, and until when they take what is left
         self._checks: ThreadPoolExecutor | None = None
         self._deaf_until: float | None = None  # the system had no room for a connection: none is accepted before
         self._stopped = False
@@ -201,13 +202,19 @@ class Server(Generic[G]):
         for guest in self.host.ready():
             if guest in self._sockets:
                 self._sockets[guest].write()
+                if guest.finished:
+                    self._ending[self._sockets[guest]] = time.monotonic() + CLOSE_SECONDS
         for each in list(self._paused):
             each.watch()
+        now = time.monotonic()
+        for each in [each for each, until in self._ending.items() if each.over or now >= until]:
+            del self._ending[each]
+            each.lose()
         for guest in [guest for guest, each in self._sockets.items() if each.over]:
             gone = self._sockets.pop(guest)
             self._opening.pop(gone, None)
             gone.place.leave()
-        return self.host.due
+        return earliest(self.host.due, *self._ending.values())
 
     def _end(self) -> None:
         self._listener.close()

@@ -143,10 +143,13 @@ class _Socket(Generic[G]):
         self._wanted = trio.Event()
         self._idle = trio.Event()
         self._over = False
+        self._scope: Final = trio.CancelScope()
 
     def wake(self) -> None:
-        """There may be octets to write."""
+        """There may be octets to write, or it is the end: what was taken is written as far as that goes in its time."""
         self._woken.set()
+        if self.guest.finished and self._scope.deadline == math.inf:
+            self._scope.deadline = trio.current_time() + CLOSE_SECONDS
 
     async def finish(self) -> None:
         """Until what was taken is written; nothing more is taken."""
@@ -157,10 +160,11 @@ class _Socket(Generic[G]):
     async def run(self) -> None:
         """Until the socket is to be closed."""
         try:
-            async with self._stream, trio.open_nursery() as nursery:
-                nursery.start_soon(self._read)
-                await self._write()
-                nursery.cancel_scope.cancel()
+            with self._scope:
+                async with self._stream, trio.open_nursery() as nursery:
+                    nursery.start_soon(self._read)
+                    await self._write()
+                    nursery.cancel_scope.cancel()
         finally:
             self._idle.set()
 
