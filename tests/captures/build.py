@@ -67,6 +67,13 @@ def ip(segment: Segment, *, options: bytes = b"", extensions: Sequence[tuple[int
     return head + source.packed + target.packed + chain + payload
 
 
+def authenticated(packet: bytes, following: int | None = None) -> bytes:
+    """An IPv4 packet with an authentication header (AH) behind its own; what that names, or `following`, stands in it."""
+    size = struct.pack(">H", int.from_bytes(packet[2:4]) + 24)
+    header = bytes([packet[9] if following is None else following, 4]) + bytes(22)
+    return packet[:2] + size + packet[4:9] + bytes([51]) + packet[10:20] + header + packet[20:]
+
+
 def ethernet(packet: bytes, tags: Sequence[int] = (), pad: bool = True) -> bytes:
     kind = b"\x08\x00" if packet[0] >> 4 == 4 else b"\x86\xdd"
     frame = b"\x02" * 12 + b"".join(struct.pack(">HH", tag, 7) for tag in tags) + kind + packet

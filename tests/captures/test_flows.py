@@ -22,6 +22,7 @@ from amqp_sansio.captures.flows import Listener, Talk
 from amqp_sansio.captures.packet import Packet
 from amqp_sansio.captures.rows import Row
 from amqp_sansio.captures.transcript import transcript
+from amqp_sansio.captures.tunnels import IN_TWO
 from amqp_sansio.captures.verdicts import verdicts
 from amqp_sansio.captures.witnesses import observers
 from amqp_sansio.events.observed import Note
@@ -162,14 +163,15 @@ def test_a_reset_in_two_lines_of_the_table_is_one_connection() -> None:
     assert log.ended == [NAME]
 
 
-def test_fragments_and_unknown_links_are_warned_about_once() -> None:
+def test_fragments_and_packets_of_unknown_links_are_counted() -> None:
     warnings: list[str] = []
     listener = Listener(FakeWitness, lambda *_: None, lambda *_: None, (), warnings.append)
     fragment = build.ethernet(build.ip(Segment(True, 0, b"x"), fragment=8))
     for number in range(1, 4):
         listener.hear(Packet(number, 0, 1, fragment, len(fragment), 0))
         listener.hear(Packet(number, 0, 147, b"", 0, 0))
-    assert len(warnings) == 2
+    listener.finish()
+    assert warnings == [f"3 packets are left out: {why}" for why in (IN_TWO, "link type 147 is not known")]
 
 
 def beating(pause_ns: int, interval: int = 1, after: Sequence[Segment] = ()) -> list[Note]:

@@ -65,6 +65,16 @@ def test_a_packet_cut_short_says_where_it_would_end() -> None:
     assert found.end == len(packet)
 
 
+def test_ipv4_behind_authentication_headers() -> None:
+    data = build.authenticated(build.authenticated(build.ip(SEGMENT)))
+    found = tcp_in(data + b"\xee" * 6, 0, len(data) + 6)
+    assert found is not None
+    assert data[found.start : found.end] == build.tcp(SEGMENT)
+    assert tcp_in(build.authenticated(build.ip(SEGMENT), 17), 0, len(data)) is None
+    for cut in range(len(data)):
+        tcp_in(data[:cut], 0, len(data))
+
+
 def test_later_fragments_have_no_header_of_their_own() -> None:
     assert tcp_in(build.ip(SEGMENT, fragment=0x2001), 0, 99) == FRAGMENT
     first = tcp_in(build.ip(SEGMENT, fragment=0x2000), 0, 99)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ from tests.captures import build
 from tests.captures.build import Segment
 
 from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
-from amqp_sansio.captures.link import LINKS
+from amqp_sansio.captures.link import CUT, LINKS, MAX_TAGS, UNREAD
 
 V4 = Segment(True, 1, b"octets")
 V6 = replace(V4, client="2001:db8::1", server="fe80::2")
@@ -42,12 +43,41 @@ def test_every_link_layer_cut_anywhere() -> None:
     "frame",
     [
         b"\x02" * 12 + b"\x08\x06" + b"arp" * 20,
-        b"\x02" * 12 + b"\x81\x00\x00\x01" * 9 + b"\x08\x00" + build.ip(V4),
         b"\x02" * 12 + b"\x00\x40" + b"llc" * 20,
     ],
 )
 def test_what_is_not_ip(frame: bytes) -> None:
     assert LINKS[1](frame) == -1
+
+
+@pytest.mark.parametrize(("tags", "read"), [(MAX_TAGS - 1, True), (MAX_TAGS, True), (MAX_TAGS + 1, False)])
+def test_tags_have_a_limit(tags: int, read: bool) -> None:
+    frame = b"\x02" * 12 + b"\x81\x00\x00\x01" * tags + b"\x08\x00" + build.ip(V4)
+    assert (LINKS[1](frame) == 14 + 4 * tags) == read
+    assert (LINKS[1](frame) in UNREAD) == (not read)
+
+
+@pytest.mark.parametrize("head", [bytes(3) + b"\1\x40" + bytes(11), bytes(2) + b"\1\x40" + bytes(12)])
+def test_headers_in_headers_cost_no_depth(head: bytes) -> None:
+    """MPLS in Ethernet in MPLS, as often as a packet has room."""
+    assert LINKS[1](b"\x02" * 12 + b"\x88\x47" + (head + b"\x88\x47") * 14_000) in UNREAD
+
+
+@pytest.mark.parametrize("head", [b"\0\0\0\7", b"\7\0\0\0"])
+def test_loopback_that_was_not_captured(head: bytes) -> None:
+    assert UNREAD[LINKS[0](head[:3])] == CUT
+    assert LINKS[0](head) == -1
+
+
+@pytest.mark.parametrize(
+    ("link", "head"), [(9, b"\0\x21"), (9, b"\x21"), (50, b"\xff\3\0\x21"), (104, b"\x0f\0\x08\0"), (51, bytes(6) + b"\0\x21")]
+)
+def test_serial_lines_and_pktap(link: int, head: bytes) -> None:
+    frame = head + build.ip(V4)
+    assert LINKS[link](frame) == len(head)
+    tap = struct.pack("<III", 20, 1, link) + bytes(8)
+    assert LINKS[258](tap + frame) == len(tap + head)
+    assert UNREAD[LINKS[258](struct.pack("<III", 20, 1, 258) + bytes(8) + frame)] == "its link type inside PKTAP is not known"
 
 
 def test_loopback_of_another_family() -> None:

@@ -83,12 +83,14 @@ def judged(paths: list[str]) -> Counter[object]:
 def silent(before: Tables, after: Tables) -> list[object]:
     """The connections of which less is told than before, while nothing says that not everything was there.
 
-    What says so: a place in the file, a gap, octets that cannot be read, a beginning or an end that was not seen.  Of a
-    connection without any packet nobody can say anything.
+    What says so: a place in the file, a gap, octets that cannot be read, a beginning or an end that was not seen, and a reset,
+    before which the last packet may be missing that nothing acknowledges.  Of a connection without any packet nobody can say
+    anything.
     """
     if any(row["level"] == "damage" for row in after.get("violations", [])):
         return []
     found: list[object] = []
+    reset = {row["connection"] for row in after.get("violations", []) if row["rule"] == "tcp.reset"}
     ends = Counter((row["client"], row["server"]) for row in before["connections"])
     known = {(row["client"], row["server"]): row for row in before["connections"]}
     for row in after.get("connections", []):
@@ -100,7 +102,7 @@ def silent(before: Tables, after: Tables) -> list[object]:
             for each in (row, known[pair])
         ]
         partly = not row["from_start"] or row["gaps"] or row["opaque_octets"] or row["ending"] != known[pair]["ending"]
-        if said_now < said_before and not (partly or row["ending"] == "open"):
+        if said_now < said_before and not (partly or row["ending"] == "open" or row["connection"] in reset):
             found.append(pair)
     return found
 

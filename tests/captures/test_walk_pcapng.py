@@ -69,7 +69,6 @@ def test_a_section_changes_what_follows() -> None:
         (build.block(1, b"1234"), "takes 20 octets at least", True),
         (build.block(0x0A0D0D0A, struct.pack("<I", 0x1A2B3C4D)), "takes 28 octets at least", True),
         (build.block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 2, 0, -1)), "version 2.0", True),
-        (build.interface(147), "link type 147", True),
     ],
 )
 def test_what_is_wrong_is_said(octets: bytes, words: str, resumes: bool) -> None:

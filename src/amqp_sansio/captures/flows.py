@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from amqp_sansio.captures.conversation import Conversation, Heard, MakeWitness, Many
 from amqp_sansio.captures.ip import FRAGMENT, TcpIn, tcp_in
-from amqp_sansio.captures.link import LINKS, UNREAD, unknown_link
+from amqp_sansio.captures.link import CUT, LINKS, UNREAD, unknown_link
 from amqp_sansio.captures.packet import Packet, Warn
 from amqp_sansio.captures.tcp import ACK, RST, SYN, Flow
-from amqp_sansio.captures.tunnels import Inside, innermost, packets_left_out
+from amqp_sansio.captures.tunnels import IN_TWO, Inside, LeftOut, innermost
 
 CONVERSATIONS: Final = 16384
 """AMQP connections listened to at a time; beyond it, the one that has been quiet longest is taken for ended."""
@@ -114,9 +114,7 @@ class Listener:
         self._stalled: dict[Key, int] = {}  # connections of which octets wait, and the packet since when
         self._unfinished: dict[Key, int] = {}  # connections on which something is under way, and the packet of its latest part
         self._waiting = 0
-        self._odd: set[str] = set()
-        self._left_out: dict[str, int] = {}
-        """Packets in tunnels that cannot be followed, by the reason."""
+        self._left_out: Final = LeftOut()
         self._packet = 0
         self._time = 0
         self._count = 0
@@ -126,22 +124,24 @@ class Listener:
         """The next packet of the file."""
         self.at(packet.number, packet.time)
         find = LINKS.get(packet.link)
+        data, original = packet.data, packet.original
+        captured = len(data)
         if find is None:
-            self._once(f"packet {packet.number}: {unknown_link(packet.link)}")
+            self._left_out.add(unknown_link(packet.link), captured, original)
             return
-        data = packet.data
         at = find(data)
-        found = tcp_in(data, at, packet.original) if at >= 0 else None
+        found = tcp_in(data, at, original) if at >= 0 else None
         if found is None:
             inside, left_out = innermost(data, at) if at >= 0 else Inside(at, UNREAD.get(at, ""))
-            if left_out:
-                self._left_out[left_out] = self._left_out.get(left_out, 0) + 1
+            self._left_out.add(left_out, captured, original)
             if 0 <= inside != at:
-                found = tcp_in(data, inside, packet.original)
+                found = tcp_in(data, inside, original)
         if found is FRAGMENT:
-            self._once(f"packet {packet.number}: IP packets are in fragments; what the later ones hold counts as a gap")
-        elif found is not None and found.start + 14 <= len(data):
+            self._left_out.add(IN_TWO, captured, original)
+        elif found is not None and found.start + 14 <= captured:
             self._segment(found, data)
+        elif found is not None:
+            self._left_out.add(CUT, captured, original)
         self.linger()
 
     @property
@@ -190,8 +190,8 @@ class Listener:
 
     def finish(self) -> None:
         """The file is over: everything that is still open ends here."""
-        for why, count in self._left_out.items():
-            self._warn(packets_left_out(count, why))
+        for text in self._left_out.sentences():
+            self._warn(text)
         for talk in [*self._strangers.values(), *self._talks.values()]:
             self._close(talk)
 
@@ -202,12 +202,6 @@ class Listener:
             if open_ends:
                 lowest = min(lowest, min(open_ends.values()))
         return lowest
-
-    def _once(self, text: str) -> None:
-        kind = text.partition(":")[2]
-        if kind not in self._odd and len(self._odd) < 64:
-            self._odd.add(kind)
-            self._warn(text)
 
     def _segment(self, found: TcpIn, data: bytes) -> None:
         source_port, target_port, sequence, acknowledged, offset, flags = _TCP(data, found.start)

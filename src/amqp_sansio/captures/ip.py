@@ -9,10 +9,11 @@ _TCP: Final = 6
 _OPTIONS: Final = frozenset((0, 43, 60, 135, 139, 140))
 """IPv6 extension headers that say their length in units of 8 octets: hop-by-hop, routing, destination, mobility, HIP, shim6."""
 _FRAGMENT: Final = 44
-_AUTHENTICATION: Final = 51
-EXTENSIONS: Final = (*sorted(_OPTIONS), _FRAGMENT, _AUTHENTICATION)
+AUTHENTICATION: Final = 51
+"""Stands behind IPv4, too."""
+EXTENSIONS: Final = (*sorted(_OPTIONS), _FRAGMENT, AUTHENTICATION)
 """All that are stepped over."""
-_STEPPED: Final = frozenset(EXTENSIONS)
+STEPPED: Final = frozenset(EXTENSIONS)
 _LENGTH: Final = struct.Struct(">H").unpack_from
 
 
@@ -33,13 +34,18 @@ def payload_of(data: bytes, at: int) -> Carried | None:
     if version == 4:
         header = (data[at] & 15) * 4
         fragment: int = _LENGTH(data, at + 6)[0]
-        return None if header < 20 else Carried(data[at + 9], at + header, fragment & 0x1FFF != 0, fragment & 0x2000 != 0)
+        if header < 20:
+            return None
+        kind, start, later = data[at + 9], at + header, fragment & 0x1FFF != 0
+        if not later:
+            kind, start = _authenticated(data, kind, start)
+        return Carried(kind, start, later, fragment & 0x2000 != 0)
     if version != 6:
         return None
     kind, start, later, more = data[at + 6], at + 40, False, False
-    while kind in _STEPPED and start + 8 <= len(data):
+    while kind in STEPPED and start + 8 <= len(data):
         size = 8 + data[start + 1] * 8
-        if kind == _AUTHENTICATION:
+        if kind == AUTHENTICATION:
             size = 8 + data[start + 1] * 4
         elif kind == _FRAGMENT:
             size = 8
@@ -50,6 +56,13 @@ def payload_of(data: bytes, at: int) -> Carried | None:
         if later:  # what follows are octets of the packet, wherever a header may seem to stand
             break
     return Carried(kind, start, later, more)
+
+
+def _authenticated(data: bytes, kind: int, start: int) -> tuple[int, int]:
+    """What follows the authentication headers of IPv4 (AH), if that is what `kind` names, and where."""
+    while kind == AUTHENTICATION and start + 8 <= len(data):
+        kind, start = data[start], start + 8 + data[start + 1] * 4
+    return kind, start
 
 
 class TcpIn(NamedTuple):
@@ -76,13 +89,19 @@ def tcp_in(data: bytes, at: int, original: int) -> TcpIn | None:
     version = data[at] >> 4
     if version == 4:
         header = (data[at] & 15) * 4
-        if header < 20 or data[at + 9] != _TCP:
+        if header < 20:
             return None
-        if (data[at + 6] & 0x1F) << 8 | data[at + 7]:
+        kind, start = data[at + 9], at + header
+        later = (data[at + 6] & 0x1F) << 8 | data[at + 7]
+        if kind == AUTHENTICATION and not later:
+            kind, start = _authenticated(data, kind, start)
+        if kind != _TCP:
+            return None
+        if later:
             return FRAGMENT
         total: int = _LENGTH(data, at + 2)[0]
         end = at + total if total else original
-        return TcpIn(data[at + 12 : at + 16], data[at + 16 : at + 20], at + header, end)
+        return TcpIn(data[at + 12 : at + 16], data[at + 16 : at + 20], start, end)
     if version == 6:
         return _tcp_in_6(data, at, original)
     return None
@@ -98,7 +117,7 @@ def _tcp_in_6(data: bytes, at: int, original: int) -> TcpIn | None:
             return None
         if kind in _OPTIONS:
             size = 8 + data[start + 1] * 8
-        elif kind == _AUTHENTICATION:
+        elif kind == AUTHENTICATION:
             size = 8 + data[start + 1] * 4
         elif kind == _FRAGMENT:
             if _LENGTH(data, start + 2)[0] & 0xFFF8:

@@ -6,7 +6,6 @@ import re
 import struct
 from typing import Final, NamedTuple
 
-from amqp_sansio.captures.link import LINKS, unknown_link
 from amqp_sansio.captures.pcapng import (
     ENHANCED_PACKET,
     INTERFACE,
@@ -97,8 +96,6 @@ class PcapngWalk(NamedTuple):
                 return Run(positions, at, f"a section describes more than {MAX_INTERFACES} interfaces", following)
             found = described(bytes(octets[at + 8 : following - 4]), order)
             changed = PcapngWalk(order, (*self.interfaces, found))
-            if found.link not in LINKS:
-                return Run(positions, at, unknown_link(found.link), following, changed=changed)
             return Run(positions, following, changed=changed)
         return Run(positions, following)
 

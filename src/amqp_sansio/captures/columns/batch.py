@@ -15,6 +15,7 @@ from amqp_sansio.captures.columns.schema import arrow_schema
 from amqp_sansio.captures.columns.segments import Group, Ports, groups, ports
 from amqp_sansio.captures.columns.strangers import HEAD_OCTETS, Spoken, strange
 from amqp_sansio.captures.packets_schema import Column
+from amqp_sansio.captures.tunnels import LeftOut
 from amqp_sansio.captures.walk import Octets
 
 _NUMBERS: Final = {
@@ -38,10 +39,12 @@ _OF_PORTS: Final = {
 class Parsed:
     """The rows in some records: TCP segments, and notes about what cannot be read.  Columns are made when asked for.
 
-    `base` is where in the file the first of the octets stands.
+    `base` is where in the file the first of the octets stands; `left_out` counts packets that have no row.
     """
 
-    def __init__(self, octets: Octets, found: Records, capture: str, file_id: int, base: int = 0) -> None:
+    def __init__(
+        self, octets: Octets, found: Records, capture: str, file_id: int, base: int = 0, left_out: LeftOut | None = None
+    ) -> None:
         self._octets: Final = octets
         self._found: Final = found
         self._capture: Final = capture
@@ -49,12 +52,10 @@ class Parsed:
         self._base: Final = base
         self._parts: Final[list[tuple[Group, Ports | None]]] = []
         rows: list[Ints] = []
-        self.left_out: Final[dict[str, int]] = {}
-        """Packets in tunnels that are not read, by the reason."""
-        for group in groups(octets, found, self.left_out):
+        for group in groups(octets, found, left_out):
             part: tuple[Group, Ports | None] = (group, None)
             if group.note is None:
-                part = ports(octets, found, group)
+                part = ports(octets, found, group, left_out)
             self._parts.append(part)
             rows.append(part[0].row)
         self._wrong: Final = np.array(sorted(found.wrong), np.int64)

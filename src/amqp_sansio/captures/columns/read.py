@@ -10,12 +10,10 @@ import pyarrow as pa
 from amqp_sansio.captures.columns.batch import Parsed, note_batch
 from amqp_sansio.captures.columns.filters import Filter, chosen
 from amqp_sansio.captures.columns.heads import records
-from amqp_sansio.captures.link import LINKS, unknown_link
 from amqp_sansio.captures.packets_schema import PACKETS, Column
 from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, SplitError, over_split, reindexed, splits
 from amqp_sansio.captures.stretches import Stretch
-from amqp_sansio.captures.tunnels import packets_left_out
-from amqp_sansio.captures.walk_pcap import PcapWalk
+from amqp_sansio.captures.tunnels import LeftOut
 
 BATCH_ROWS: Final = 10_000
 """Records of one batch at most; they come of one stretch, so that STRETCH_OCTETS bounds its octets."""
@@ -35,8 +33,7 @@ def read_split(
     what it was.
     """
     last: tuple[Stretch, int] | None = None
-    first = True
-    left_out: dict[str, int] = {}
+    left_out = LeftOut()
 
     def before() -> int:
         return int(records(last[0].octets, last[0].walk, [last[1]]).time[0]) if last is not None else split.before
@@ -48,18 +45,17 @@ def read_split(
         if batch.num_rows:
             yield batch
 
+    def counted() -> Iterator[pa.RecordBatch]:
+        for text in left_out.sentences():
+            yield from note(split.start, text)
+
     try:
         for stretch in over_split(split):
             walk = stretch.walk
-            if first and split.start == 0 and isinstance(walk, PcapWalk) and walk.link not in LINKS:
-                yield from note(0, unknown_link(walk.link))
-            first = False
             positions = stretch.positions
             for begin in range(0, len(positions), rows):
                 found = records(stretch.octets, walk, positions[begin : begin + rows])
-                parsed = Parsed(stretch.octets, found, split.path, split.file_id, stretch.base)
-                for why, count in parsed.left_out.items():
-                    left_out[why] = left_out.get(why, 0) + count
+                parsed = Parsed(stretch.octets, found, split.path, split.file_id, stretch.base, left_out)
                 if filters and len(parsed):
                     parsed.keep(chosen(filters, parsed.column))
                 if ports is not None and len(parsed):
@@ -72,11 +68,11 @@ def read_split(
                 last = (stretch, positions[-1])
             if stretch.problem is not None:
                 yield from note(*stretch.problem)
-        for why, count in left_out.items():
-            yield from note(split.start, packets_left_out(count, why))
     except SplitError as error:
         error.before = before()
+        yield from counted()
         raise
+    yield from counted()
 
 
 def read_file(
