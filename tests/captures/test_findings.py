@@ -11,7 +11,7 @@ from amqp_sansio.events.violation import Violation
 def test_a_violation_accuses_its_speaker_and_nothing_else_does() -> None:
     violation = Violation("S", "a.rule", "said", ("this",), 501, 1, 8, "one sentence")
     assert finding_of(Heard(7, 0, "S", violation, 0, 1)) == Finding(
-        VIOLATION, "S", 7, "a.rule", "said", ("this",), "one sentence"
+        VIOLATION, "S", 7, "a.rule", "said", ("this",), "one sentence", 1, 501, 8
     )
     for said, rule in ((Note("gap", "lost"), "gap"), (OpaqueSeen("TLS"), "opaque")):
         found = finding_of(Heard(7, 0, "C", said, 0, 1))

@@ -54,18 +54,43 @@ def test_who_is_accused_of_what(tmp_path: Path) -> None:
     verdict = judged(tmp_path, Note("n", "a note"), violation, OpaqueSeen("why"))
     assert verdict.verdict == "violations"
     assert verdict.findings == [
-        Finding("note", "C", 4, "n", "a note", (), "a note"),
-        Finding("violation", "C", 4, "a.rule", "what was said", ("this", "that"), "one sentence"),
-        Finding("note", "C", 4, "opaque", "cannot be read from here on: why", (), "cannot be read from here on: why"),
+        Finding("note", "C", 4, "n", "a note", (), "a note", octet=0),
+        Finding("violation", "C", 4, "a.rule", "what was said", ("this", "that"), "one sentence", 1, 501, 8),
+        Finding("note", "C", 4, "opaque", "cannot be read from here on: why", (), "cannot be read from here on: why", octet=0),
     ]
     assert judged(tmp_path, Note("n", "a note")).verdict == "clean"
 
 
 def test_a_verdict_as_json(tmp_path: Path) -> None:
-    row = verdict_row("f", judged(tmp_path, Violation("C", "a.rule", "said", ("this",))))
+    row = verdict_row(
+        "f", judged(tmp_path, Violation("C", "a.rule", "said", ("this",), 501, 1, 8, "one sentence"), Note("n", "a"))
+    )
     assert (row["file"], row["verdict"], row["dialect"]) == ("f", "violations", "0-10")
     assert row["findings"] == [
-        {"level": "violation", "speaker": "C", "packet": 4, "rule": "a.rule", "said": "said", "legal": ["this"]}
+        {
+            "level": "violation",
+            "speaker": "C",
+            "packet": 4,
+            "rule": "a.rule",
+            "said": "said",
+            "legal": ["this"],
+            "text": "one sentence",
+            "channel": 1,
+            "code": 501,
+            "octet": 8,
+        },
+        {
+            "level": "note",
+            "speaker": "C",
+            "packet": 4,
+            "rule": "n",
+            "said": "a",
+            "legal": [],
+            "text": "a",
+            "channel": None,
+            "code": None,
+            "octet": 0,
+        },
     ]
 
 

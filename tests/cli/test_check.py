@@ -44,6 +44,7 @@ def test_somebody_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert out.isascii()
     assert "1 violation  (" in out
     assert "    violation  packet " in out
+    assert f"channel 1, octet {len(build.HEADER + build.START_OK)}" in out
     assert "client" in out
     assert "legal: " in out
     assert check([path, HELLO], as_json=True, ports=(), strict=False) == 1

@@ -15,7 +15,8 @@ NOTE: Final = "note"
 class Finding(NamedTuple):
     """One thing found.  A "violation" accuses its speaker, a "note" nobody.
 
-    `said` is what was said (for a note: one sentence), `legal` what would have been; `text` is one sentence.
+    `said` is what was said (for a note: one sentence), `legal` what would have been; `text` is one sentence.  `channel` is None
+    for the connection, `code` that of a close about it, 0 for none, `octet` where it begins in what its speaker said.
     """
 
     level: str
@@ -25,16 +26,21 @@ class Finding(NamedTuple):
     said: str
     legal: tuple[str, ...]
     text: str
+    channel: int | None = None
+    code: int = 0
+    octet: int | None = None
 
 
 def finding_of(heard: Heard) -> Finding | None:
     """What is to be said about a thing heard, if anything."""
     said = heard.said
     if isinstance(said, Violation):
-        return Finding(VIOLATION, said.speaker, heard.packet, said.rule, said.said, tuple(said.legal), said.text)
+        found = VIOLATION, said.speaker, heard.packet, said.rule, said.said, tuple(said.legal), said.text
+        return Finding(*found, said.channel, said.code, said.offset)
     if isinstance(said, Note):
-        return Finding(NOTE, heard.speaker, heard.packet, said.rule, said.text, (), said.text)
+        found = NOTE, heard.speaker, heard.packet, said.rule, said.text, (), said.text
+        return Finding(*found, said.channel, octet=heard.start)
     if isinstance(said, OpaqueSeen):
         text = f"cannot be read from here on: {said.reason}"
-        return Finding(NOTE, heard.speaker, heard.packet, "opaque", text, (), text)
+        return Finding(NOTE, heard.speaker, heard.packet, "opaque", text, (), text, octet=heard.start)
     return None

@@ -94,6 +94,10 @@ class FindingRow(TypedDict):
     rule: str
     said: str
     legal: list[str]
+    text: str
+    channel: int | None
+    code: int | None
+    octet: int | None
 
 
 class _Case:
@@ -256,6 +260,10 @@ def verdict_row(file: str, verdict: Verdict) -> VerdictRow:
                 "rule": each.rule,
                 "said": each.said,
                 "legal": list(each.legal),
+                "text": each.text,
+                "channel": each.channel,
+                "code": each.code or None,
+                "octet": each.octet,
             }
             for each in verdict.findings
         ],

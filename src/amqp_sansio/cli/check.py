@@ -29,6 +29,9 @@ def _plain(text: str) -> str:
 
 def _finding(each: Finding) -> str:
     line = f"    {each.level:<9}  packet {each.packet:<6} {_WHO[each.speaker]:<6}  {_plain(each.rule)}: {_plain(each.said)}"
+    if each.level == VIOLATION:
+        where = "connection" if each.channel is None else f"channel {each.channel}"
+        line += f"\n{'':41}{where}, octet {each.octet}{f', code {each.code}' if each.code else ''}"
     if each.text and each.text != each.said:
         line += f"\n{'':41}{_plain(each.text)}"
     if each.legal:

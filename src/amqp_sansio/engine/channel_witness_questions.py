@@ -53,7 +53,8 @@ class Questions:
             return None
         passed = answered.passed
         if passed and findings is not None:
-            findings.divergence("reply.order", verb, f"{passed} was asked before", REPLIES[passed], about=verb)
+            text, legal = f"{passed} was asked before", REPLIES[passed]
+            findings.divergence("reply.order", verb, text, legal, _UNEXPECTED, about=verb)
         return answered.kept
 
     def forget(self, *askers: str) -> None:

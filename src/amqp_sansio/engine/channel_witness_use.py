@@ -80,7 +80,7 @@ class ChannelUse:
             self._answer(speaker, verb, method)
         if self._stopped and verb in _FLOWS and speaker in self._stopped:
             text, legal = "it has said that it sends no contents now", ("to wait for channel.flow",)
-            self._findings.divergence("channel.flow-ok", verb, text, legal, about=verb)
+            self._findings.divergence("channel.flow-ok", verb, text, legal, _UNEXPECTED, about=verb)
         self.ask(speaker, verb, method)
         if verb in _MODES:
             self._switch(verb)
@@ -204,7 +204,7 @@ class ChannelUse:
         deliveries = self._delivered()
         if not deliveries.deliver(tag, settled):
             said, text = f"{verb} with delivery-tag {tag}", "tags of a channel go up from 1"
-            self._findings.breach("delivery-tag.order", said, text)
+            self._findings.breach("delivery-tag.order", said, text, (), _UNEXPECTED)
         self._bound(deliveries.bound(self._findings.limits.ranges))
 
     def _settle(self, speaker: str, verb: str, tag: int, multiple: bool) -> None:
@@ -232,7 +232,7 @@ class ChannelUse:
         if wrong:
             rule = "confirm.twice" if wrong == TWICE else "confirm.unpublished"
             text = "the message is confirmed already" if wrong == TWICE else "no message with this number was published"
-            self._findings.breach(rule, f"{verb} with delivery-tag {tag}", text)
+            self._findings.breach(rule, f"{verb} with delivery-tag {tag}", text, (), _UNEXPECTED)
         self._bound(published.bound(self._findings.limits.ranges))
 
     def _bound(self, reached: bool) -> None:

@@ -199,7 +199,7 @@ class MethodReader(Reader):
             self._break_off(channel)
             self._tell(
                 "content.interrupted", "the content before this method is not complete", UNEXPECTED_FRAME, channel, start,
-                "a method frame", ("header", "body"),
+                _method_of(payload), ("header", "body"),
             )  # fmt: skip
         if len(payload) < 4:
             said = f"a method frame of {len(payload)} octets"
@@ -381,12 +381,20 @@ class MethodReader(Reader):
 
     def _refuse(self, channel: int, rule: str, text: str, code: int, start: int, said: str, legal: str) -> None:
         """What is under way on a channel goes no further: the rest of it is passed over."""
+        partial = self._open.get(channel)
+        if partial is not None:
+            said = f"{said} behind {_method_of(partial.payload)}"
         self._break_off(channel)
         self._dropping[channel] = True
         self._tell(rule, text, code, channel, start, said, (legal,))
 
     def _tell(self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...]) -> None:
         self._queue.append(Malformed(rule, text, code, channel, start, False, said, legal))
+
+
+def _method_of(payload: bytes) -> str:
+    """A method by its numbers, which are what the codes of close are about."""
+    return f"method {u16(payload, 0)[0]}.{u16(payload, 2)[0]}" if len(payload) >= 4 else "a method frame"
 
 
 def _name(kind: int) -> str:
