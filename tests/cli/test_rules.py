@@ -146,5 +146,19 @@ def test_names_that_nobody_proves_are_warned_of(file: Path) -> None:
     with Serving("--allow", str(file)) as serving:
         assert serving.stop() == 0
         assert serving.errors == (
+            f"amqp-sansio: warning: {file}: line 12: nobody is in group 'staff'\n"
             "amqp-sansio: warning: with --auth none the rules of --allow hold for whatever name a client gives itself\n"
         )
+
+
+def test_a_group_in_which_nobody_is_is_warned_of(file: Path, users: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(file.read_text().replace("@staff", "@staf"))
+    for words, more in ((["--auth", users], ""), ([], " (without --auth no group is known)")):
+        assert main(["rules", "check", str(file), *words]) == 0
+        assert capsys.readouterr().err == f"amqp-sansio: warning: {file}: line 12: nobody is in group 'staf'{more}\n"
+    with Serving("--auth", users, "--allow", str(file)) as serving:
+        warning = f"amqp-sansio: warning: {file}: line 12: nobody is in group 'staf'"
+        eventually(lambda: serving.errors.splitlines() == [warning])
+        serving.process.send_signal(signal.SIGHUP)
+        eventually(lambda: serving.errors.splitlines() == [warning, f"amqp-sansio: {file}: the rules were read again", warning])
+        assert serving.stop() == 0

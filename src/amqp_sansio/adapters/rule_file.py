@@ -34,6 +34,12 @@ def read_rules(path: str, verifiers: Verifiers | None = None) -> Rules:
     return rules
 
 
+def warnings(path: str, rules: Rules) -> list[str]:
+    """A sentence for each line of a file of rules that is about a group in which nobody is."""
+    lines = {(rule.line, rule.who[1:]): None for rule in rules.idle}
+    return [f"warning: {path}: line {line}: nobody is in group {name!r}" for line, name in lines]
+
+
 def groups_of(verifiers: Verifiers | None) -> Mapping[str, frozenset[str]]:
     """Who is in which group."""
     groups: dict[str, set[str]] = {}

@@ -6,10 +6,11 @@ import json
 
 import attrs
 
-from amqp_sansio.adapters.rule_file import read_rules
+from amqp_sansio.adapters.rule_file import read_rules, warnings
 from amqp_sansio.adapters.verifiers import Verifiers
 from amqp_sansio.broker import Kind, Request, Verb
 from amqp_sansio.broker.access.rule import LEGAL
+from amqp_sansio.cli.output import complain
 from amqp_sansio.errors import AmqpError
 
 
@@ -34,6 +35,8 @@ class Asked:
 def check(asked: Asked) -> int:
     """Prints the decision: 0 allowed, 1 denied; without a request looks at the file alone: 0.  RulesError, RequestError."""
     rules = read_rules(asked.file, None if asked.auth is None else Verifiers(asked.auth))
+    for text in warnings(asked.file, rules):
+        complain(text if asked.auth is not None else f"{text} (without --auth no group is known)")
     if asked.identity is None and not asked.words:
         default = "allow" if rules.default else "deny"
         said: dict[str, object] = {"file": asked.file, "rules": len(rules.rules), "default": default}

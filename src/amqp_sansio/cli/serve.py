@@ -19,7 +19,7 @@ from typing import Any, Final
 import attrs
 
 from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
-from amqp_sansio.adapters.rule_file import read_rules
+from amqp_sansio.adapters.rule_file import read_rules, warnings
 from amqp_sansio.adapters.store import Store, StoreError
 from amqp_sansio.adapters.tag import kept_tag, new_tag
 from amqp_sansio.adapters.tapping import Listener
@@ -95,6 +95,11 @@ class Wishes:
         if self.allow is None:
             return None
         return read_rules(self.allow, None if self.auth == "none" else Verifiers(self.auth))
+
+    def warn(self, rules: Rules) -> None:
+        """Names on stderr the lines of the file that match nobody."""
+        for text in warnings(self.allow or "", rules):
+            complain(text)
 
     def broker(self, *, journal: bool, epoch: float, tag: str) -> BrokerConfig:
         """How the broker keeps what it is given: at least one of the largest messages fits everywhere."""
@@ -176,12 +181,15 @@ async def _serve(
 
     def reread() -> None:
         try:
-            broker.set_access(wishes.rules())
+            again = wishes.rules()
         except (RulesError, VerifierError) as error:
             complain(f"{error}; the rules are those of before")
-        else:
-            complain(f"{wishes.allow}: the rules were read again")
-            server.wake()
+            return
+        broker.set_access(again)
+        complain(f"{wishes.allow}: the rules were read again")
+        if again is not None:
+            wishes.warn(again)
+        server.wake()
 
     with _signals(end, None if rules is None else reread):
         try:
@@ -190,6 +198,8 @@ async def _serve(
             raise ServeError(f"{Endpoint(address, wishes.port)}: {_cannot_listen(error)}") from None
         if tls is None and not loopback(address):
             complain(f"warning: passwords and messages cross the network to {address} in clear (see --tls-cert)")
+        if rules is not None:
+            wishes.warn(rules)
         if rules is not None and wishes.auth == "none":
             complain("warning: with --auth none the rules of --allow hold for whatever name a client gives itself")
         scheme = "amqps" if tls is not None else "amqp"

@@ -133,3 +133,9 @@ def test_wrong_use_is_told() -> None:
     rules = Rules([Rule(allow=True, kind=Kind.QUEUE, line=7)])
     assert str(rules.decide(consume("x", "q"))) == "allowed by the rule in line 7: allow *: anything, queue '*'"
     assert repr(rules) == "<Rules: 1, else deny>"
+
+
+def test_rules_about_a_group_in_which_nobody_is_are_idle() -> None:
+    rules = [rule(True, who, None, Kind.QUEUE) for who in ("@staff", "@staf", "@", "alice", "*")]
+    assert Rules(rules, groups={"staff": ["alice"], "empty": []}).idle == tuple(rules[1:3])
+    assert Rules(rules).idle == tuple(rules[:3])

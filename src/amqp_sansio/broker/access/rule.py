@@ -94,7 +94,7 @@ def _verbs(given: Iterable[Verb] | None) -> frozenset[Verb] | None:
 
 @attrs.frozen(kw_only=True)
 class Rule:
-    """One rule.  EncodeError when it could never decide anything: a verb that its kind does not have.
+    """One rule.  EncodeError when it could never decide anything: a verb that its kind does not have, an empty name.
 
     In patterns `*` is any sequence of characters, `{user}` the name of whoever asks, and all else is itself.
     """
@@ -127,6 +127,8 @@ class Rule:
             raise EncodeError("Rule.verbs", "at least one, or None for all")
         if self.exchange != "*" and self.kind is not Kind.KEY:
             raise EncodeError("Rule.exchange", "belongs to a rule of kind key; of kind exchange `pattern` names them")
+        if not self.pattern and self.kind in (Kind.EXCHANGE, Kind.QUEUE):
+            raise EncodeError("Rule.pattern", f"is empty, and every {self.kind} has a name")
         if self.host != "*" and self.kind is Kind.HOST:
             raise EncodeError("Rule.host", "of kind host `pattern` names them")
 

@@ -70,6 +70,13 @@ class Rules:
         self._decided: dict[tuple[object, ...], Decision] = {}
         self._lines: dict[str, tuple[_Line, ...]] = {}
 
+    @property
+    def idle(self) -> tuple[Rule, ...]:
+        """The rules about a group in which nobody is: they match no request.  Perhaps the name of the group is misspelt."""
+        return tuple([
+            each for each in self.rules if each.who.startswith(GROUP) and not self.groups.get(each.who[1:])
+        ])  # fmt: skip
+
     def decide(self, request: Request) -> Decision:
         """Whether that is allowed, and which rule says so."""
         identity, verb, kind, name, key, host = (
