@@ -84,3 +84,14 @@ def test_what_is_no_snapshot(value: tuple[object, ...]) -> None:
 def test_what_is_left_out_counts_as_nothing() -> None:
     assert key_of(dtx.Xid(None, None, None)) == key_of(dtx.Xid(0, b"", b"")) == key_of(None)
     assert key_of(dtx.Xid(1, b"g", b"b")) == (1, b"g", b"b")
+
+
+def test_a_branch_that_is_resumed_or_ended_is_suspended_no_more() -> None:
+    demarcation = Demarcation()
+    both = [dtx.Start(X), dtx.End(X, suspend=True), dtx.Start(Y), dtx.End(Y, suspend=True)]
+    assert words(demarcation, dtx.Select(), *both) == []
+    assert list(demarcation.suspended) == [key_of(X), key_of(Y)]
+    assert words(demarcation, dtx.Start(X, resume=True)) == []
+    assert list(demarcation.suspended) == [key_of(Y)]
+    assert words(demarcation, dtx.End(X), dtx.End(Y)) == []
+    assert list(demarcation.suspended) == []

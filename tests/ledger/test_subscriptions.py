@@ -46,6 +46,16 @@ def test_the_delivery_that_uses_credit_up_stands_there_until_there_is_credit_aga
     assert made.moved == [NAME]
 
 
+def test_several_completed_at_once_give_back_what_each_cost() -> None:
+    made = book(3, 100)
+    for id, octets in enumerate((10, 20, 30)):
+        deliver(made, id, octets=octets)
+    credit = made.entries[NAME].book
+    assert (credit.messages.used, credit.octets.used, credit.most_messages, credit.most_octets) == (3, 60, 0, 40)
+    made.completed(RangeSet([(0, 1)]))
+    assert (credit.messages.used, credit.octets.used, credit.most_messages, credit.most_octets) == (1, 30, 2, 70)
+
+
 @pytest.mark.parametrize("flush", [True, False])
 def test_what_takes_credit_back_ends_that_too(flush: bool) -> None:
     made = book(1)

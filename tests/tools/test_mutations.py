@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutations.choice import ROOMS, chosen
+from tools.mutations.choice import ROOMS, chosen, room_of
 from tools.mutations.covering import Covering, mirror
 from tools.mutations.faults import KINDS, Fault, faults_in, readable
-from tools.mutations.record import Record, reasons, report
+from tools.mutations.record import Record, Share, by_room, keep, reasons, report, shares
 from tools.mutations.trial import Trials, Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,7 +80,7 @@ def test_at_least_200_faults_of_all_kinds_and_rooms_the_same_every_time() -> Non
     faults = chosen(ROOT, 1)
     assert len(faults) >= 200
     assert len({fault.name for fault in faults}) == len(faults)
-    assert Counter(fault.path.split("/")[2] for fault in faults) == dict(ROOMS)
+    assert Counter(room_of(fault.path) for fault in faults) == dict(ROOMS)
     assert {fault.kind for fault in faults} == set(KINDS)
     kernel = [fault for fault in faults if "/kernel/" in fault.path]
     assert kernel == chosen(ROOT, 1, {"kernel": len(kernel)})
@@ -153,6 +153,34 @@ def test_enough_is_noticed() -> None:
     assert report(faults, known, {faults[0].name: "the same"})[1]
     assert not report(faults, known, {})[1]
     assert not report(faults[:19], known, {faults[0].name: "the same"})[1]
+
+
+def test_no_room_may_notice_a_smaller_share_than_before(tmp_path: Path) -> None:
+    """A share is kept of a room whose faults were all tried; a part of them is held against it, too."""
+    paths = (PATH, "src/amqp_sansio/captures/replay/thing.py")
+    faults = [Fault(path, "f", line, "off by one", 0, 1, str(line), "0") for path in paths for line in range(1, 41)]
+
+    class Known(Record):
+        survivors: frozenset[int] = frozenset({1})
+
+        def of(self, fault: Fault) -> dict[str, object] | None:
+            if "/replay/" in fault.path and fault.line == 40:
+                return None
+            return {"outcome": "survived" if fault.line in self.survivors else "killed"}
+
+    known = Known(Path("none"), Path())
+    assert by_room(faults, known, 7, "abc") == {"kernel": Share(39, 40, 7, "abc")}
+    kept = tmp_path / "shares.json"
+    kept.write_text('{"ledger": {"noticed": 1, "tried": 2, "seed": 3, "commit": "old"}}')
+    keep(by_room(faults, known, 7, "abc"), kept)
+    assert shares(kept) == {"kernel": Share(39, 40, 7, "abc"), "ledger": Share(1, 2, 3, "old")}
+    why = dict.fromkeys([fault.name for fault in faults], "the same")
+    assert report(faults[:40], known, why, shares(kept))[1]
+    known.survivors = frozenset({1, 2})
+    text, enough = report(faults[:40], known, why, shares(kept))
+    assert "kernel: 38 of 40 noticed (39 of 40 noticed with seed 7 at abc: LESS)" in text
+    assert not enough
+    assert shares().keys() <= ROOMS.keys()
 
 
 def test_names() -> None:

@@ -1,13 +1,16 @@
 """`python -m tools.mutations`: do the tests notice when something is wrong in the machines?
 
 At least 240 faults (a row left out, a comparison flipped, one too many, something not counted, a call forgotten, ...) in
-kernel, tables, ledger, engine, broker and wire, drawn by the seed, are put into a copy of this tree one at a time; the tests
-that go through the line run up to the first that fails.  What was found is kept in out/mutations: a stopped run goes on.
+kernel, tables, ledger, engine, broker, wire, captures/replay and testing/speech, drawn by the seed, are put into a copy of
+this tree one at a time; the tests that go through the line run up to the first that fails.  What was found is kept in
+out/mutations: a stopped run goes on.  In no room a smaller share may be noticed than tools/mutations/shares.json says, which
+--keep writes.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import threading
 import time
@@ -17,7 +20,7 @@ from typing import Final
 from tools.mutations.choice import ROOMS, chosen
 from tools.mutations.covering import Covering, Unsound
 from tools.mutations.faults import Fault
-from tools.mutations.record import Record, reasons, report
+from tools.mutations.record import Record, by_room, keep, reasons, report, shares
 from tools.mutations.trial import Trials, copied
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -32,8 +35,14 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="try what survived an earlier run once more")
     parser.add_argument("--list", action="store_true", help="name the faults, and try none")
     parser.add_argument("--report", action="store_true", help="tell what earlier runs found, and try none")
+    parser.add_argument("--keep", action="store_true", help="write down the shares of the rooms whose faults were all tried")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "mutations", help="where everything is kept")
     return parser.parse_args(arguments)
+
+
+def _commit() -> str:
+    told = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return told.stdout.strip() or "unknown"
 
 
 def _try(waiting: list[Fault], workers: int, out: Path, covering: Covering, record: Record, end: float) -> None:
@@ -89,8 +98,10 @@ def main(arguments: list[str] | None = None) -> int:
             print(wrong, file=sys.stderr)
             return 2
         _try(waiting, asked.workers, asked.out, covering, record, end)
-    told, enough = report(faults, record, reasons())
+    told, enough = report(faults, record, reasons(), shares())
     print(told)
+    if asked.keep:
+        keep(by_room(faults, record, asked.seed, _commit()))
     return 0 if enough else 1
 
 

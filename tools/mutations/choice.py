@@ -9,11 +9,19 @@ from typing import Final
 
 from tools.mutations.faults import Fault, faults_in, readable
 
-ROOMS: Final[Mapping[str, int]] = {"kernel": 24, "tables": 46, "ledger": 40, "engine": 70, "broker": 50, "wire": 30}
+ROOMS: Final[Mapping[str, int]] = {
+    "kernel": 24, "tables": 46, "ledger": 40, "engine": 70, "broker": 50, "wire": 30, "captures/replay": 30,
+    "testing/speech": 20,
+}  # fmt: skip
 """How many come from each room."""
 TURNS: Final[Mapping[str, int]] = {"dropped row": 4, "redirected row": 3}
 """How often a kind has its turn in each round; the others once."""
 PACKAGE: Final = "src/amqp_sansio"
+
+
+def room_of(path: str) -> str:
+    """The room of a module."""
+    return next(room for room in ROOMS if path.startswith(f"{PACKAGE}/{room}/"))
 
 
 def modules(tree: Path, room: str) -> list[str]:

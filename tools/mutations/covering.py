@@ -12,10 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from tools.mutations.choice import PACKAGE
+from tools.mutations.choice import PACKAGE, room_of
 from tools.mutations.faults import Fault
 
-TESTS: Final = ("kernel", "tables", "grammar", "witnesses", "wire", "ledger", "engine", "broker", "conformance")
+TESTS: Final = (
+    "kernel", "tables", "grammar", "witnesses", "wire", "ledger", "engine", "broker", "conformance", "captures/replay",
+    "captures/columns", "testing/speech",
+)  # fmt: skip
 """The folders of tests that may notice a fault."""
 ALWAYS: Final = {"tables": ("tests/witnesses/test_sections.py", "tests/tables")}
 """What looks at a room as a whole: tables are rows, which no test goes through when they are made."""
@@ -136,8 +139,7 @@ class Covering:
         found = self._through((fault.path, line) for line in lines)
         if not found:
             found = self._through(place for place in self.lines if place[0] == fault.path)
-        room = fault.path.removeprefix(f"{PACKAGE}/").partition("/")[0]
-        always = [name for name in self.seconds if name.startswith(ALWAYS.get(room, ("-",)))]
+        always = [name for name in self.seconds if name.startswith(ALWAYS.get(room_of(fault.path), ("-",)))]
         own = mirror(fault.path)
         first = [name for name in self.seconds if name.startswith(f"{own}::") and (not found or name in {*found, *always})]
         rest: list[str] = []

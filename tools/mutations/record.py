@@ -1,4 +1,4 @@
-"""What became of every fault so far, and why some may survive."""
+"""What became of every fault so far, what share of them was noticed before in each room, and why some may survive."""
 
 from __future__ import annotations
 
@@ -7,14 +7,51 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from tools.mutations.choice import room_of
 from tools.mutations.faults import Fault
 from tools.mutations.trial import Verdict
 
 REASONS: Final = Path(__file__).with_name("survivors.toml")
 LEAST: Final = 0.95
 """So much of what is tried must be noticed."""
+SHARES: Final = Path(__file__).with_name("shares.json")
+"""What was noticed, room by room, when all faults of a room were tried last: no less may be noticed from then on."""
+
+
+class Share(NamedTuple):
+    """So many of the faults that were tried were noticed, with that seed, at that commit."""
+
+    noticed: int
+    tried: int
+    seed: int
+    commit: str
+
+    def __str__(self) -> str:
+        return f"{self.noticed} of {self.tried} noticed"
+
+
+def shares(path: Path = SHARES) -> dict[str, Share]:
+    """The last one of each room; none of a room that was never tried whole."""
+    return {room: Share(**share) for room, share in json.loads(path.read_text(encoding="utf-8")).items()}
+
+
+def keep(found: Mapping[str, Share], path: Path = SHARES) -> None:
+    """Writes these down in the place of those before."""
+    kept = {room: share._asdict() for room, share in sorted({**shares(path), **found}.items())}
+    path.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+
+
+def by_room(faults: list[Fault], record: Record, seed: int, commit: str) -> dict[str, Share]:
+    """What was noticed in the rooms whose faults were all tried."""
+    found: dict[str, Share] = {}
+    for room in dict.fromkeys([room_of(fault.path) for fault in faults]):
+        verdicts = [record.of(fault) for fault in faults if room_of(fault.path) == room]
+        outcomes = [verdict["outcome"] for verdict in verdicts if verdict is not None]
+        if len(outcomes) == len(verdicts):
+            found[room] = Share(len(outcomes) - outcomes.count("survived"), len(outcomes), seed, commit)
+    return found
 
 
 def reasons(path: Path = REASONS) -> dict[str, str]:
@@ -68,30 +105,35 @@ class Record:
         return self._modules[path]
 
 
-def report(faults: list[Fault], record: Record, why: Mapping[str, str]) -> tuple[str, bool]:
-    """What came of a run, for people, and whether that is enough: all tried, LEAST of them noticed, the others explained."""
+def report(
+    faults: list[Fault], record: Record, why: Mapping[str, str], before: Mapping[str, Share] | None = None
+) -> tuple[str, bool]:
+    """What came of a run, for people, and whether that is enough.
+
+    It is when all were tried, LEAST of them noticed, the others explained, and in no room a smaller share than `before`.
+    """
     lines: list[str] = []
-    rooms: dict[str, list[int]] = {}
-    unexplained = untried = noticed = 0
+    unexplained = untried = 0
     for fault in faults:
         verdict = record.of(fault)
-        room = fault.path.split("/")[2]
-        counts = rooms.setdefault(room, [0, 0])
-        if verdict is None:
-            untried += 1
-            continue
-        counts[1] += 1
-        if verdict["outcome"] != "survived":
-            counts[0] += 1
-            noticed += 1
-            continue
-        reason = why.get(fault.name)
-        unexplained += reason is None
-        lines.append(f"  survived, line {fault.line}: {fault.name}\n      {reason or 'NOT EXPLAINED'}")
+        untried += verdict is None
+        if verdict is not None and verdict["outcome"] == "survived":
+            reason = why.get(fault.name)
+            unexplained += reason is None
+            lines.append(f"  survived, line {fault.line}: {fault.name}\n      {reason or 'NOT EXPLAINED'}")
+    less = 0
+    for room in dict.fromkeys([room_of(fault.path) for fault in faults]):
+        known = [fault for fault in faults if room_of(fault.path) == room and record.of(fault) is not None]
+        share, was = by_room(known, record, 0, "").get(room), (before or {}).get(room)
+        text = f"  {room}: {share or 'none tried'}"
+        if share is not None and was is not None:
+            fewer = share.noticed * was.tried < was.noticed * share.tried
+            less += fewer
+            text += f" ({was} with seed {was.seed} at {was.commit}{': LESS' if fewer else ''})"
+        lines.append(text)
     tried = len(faults) - untried
-    share = noticed / tried if tried else 0.0
-    heads = [f"  {room}: {counts[0]} of {counts[1]} noticed" for room, counts in rooms.items()]
-    lines += heads
-    lines.append(f"{noticed} of {tried} faults noticed ({share:.1%}; {LEAST:.0%} must be), {untried} not tried")
-    lines.append(f"{unexplained} survivors not explained")
-    return "\n".join(lines), not untried and not unexplained and share >= LEAST
+    noticed = tried - sum([line.startswith("  survived") for line in lines])
+    rate = noticed / tried if tried else 0.0
+    lines.append(f"{noticed} of {tried} faults noticed ({rate:.1%}; {LEAST:.0%} must be), {untried} not tried")
+    lines.append(f"{unexplained} survivors not explained, less than before in {less} rooms")
+    return "\n".join(lines), not untried and not unexplained and not less and rate >= LEAST

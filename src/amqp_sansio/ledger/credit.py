@@ -240,10 +240,9 @@ class CreditBook:
             self.switches += 1
 
     def give_back(self, messages: int, octets: int) -> None:
-        """So many messages of so many octets together were completed (only in window mode does that matter)."""
-        if self.mode == WINDOW_MODE:
-            self.messages.give_back(messages)
-            self.octets.give_back(octets)
+        """So many messages of so many octets together were completed; in credit mode nothing counts as used."""
+        self.messages.give_back(messages)
+        self.octets.give_back(octets)
 
     def complete(self, messages: int, octets: int, charge: int) -> None:
         """`give_back` of transfers that were charged with `charge`; the deliverer has not heard of it yet."""

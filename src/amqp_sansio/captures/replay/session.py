@@ -21,7 +21,7 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.dtx import End, Start, XaResult
 from amqp_sansio.spec.dtx import Select as DtxSelect
 from amqp_sansio.spec.execution import Exception_, Result
-from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Subscribe, Transfer
+from amqp_sansio.spec.message import Accept, Acquired, Reject, Release, Transfer
 from amqp_sansio.spec.tx import Commit, Rollback, Select
 from amqp_sansio.wire.segments import KnownCommand
 
@@ -241,7 +241,7 @@ class Session:
                 self._begin_tx()
             if self.tx is not None:
                 self.tx.ends(time, id, isinstance(command, Commit))
-        elif isinstance(command, Subscribe) or command.VERB.startswith("message."):
+        elif command.VERB.startswith("message."):
             self.credit.hear(time, command)
         elif command.VERB.startswith("dtx."):
             xid = self._branches.said(command, time, id)
