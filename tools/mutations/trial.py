@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from tools.mutations.covering import Covering, command, environment
 from tools.mutations.faults import Fault
 
-COPIED: Final = ("src", "tests", "tools", "fuzz", "pyproject.toml")
+COPIED: Final = ("src", "tests", "tools", "fuzz", "bench", "pyproject.toml")
 LEFT_OUT: Final = ("__pycache__", "*.pyc", ".hypothesis", "out", "failures", "node_modules", "*.egg-info")
 MEMORY: Final = 4 << 30
 """Octets that a run of tests may ask for."""
