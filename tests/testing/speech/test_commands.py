@@ -8,8 +8,9 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, exchange, message, queue
 from amqp_sansio.spec.execution import Result
 from amqp_sansio.spec.message import Acquired
+from amqp_sansio.spec.session import Completed
 from amqp_sansio.testing.speech.blame import spoken
-from amqp_sansio.testing.speech.commands import TRANSFERS, BranchVoice, ModelVoice, TxVoice
+from amqp_sansio.testing.speech.commands import TRANSFERS, BranchVoice, ModelVoice, SubscriptionVoice, TxVoice
 from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Step
 
@@ -74,3 +75,15 @@ def test_a_branch_that_is_to_be_read_only_has_no_work() -> None:
         voice = BranchVoice()
         voice.foresee(words)
         assert len(voice.say("session:start")) == count
+
+
+def test_what_takes_credit_back_is_a_command_like_others_and_is_completed_by_its_id() -> None:
+    voice = SubscriptionVoice()
+    for word in ("client:message.subscribe", "client:message.stop"):
+        for step in voice.say(word):
+            voice.told(step)
+    assert voice.halves["client"].next_id == 2
+    (step,) = voice.say("server:message.stop completed")
+    assert voice.hear(step) == "server:message.stop completed"
+    assert isinstance(step.said, Completed)
+    assert step.said.commands == RangeSet.of(1)

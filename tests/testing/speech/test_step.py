@@ -7,6 +7,8 @@ from amqp_sansio.spec.connection import StartOk
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.message import DeliveryProperties, Transfer
 from amqp_sansio.spec.tx import Commit
+from amqp_sansio.testing.speech.blame import spoken
+from amqp_sansio.testing.speech.parts import PARTS
 from amqp_sansio.testing.speech.step import Conversation, Step
 
 TRANSFER = Step("client", Transfer("", 1, 0), 1, header=[DeliveryProperties(routing_key="q")], body=b"x" * 30, word="w")
@@ -43,3 +45,13 @@ def test_a_conversation_is_read_and_heard() -> None:
     assert said == Conversation("tx", list(said), 1)
     assert hash(said) == hash(Conversation("tx", list(said)))
     assert said != TRANSFER
+
+
+def test_octets_are_a_protocol_header_when_they_are_one() -> None:
+    assert Step("client", b"12345678").line == "client octets b'12345678'"
+    assert Step("client", b"AMQP").line == "client octets b'AMQP'"
+
+
+def test_an_opening_without_commands_says_no_more() -> None:
+    (first, *_) = spoken(PARTS["session: attachment"], ["client:session.attach"]).lines
+    assert first.endswith(": the connection is opened)")

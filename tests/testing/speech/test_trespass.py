@@ -31,3 +31,9 @@ def test_our_broker_refuses_it(each: Trespass) -> None:
     codes = [one.error_code for one in seen if isinstance(one, Exception_)]
     assert codes == [each.column.qpid] or (codes == [] and each.column.qpid is None)
     assert set(codes) <= each.codes
+
+
+def test_only_what_the_specification_names_and_every_broker_refuses_must_be_refused() -> None:
+    by_name = {each.condition.name: each for each in trespasses(Setting())}
+    assert by_name["exchange.delete: no such exchange"].must
+    assert not by_name["message.flow: no such destination"].must, "a condition without a rule"

@@ -51,3 +51,10 @@ def test_a_word_that_there_is_not() -> None:
     with pytest.raises(KeyError):
         StreamVoice().say("client:nonsense")
     assert Voice().hear(Step("client", Sync(), 1)) is None
+
+
+def test_any_command_is_one_word_of_the_stream() -> None:
+    voice = StreamVoice()
+    assert voice.hear(Step("client", Sync(), 1)) == "client:command"
+    assert voice.hear(Step("client", s.Flush(expected=True), 1)) == "client:session.flush expected"
+    assert voice.hear(Step("client", Sync(), 2)) is None, "another channel"
