@@ -114,6 +114,16 @@ def test_open_messages_are_bounded(monkeypatch: pytest.MonkeyPatch, more: int) -
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1])
+def test_messages_that_are_complete_and_not_settled_are_bounded_too(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
+    monkeypatch.setattr(module, "OPEN_MESSAGES", 10)
+    one, rows = half()
+    for id in range(10 + more):
+        one.send(id, made.message(id))
+        one.completed(ids((id, id)), 150)
+    assert [(row["transfer_id"], row["outcome"]) for row in named(rows, "messages")] == [(0, "unknown")] * max(0, more)
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
 def test_open_commands_are_bounded(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
     monkeypatch.setattr(module, "OPEN_COMMANDS", 10)
     one, rows = half()
