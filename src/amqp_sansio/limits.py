@@ -100,7 +100,8 @@ class Limits:
     named_hosts: int = 16
     """Hosts that are tried because a broker named them (redirect, known-hosts), between two connections that opened."""
     cached_commands: int = 256
-    """Decoded transfer commands remembered by their octets, per connection."""
+    """Decoded transfer commands remembered by their octets, per connection; in 0-9-1 deliveries, and for
+    each channel the heads of what is published."""
     subscriptions: int = 65536
     """Subscriptions of one session, each way; consumers of class file and of class stream count apart."""
     staged_files: int = 4096

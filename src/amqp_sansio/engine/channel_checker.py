@@ -43,6 +43,7 @@ from amqp_sansio.wire.method_frames import METHOD, NAMES
 from amqp_sansio.wire.method_reader import MethodReader
 from amqp_sansio.wire.partial import Partial
 from amqp_sansio.wire.reading import Reading
+from amqp_sansio.wire.repeated_deliveries import RepeatedDeliveries
 
 _UNKNOWN: Final = 503
 _NORMAL: Final = 200
@@ -54,7 +55,7 @@ class ChannelChecker(Checker):
     `variants` loads other editions of the same document, which what cannot be read may be in.
     """
 
-    __slots__ = ("_codec", "_others", "_reading", "_told", "_variants", "_witness")
+    __slots__ = ("_deliveries", "_others", "_reading", "_told", "_variants", "_witness")
 
     FAMILY: ClassVar[str] = "channels"
     PARTS: ClassVar[tuple[type, ...]] = (
@@ -74,15 +75,24 @@ class ChannelChecker(Checker):
         variants: Callable[[], tuple[MethodCodec, ...]] = tuple,
     ) -> None:
         super().__init__(strict, limits, ears, said)
-        self._codec = codec
         self._variants: Final = variants
         self._told: set[tuple[str, str]] = set()
         """Verbs that another edition has, and which one."""
         self._others: list[MethodCodec] = []
         """In what else it may be that was heard from the middle."""
         self._reading: Final = Reading.of(limits, canonical=strict)
+        self._deliveries = RepeatedDeliveries(codec, self._reading, limits)
         self._witness = ConversationWitness(strict, limits, counted)
         self.findings = self._witness.findings
+
+    @property
+    def _codec(self) -> MethodCodec:
+        return self._deliveries.codec
+
+    def _take(self, codec: MethodCodec) -> None:
+        """It is known by now to be in this dialect."""
+        if codec is not self._codec:
+            self._deliveries = RepeatedDeliveries(codec, self._reading, self.findings.limits)
 
     def consider(self, others: Sequence[Dialect[Codec]]) -> None:
         self._others = [each.codec for each in others if isinstance(each.codec, MethodCodec)]
@@ -136,7 +146,8 @@ class ChannelChecker(Checker):
             self._witness, name, others, self._told = state
             self.findings = self._witness.findings
             if name in codecs and isinstance(others, tuple) and all(other in codecs for other in others):
-                self._codec, self._others = codecs[name], [codecs[other] for other in others]
+                self._take(codecs[name])
+                self._others = [codecs[other] for other in others]
                 return
         raise DecodeError("snapshot", 0, "not what channels were heard to say")
 
@@ -213,7 +224,8 @@ class ChannelChecker(Checker):
             return self._read_exactly(payload)
         readable = [each for each in (self._codec, *self._others) if self._reads(each, payload)]
         if readable:
-            self._codec, *self._others = readable
+            codec, *self._others = readable
+            self._take(codec)
             if not self._others:
                 self.findings.note("dialect", f"what was heard from the middle is {self._codec.name}")
         return self._read_exactly(payload)
@@ -221,7 +233,7 @@ class ChannelChecker(Checker):
     def _read_exactly(self, payload: bytes) -> Method | Control:
         """A method as the dialect has it; a note names another edition that has it so: nobody chooses that but the caller."""
         try:
-            return self._codec.read(payload, self._reading)
+            return self._deliveries.read(payload)
         except DecodeError:
             for codec in self._variants():
                 if self._reads(codec, payload):
