@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.rewriting import files_of, rewrite_share
 from tests.s3 import serving
 
 for _hook in sys.meta_path:
@@ -23,6 +24,14 @@ settings.register_profile("ci", max_examples=60, deadline=None, derandomize=True
 settings.register_profile("soak", max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """Large, with the seed that `make soak` gives."""
 settings.load_profile(os.environ.get("AMQP_PROFILE", "ci"))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Of several processes (`-n 2`) each begins with its share of what all of them need."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is not None:
+        mine = int(worker["workerid"].removeprefix("gw"))
+        rewrite_share(files_of(session.config.args)[mine :: worker["workercount"]], session.config)
 
 
 def pytest_collection_finish() -> None:

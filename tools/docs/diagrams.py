@@ -12,8 +12,6 @@ from html import escape
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
-import igraph
-
 from amqp_sansio.kernel.machine import Row, Table
 
 CHARACTER: Final = 6.4
@@ -100,6 +98,8 @@ class Drawing:
             edges += [(table.states.index(start), len(boxes)), (len(boxes), table.states.index(end))]
             boxes.append(Box(_words(rows)))
             layers.append(2 * min(depth[start], depth[end]) + 1)
+        import igraph  # which imports matplotlib: not for those who only ask which pages there are
+
         layout = igraph.Graph(len(boxes), edges, directed=True).layout_sugiyama(layers=layers, maxiter=1000)
         points: list[list[float]] = layout.coords
         bends: list[list[list[float]]] = layout.edge_routing
