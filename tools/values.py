@@ -208,8 +208,9 @@ def of_traffic() -> Values:
 
 
 def of_seed(seed: int) -> Values:
-    """All values of a simulation."""
+    """All values of a simulation.  AssertionError when an invariant did not hold."""
     outcome = simulate(seed)
+    assert outcome.ok, (seed, outcome.failure)
     return {"octets": [f"{outcome.digest:08x}"], "counts": [outcome.summary, _show(outcome.counts)]}
 
 
