@@ -8,6 +8,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 import pyarrow.dataset as ds
@@ -57,6 +58,13 @@ def counted(rows: Iterable[Row]) -> Counter[str]:
 
 def truth(paths: Sequence[Path], options: ReplayOptions = OPTIONS) -> Rows:
     """All tables of these files, numbered in their order, by the plain replay."""
+    return _truth(tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths), options)
+
+
+@lru_cache(32)
+def _truth(known: tuple[tuple[Path, int, int], ...], options: ReplayOptions) -> Rows:
+    """The same files, as they are, are asked for by many tests."""
+    paths = [path for path, _, _ in known]
     packets = [row for number, path in enumerate(paths) for row in packet_rows(str(path), number)]
     found = gathered([record for rows in by_connection(packets).values() for record in replayed(rows, options)])
     rows = {table: counted(found.get(table, [])) for table in options.tables}

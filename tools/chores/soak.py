@@ -74,7 +74,7 @@ def main() -> int:
             "pytest",
             "tests/spark",
             "-k",
-            "how_the_work_is_cut or killed_and_started_again or clocks",
+            "how_the_work_is_cut or killed_while_files_arrive or clocks",
         )
         environment["AMQP_SEED"] = str(seed)
         names = [f"tests/cli/test_{each}.py" for each in ("cuts", "faults", "load")]
