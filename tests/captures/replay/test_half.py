@@ -73,6 +73,14 @@ def test_a_command_waits_for_completion_and_its_result() -> None:
     assert one.doubtful() == ids()
 
 
+def test_a_result_that_never_comes_is_none_in_the_row() -> None:
+    one, rows = half()
+    one.say(0, command(0, awaits=True))
+    one.completed(ids((0, 0)), 150)
+    one.flush("open")
+    assert [(row["outcome"], row["result"]) for row in named(rows, "commands")] == [("completed", None)]
+
+
 def test_what_was_accepted_in_a_transaction_waits_for_it() -> None:
     one, rows = half()
     for id in (1, 2, 3):

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 from tests.captures.packets import tables_of
+from tests.captures.replay.made import named
 from tests.kept.scene import DATA
 
+from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.flows import Talk
 from amqp_sansio.captures.replay.families import HISTORIES
 from amqp_sansio.captures.replay.history import History
+from amqp_sansio.captures.replay.options import ReplayOptions
+from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.events.observed import MethodSeen
 
 
 def test_it_writes_the_commands_that_sessions_have(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,3 +34,13 @@ def test_it_writes_the_commands_that_sessions_have(monkeypatch: pytest.MonkeyPat
     found = [(row["direction"], row["verb"], row["octets"]) for row in tables_of(path)["commands"]]
     assert set(found) <= set(known)
     assert len(found) >= len(known) - 1
+
+
+def test_a_method_is_a_row_and_no_message_unless_its_family_says_so() -> None:
+    talk = cast(Talk, SimpleNamespace(conversation=SimpleNamespace(time_of=lambda speaker, end: end)))
+    rows = Rows()
+    said = MethodSeen(1, "basic.999", None, b"1234", None, None, None)
+    history = History(talk, rows, ReplayOptions(), {"C": False, "S": False})
+    assert history.method(Heard(7, 200, "C", said, 100, 112), said) is False
+    (row,) = named(rows, "commands")
+    assert (row["verb"], row["arguments"], row["octets"], row["outcome"]) == ("basic.999", None, 4, "unknown")
