@@ -41,7 +41,7 @@ class Spoken(NamedTuple):
 class ChannelVoice:
     """Speaks for both sides of one connection; what is on a channel is on channel 1."""
 
-    __slots__ = ("_channels", "_confirmed", "_delivered", "_dialect", "_kinds", "_published", "_publishes")
+    __slots__ = ("_channels", "_confirmed", "_delivered", "_dialect", "_kinds", "_publishes")
 
     def __init__(self, dialect: ChannelDialect, publishes: bool = False) -> None:
         """`publishes`: a message where the server confirms one."""
@@ -50,7 +50,6 @@ class ChannelVoice:
         self._kinds: Final = {kind.VERB: (code, kind) for code, kind in dialect.codec.methods.kinds.items()}
         self._channels = 0
         self._delivered = 0
-        self._published = 0
         self._confirmed = 0
 
     def opening(self, *words: Word) -> list[Spoken]:
@@ -112,9 +111,6 @@ class ChannelVoice:
             told["delivery_tag"] = self._confirmed
         else:
             told["delivery_tag"] = 1
-            self._published += verb == "basic.publish"
-            if verb == "confirm.select":
-                self._published = 0
         fields = self._kinds[verb][1].FIELDS
         return {name: value for name, value in told.items() if name in fields}
 
