@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from contextlib import ExitStack
+
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.adapters.conditions import PATIENCE, eventually
+from tests.adapters.test_time_and_turns import Clock, Serving, servers
 
 from amqp_sansio.adapters.admission import PLAIN_OCTETS, TLS_OCTETS, Admission, Place, checked, origin_of
-from amqp_sansio.config import Accepted, Rejected
+from amqp_sansio.adapters.sync import connect
+from amqp_sansio.broker.broker import Broker
+from amqp_sansio.broker.peer import Peer
+from amqp_sansio.config import Accepted, Rejected, ServerConfig
+from amqp_sansio.conversation.address import Address
+from amqp_sansio.engine.sasl import PlainServer
 from amqp_sansio.limits import DEFAULT_SERVER_LIMITS, ServerLimits
+from amqp_sansio.spec.connection import StartOk
+from amqp_sansio.wire.layouts.v0_10 import LAYOUT
+from amqp_sansio.wire.segments import frame_control
 
 HERE = ("10.0.0.1", 1000)
 ELSEWHERE = ("10.0.0.2", 1000)
@@ -138,3 +152,66 @@ def test_a_check_that_raises_is_a_no_and_quotes_nothing() -> None:
 
     assert checked(broken) == Rejected("ValueError")
     assert checked(lambda: Accepted("ann")) == Accepted("ann")
+
+
+def test_addresses_take_turns_in_having_their_passwords_checked() -> None:
+    admission, begun = Admission(ServerLimits(logins=2), tls=False), list[str]()
+
+    def wait(host: str, name: str) -> Place:
+        place = admission.admit((host, 1), 0.0)
+        assert place is not None
+        admission.logins.wait(place, lambda: begun.append(name))
+        return place
+
+    many = [wait("192.0.2.1", f"many {number}") for number in range(5)]
+    wait("192.0.2.2", "one")
+    wait("192.0.2.3", "other")
+    assert begun == ["many 0", "many 1"]
+    many[3].leave()  # before its turn
+    for _ in range(6):
+        admission.logins.done()
+    assert begun == ["many 0", "many 1", "many 2", "one", "other", "many 4"]
+    admission.logins.stop()
+    wait("192.0.2.3", "late")
+    assert "late" not in begun
+
+
+@servers
+def test_a_stranger_who_tries_many_passwords_holds_up_nobody_from_elsewhere(serving: Serving) -> None:
+    """Neither whoever's password is known, nor whoever comes from another address, whose turn is the next but one."""
+    go_on, asked = threading.Event(), list[str]()
+
+    def verify(username: str, password: str) -> bool:
+        asked.append(username)
+        return go_on.wait(PATIENCE) and password == "right"
+
+    plain = PlainServer(verify, slow=True, known=lambda username, password: (username, password) == ("ann", "right"))
+
+    class Guarded(Broker):
+        def connect(self, config: ServerConfig | None = None) -> Peer:
+            return super().connect(ServerConfig(mechanisms=(plain,)))
+
+    broker, strangers = Guarded(), list[socket.socket]()
+    with serving(broker, Clock()) as url, ExitStack() as open_ones:
+        where = Address.parse(url).endpoints[0]
+
+        def knock(host: str, name: str) -> None:
+            stranger = socket.create_connection((where.host, where.port), PATIENCE, (host, 0))
+            strangers.append(open_ones.enter_context(stranger))
+            said = StartOk({}, "PLAIN", f"\0{name}\0wrong".encode(), "en_US")
+            stranger.sendall(b"AMQP\1\1\0\x0a" + frame_control(0, LAYOUT.encode_control(said), 4096))
+
+        for number in range(8):
+            knock("127.0.0.1", f"stranger {number}")
+        knock("127.0.0.2", "bob")
+        eventually(lambda: len(broker.peers) == 9 and all(waits(peer) for peer in broker.peers))
+        with connect(url.replace("//", "//ann:right@")):
+            assert not go_on.is_set()
+        go_on.set()
+        eventually(lambda: len(asked) == 9)
+    assert asked.index("bob") <= 3  # behind two that were under way, and one
+
+
+def waits(peer: Peer) -> bool:
+    """Whether its password waits to be checked."""
+    return peer._connection._deciding and peer._connection._deferred is None

@@ -113,6 +113,18 @@ def test_logins_are_remembered_and_failed_ones_push_out_none(tmp_path: Path, mon
     assert len(found._logins) == 3
 
 
+def test_what_is_remembered_is_told_at_once_as_long_as_the_file_is_the_same(tmp_path: Path) -> None:
+    path = str(tmp_path / "users")
+    write(path, "alice", cheap("one"))
+    found = Verifiers(path)
+    assert not found.remembers("alice", "one"), "nobody has found out"
+    assert found.verify("alice", "one")
+    assert found.remembers("alice", "one")
+    assert not any(found.remembers(*said) for said in (("alice", "two"), ("bob", "one"), ("alice", "\ud800")))
+    write(path, "bob", cheap("three"))
+    assert not found.remembers("alice", "one")
+
+
 def test_the_login_that_is_pushed_out_is_the_one_that_was_not_used_for_longest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

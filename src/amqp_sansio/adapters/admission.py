@@ -26,24 +26,65 @@ NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENO
 """What the system says when it has no file descriptor, or no memory, for a connection."""
 
 
+class Logins:
+    """Passwords that wait to be checked, each by one connection: a few at once, and addresses take turns."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._running = 0
+        self._waiting: Final[dict[str, dict[Place, Callable[[], object]]]] = {}  # by where they come from
+
+    def wait(self, place: Place, begin: Callable[[], object]) -> None:
+        """`begin` is called when it is the turn of this connection, perhaps at once; say `done` once the check is over."""
+        self._waiting.setdefault(place.origin, {})[place] = begin
+        self._go_on()
+
+    def done(self) -> None:
+        """A check is over: the next one begins."""
+        self._running -= 1
+        self._go_on()
+
+    def leave(self, place: Place) -> None:
+        """The connection is gone: its check is not begun any more."""
+        there = self._waiting.get(place.origin, {})
+        if there.pop(place, None) is not None and not there:
+            del self._waiting[place.origin]
+
+    def stop(self) -> None:
+        """It is the end: none is begun any more."""
+        self._most = 0
+
+    def _go_on(self) -> None:
+        while self._running < self._most and self._waiting:
+            origin = next(iter(self._waiting))
+            there = self._waiting.pop(origin)
+            begin = there.pop(next(iter(there)))
+            if there:
+                self._waiting[origin] = there  # behind all others
+            self._running += 1
+            begin()
+
+
 class Place:
     """The place of one connection of a server, until it leaves."""
 
     def __init__(self, admission: Admission, origin: str) -> None:
         self._admission: Final = admission
-        self._origin: Final = origin
+        self.origin: Final = origin
+        """Where the client comes from, as `origin_of`."""
         self._opened = False
 
     def open(self) -> None:
         """Its client has logged in."""
         self._opened = True
-        self._admission._no_stranger(self._origin)
+        self._admission._no_stranger(self.origin)
 
     def leave(self) -> None:
         """It is gone, having been open or not.  To be called once."""
         self._admission.connections -= 1
         if not self._opened:
-            self._admission._no_stranger(self._origin)
+            self._admission.logins.leave(self)
+            self._admission._no_stranger(self.origin)
 
 
 class Admission:
@@ -53,6 +94,8 @@ class Admission:
         self.limits: Final = limits
         self.most_unopened: Final = max(limits.unopened_octets // (TLS_OCTETS if tls else PLAIN_OCTETS), 1)
         """How many connections may be there that are not open."""
+        self.logins: Final = Logins(limits.logins)
+        """Whose password is checked when."""
         self.connections = 0
         """Connections that were admitted and have not left."""
         self.unopened = 0

@@ -145,15 +145,13 @@ class Verifiers:
 
     def verify(self, username: str, password: str) -> bool:
         """Whether they belong together.  A name that is not there takes as long as a wrong password."""
+        if self.remembers(username, password):
+            return True
         verifier = self.users.get(username)
         try:
-            said = hmac.digest(self._secret, username.encode() + b"\0" + password.encode(), "sha256")
+            said = self._login(username, password)
         except UnicodeEncodeError:
             return False
-        with self._lock:
-            if said in self._logins:
-                self._logins.move_to_end(said)
-                return True
         if not ((verifier or self._stranger).verify(password) and verifier is not None):
             return False
         with self._lock:
@@ -162,6 +160,22 @@ class Verifiers:
                 if len(self._logins) > REMEMBERED:
                     self._logins.popitem(last=False)
         return True
+
+    def remembers(self, username: str, password: str) -> bool:
+        """Whether they were found to belong together lately, in the file as it is now: that takes no time."""
+        try:
+            said = self._login(username, password)
+        except UnicodeEncodeError:
+            return False
+        there = username in self.users  # which forgets what it knew when the file has changed
+        with self._lock:
+            if said not in self._logins or not there:
+                return False
+            self._logins.move_to_end(said)
+            return True
+
+    def _login(self, username: str, password: str) -> bytes:
+        return hmac.digest(self._secret, username.encode() + b"\0" + password.encode(), "sha256")
 
     def scram(self, username: str) -> ScramSecret | None:
         """The keys of SCRAM of a user; None for who is not there."""

@@ -273,7 +273,7 @@ def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
     verifiers = Verifiers(wishes.auth)
     if not verifiers.users:
         raise VerifierError(f"{wishes.auth}: no user is in it (see `amqp-sansio passwd`)")
-    plain = PlainServer(verifiers.verify, slow=True)
+    plain = PlainServer(verifiers.verify, slow=True, known=verifiers.remembers)
     can_scram = find_spec("scramp") is not None
     complaint = ""
 

@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
@@ -71,6 +72,7 @@ class Server(Generic[G]):
         await self._acceptor.close()
         if self._timer is not None:
             self._timer.cancel()
+        self.admission.logins.stop()
         if self._checks is not None:
             self._checks.shutdown(wait=False, cancel_futures=True)
         for each in self._open_ones():
@@ -147,10 +149,12 @@ class Server(Generic[G]):
         for socket in self._opening:
             decide = socket.guest.take_deferred()
             if decide is not None:
-                if self._checks is None:
-                    self._checks = ThreadPoolExecutor(self.admission.limits.logins, "amqp login")
-                future = self._loop.run_in_executor(self._checks, checked, decide)
-                future.add_done_callback(socket.decided)
+                self.admission.logins.wait(socket.place, partial(self._begin, socket, decide))
+
+    def _begin(self, socket: _Socket[G], decide: Callable[[], Accepted | Rejected]) -> None:
+        if self._checks is None:
+            self._checks = ThreadPoolExecutor(self.admission.limits.logins, "amqp login")
+        self._loop.run_in_executor(self._checks, checked, decide).add_done_callback(socket.decided)
 
     def settle(self) -> None:
         """What is to be done between events and octets: nothing here."""
@@ -272,6 +276,7 @@ class _Socket(asyncio.Protocol, Generic[G]):
 
     def decided(self, future: asyncio.Future[Accepted | Rejected]) -> None:
         """The password was checked."""
+        self._server.admission.logins.done()
         if not future.cancelled():
             self.guest.decided(future.result())
             self._server.wake()

@@ -179,15 +179,19 @@ class Server(Generic[G]):
                 del self._opening[joined]
                 joined.place.open()
             elif (decide := joined.guest.take_deferred()) is not None:
-                if self._checks is None:
-                    self._checks = ThreadPoolExecutor(self.admission.limits.logins, "amqp login")
-                self._checks.submit(checked, decide).add_done_callback(partial(self._decided, joined.guest))
+                self.admission.logins.wait(joined.place, partial(self._begin, joined.guest, decide))
+
+    def _begin(self, guest: G, decide: Callable[[], Accepted | Rejected]) -> None:
+        if self._checks is None:
+            self._checks = ThreadPoolExecutor(self.admission.limits.logins, "amqp login")
+        self._checks.submit(checked, decide).add_done_callback(partial(self._decided, guest))
 
     def _decided(self, guest: G, future: Future[Accepted | Rejected]) -> None:
-        if not future.cancelled():
-            with self.lock:
+        with self.lock:
+            self.admission.logins.done()
+            if not future.cancelled():
                 guest.decided(future.result())
-            self.wake()
+        self.wake()
 
     def _turn(self) -> float | None:
         """The host ticks, what came happens, octets go out; the moment of the next turn."""
@@ -218,6 +222,7 @@ class Server(Generic[G]):
 
     def _end(self) -> None:
         self._listener.close()
+        self.admission.logins.stop()
         if self._checks is not None:
             self._checks.shutdown(wait=False, cancel_futures=True)
         until = time.monotonic() + CLOSE_SECONDS

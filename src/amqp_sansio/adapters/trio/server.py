@@ -7,6 +7,7 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 import trio
@@ -63,7 +64,7 @@ class Server(Generic[G]):
                     break
             for opening in self.opening:
                 if (decide := opening.guest.take_deferred()) is not None:
-                    nursery.start_soon(self._check, opening.guest, decide)
+                    self.admission.logins.wait(opening.place, partial(nursery.start_soon, self._check, opening.guest, decide))
             for guest in self.host.ready():
                 socket = self._sockets.get(guest)
                 if socket is not None:
@@ -94,7 +95,10 @@ class Server(Generic[G]):
 
     async def _check(self, guest: G, decide: Callable[[], Accepted | Rejected]) -> None:
         """Finds out in a thread whether a password is right, a few at once: nobody else waits meanwhile."""
-        guest.decided(await trio.to_thread.run_sync(checked, decide, limiter=self._logins))
+        try:
+            guest.decided(await trio.to_thread.run_sync(checked, decide, limiter=self._logins))
+        finally:
+            self.admission.logins.done()
         self.wake()
 
     def taken(self) -> None:
@@ -137,7 +141,7 @@ class _Socket(Generic[G]):
     def __init__(self, server: Server[G], guest: G, stream: trio.abc.Stream, place: Place) -> None:
         self._server: Final = server
         self.guest: Final = guest
-        self._place: Final = place
+        self.place: Final = place
         self._stream: Final = stream
         self._woken = trio.Event()
         self._wanted = trio.Event()
@@ -203,7 +207,7 @@ class _Socket(Generic[G]):
             octets = b"" if self._over else self.guest.data_to_send()
             if self in self._server.opening and self.guest.is_open:
                 del self._server.opening[self]
-                self._place.open()
+                self.place.open()
             if octets:
                 self._server.taken()
                 try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 
@@ -35,10 +35,16 @@ class OneMessage(ClientExchange):
         return self._message
 
 
-def judged(verify: Callable[[str, str], bool], slow: bool, username: str, password: str) -> Accepted | Rejected | Deferred:
-    """What a server thinks of a name and a password, or how it finds out where that is `slow`."""
+Check: TypeAlias = Callable[[str, str], bool]
+"""Whether a name and a password belong together."""
+
+
+def judged(verify: Check, slow: bool, known: Check | None, username: str, password: str) -> Accepted | Rejected | Deferred:
+    """What a server thinks of a name and a password, or how it finds out where that is `slow` and they are not `known`."""
     if len(username.encode()) > USERNAME_OCTETS:
         return Rejected(f"a name of more than {USERNAME_OCTETS} octets")
+    if known is not None and known(username, password):
+        return Accepted(username)
 
     def decide() -> Accepted | Rejected:
         return Accepted(username) if verify(username, password) else Rejected("wrong name or password")
@@ -47,9 +53,10 @@ def judged(verify: Callable[[str, str], bool], slow: bool, username: str, passwo
 
 
 class _Server(ServerExchange):
-    def __init__(self, verify: Callable[[str, str], bool], slow: bool) -> None:
+    def __init__(self, verify: Check, slow: bool, known: Check | None) -> None:
         self._verify: Final = verify
         self._slow: Final = slow
+        self._known: Final = known
 
     def step(self, response: bytes | None) -> Challenge | Accepted | Rejected | Deferred:
         if response is None:
@@ -63,7 +70,7 @@ class _Server(ServerExchange):
             return Rejected("a PLAIN response is UTF-8")
         if authorize not in ("", username):
             return Rejected("nobody may act for somebody else")
-        return judged(self._verify, self._slow, username, password)
+        return judged(self._verify, self._slow, self._known, username, password)
 
 
 @attrs.frozen
@@ -87,12 +94,14 @@ class PlainServer:
 
     `verify(username, password)` tells whether they belong together; names have at most `limits.USERNAME_OCTETS`.  `slow` defers
     it (`config.Deferred`): whoever drives the connection then runs it, as the server sides of the adapters do, in a thread.
+    `known` says yes at once to what is known to belong together, so that it waits for nobody's check; a no is no verdict.
     """
 
-    verify: Callable[[str, str], bool]
+    verify: Check
     slow: bool = False
+    known: Check | None = None
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ServerExchange:
         """A new exchange."""
-        return _Server(self.verify, self.slow)
+        return _Server(self.verify, self.slow, self.known)
