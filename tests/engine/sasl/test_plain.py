@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from amqp_sansio.config import Accepted, Challenge, Rejected, SaslError
+from amqp_sansio.config import Accepted, Challenge, Deferred, Rejected, SaslError
+from amqp_sansio.engine.sasl.amqplain import AmqPlainServer
 from amqp_sansio.engine.sasl.plain import Plain, PlainServer
 
 
@@ -31,3 +32,13 @@ def test_a_server_may_ask_for_what_was_not_said_at_first() -> None:
     assert client.step(b"") == b"\0ann\0pw"
     with pytest.raises(SaslError):
         client.step(b"")
+
+
+@pytest.mark.parametrize(("server", "response"), [
+    (PlainServer, b"\0ann\0%s"),
+    (AmqPlainServer, b"\x05LOGINS\0\0\0\x03ann\x08PASSWORDS\0\0\0\x05%s"),
+])  # fmt: skip
+def test_what_is_known_is_not_deferred(server: type[PlainServer] | type[AmqPlainServer], response: bytes) -> None:
+    exchange = server(lambda *_: False, slow=True, known=lambda *said: said == ("ann", "right")).start()
+    assert exchange.step(response % b"right") == Accepted("ann")
+    assert isinstance(server(lambda *_: False, slow=True, known=lambda *_: False).start().step(response % b"wrong"), Deferred)
