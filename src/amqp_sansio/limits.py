@@ -164,7 +164,7 @@ class BrokerLimits:
     """Subscriptions to all queues of one virtual host together."""
     displacing_queues: int = 1024
     """Rings (qpid.policy_type) from which one message pushes older ones out to their alternate exchanges; what it pushes out of
-    further ones goes nowhere."""
+    further ones goes nowhere.  As many copies of them are made besides one each, and `routing_steps` queues are looked at."""
     letter_copies: int = 65536
     """Copies that the dead letters of one command make besides one for each letter: where an alternate exchange reaches many
     queues, each letter after so many goes to the first queue that has room."""

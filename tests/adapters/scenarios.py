@@ -13,7 +13,14 @@ from tests.adapters.strangers import demanding, eavesdropping, gone_at, redirect
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.conversation.client import Client
-from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, MessageReturned, SessionFailed, SessionLost
+from amqp_sansio.conversation.errors import (
+    ConnectFailed,
+    ConnectionLost,
+    MessageReturned,
+    SessionFailed,
+    SessionLost,
+    SharedSessionFailed,
+)
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session
@@ -194,6 +201,17 @@ def test_an_error_that_was_handled_is_not_raised_at_the_end_of_the_block(
 
     with Served() as served:
         loop.run(lambda: main(served))
+
+
+@pytest.mark.parametrize("retry", [NEVER, QUICK])
+def test_the_end_of_a_block_tells_of_its_own_message_that_was_refused(loop: Loop, retry: RetryPolicy) -> None:
+    async def main(url: str) -> None:
+        async with loop.connect(url, retry=retry) as connection, connection.session() as session:
+            await session.send("nowhere", "q", b"lost")
+
+    with Served() as served, pytest.raises(SessionFailed, match=r"404 to message.transfer") as told:
+        loop.run(lambda: main(served.url))
+    assert not isinstance(told.value, SharedSessionFailed)
 
 
 def test_what_the_block_raises_is_raised_as_it_is(loop: Loop) -> None:

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import pytest
 from tests.broker.harness import front
-from tests.steps import assert_linear
+from tests.steps import assert_linear, steps
 
 from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
@@ -21,6 +21,7 @@ from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Open, StartOk, TuneOk
 from amqp_sansio.spec.dtx import Xid
 from amqp_sansio.spec.message import DeliveryProperties, MessageProperties
+from amqp_sansio.spec.values import Value
 from amqp_sansio.wire.headers import encode_headers
 from amqp_sansio.wire.segments import frame_command, frame_control
 
@@ -34,10 +35,10 @@ Attack: TypeAlias = Callable[[int], tuple[BrokerLimits, Words, Words]]
 """For a size: the limits, what is said at first, and what is said then, each of it in a turn of its own."""
 
 
-def publish(key: str, immediate: bool = False, shop: int | None = None) -> bytes:
+def publish(key: str, immediate: bool = False, shop: int | None = None, to: str = "") -> bytes:
     delivery = DeliveryProperties(immediate=immediate, discard_unroutable=immediate, routing_key=key)
     header = encode_headers([delivery] if shop is None else [delivery, MessageProperties(application_headers={"shop": shop})])
-    return b"".join(frame_command(1, LAYOUT.encode_command(message.Transfer("", 1, 0), False), header, b"x"))
+    return b"".join(frame_command(1, LAYOUT.encode_command(message.Transfer(to, 1, 0), False), header, b"x"))
 
 
 def subscribe(
@@ -318,3 +319,24 @@ def test_twice_the_attack_costs_twice_the_steps(name: str) -> None:
         return work
 
     assert_linear(prepared, 60)
+
+
+def test_one_message_to_rings_that_drop_into_one_another_costs_no_more_than_its_limits() -> None:
+    """Each of n rings drops a letter for it, which goes to n - 1 of them."""
+
+    def prepared(size: int) -> Callable[[], object]:
+        attacker = Attacker(DEFAULT_BROKER_LIMITS)
+        for at in range(size):
+            arguments: dict[str, Value] = {"qpid.policy_type": "ring", "qpid.max_count": 1}
+            attacker.say([queue.Declare(f"q{at}", "amq.fanout", arguments=arguments), exchange.Bind(f"q{at}", "amq.fanout")])
+        attacker.say([publish("", to="amq.fanout")])
+        attacker.turn()
+
+        def work() -> None:
+            attacker.say([publish("", to="amq.fanout")])
+            attacker.turn()
+            assert attacker.attached, "it was thrown out while it attacked"
+
+        return work
+
+    assert steps(prepared(300)) < 1.5 * steps(prepared(150)) < 3_000_000  # without them 16 and 48 millions

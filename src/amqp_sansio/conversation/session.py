@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.errors import SharedSessionFailed
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.line import Line
 from amqp_sansio.conversation.message import Message
@@ -84,7 +85,11 @@ class Session:
     async def _finish(self) -> None:
         """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
         await self._attached()
-        await in_time(self._line, self._ending, self.talk, self.talk.sync(), "execution.sync", ends=True)
+        try:
+            await in_time(self._line, self._ending, self.talk, self.talk.sync(), "execution.sync", ends=True)
+        except SharedSessionFailed:
+            self.talk.unheard()  # its own message may be what was refused: then that is told
+            raise
 
     async def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
         return await in_time(self._line, self._ending, self.talk, ticket, awaited)

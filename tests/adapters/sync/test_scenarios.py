@@ -22,6 +22,7 @@ from tests.adapters.scenarios import (  # noqa: F401  # pytest finds them here
     test_by_tls,
     test_errors_reach_who_waits,
     test_heartbeats_flow_while_nobody_says_anything,
+    test_the_end_of_a_block_tells_of_its_own_message_that_was_refused,
     test_there_and_back,
     test_transactions,
     test_what_the_block_raises_is_raised_as_it_is,

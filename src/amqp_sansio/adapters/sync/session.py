@@ -11,6 +11,7 @@ from typing import Any, Final, Self, TypeVar
 from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.conversation.ending import Ending
+from amqp_sansio.conversation.errors import SharedSessionFailed
 from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.talk import Talk
@@ -100,7 +101,11 @@ class Session:
     def _finish(self) -> None:
         """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
         self._attached()
-        in_time(self._driver, self._ending, self.talk, self.talk.sync(), "execution.sync", ends=True)
+        try:
+            in_time(self._driver, self._ending, self.talk, self.talk.sync(), "execution.sync", ends=True)
+        except SharedSessionFailed:
+            self.talk.unheard()  # its own message may be what was refused: then that is told
+            raise
 
     def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
         return in_time(self._driver, self._ending, self.talk, ticket, awaited)
