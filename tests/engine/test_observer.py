@@ -210,6 +210,11 @@ def test_a_security_layer_is_opaque_and_no_violation() -> None:
             ],
         ),
         (b"GET / HTTP/1.0\r\n", b"", ["C header", "C !connection.start.protocol-name", "C opaque"]),
+        (
+            b"GET / HTTP/1.0\r\n",
+            b"HTTP/1.0 200 OK\r\n",
+            ["C header", "C !connection.start.protocol-name", "C opaque", "S header", "S opaque"],
+        ),
         (b"\x8f\x03\x81\x10\xff\0\x07\x0c\x99", b"\x10\x8e\x81\x10\xff\0\x07\x0c", ["C opaque", "S opaque"]),
         (b"\x8f\x03", b"", ["C opaque"]),
         (

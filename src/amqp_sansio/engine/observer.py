@@ -333,7 +333,8 @@ class Observer:
         elif not header.amqp:
             said = f"{header.name}: {header.octets.hex(' ')}"
             text = f"the {who} does not begin with the name of the protocol"
-            findings.breach("connection.start.protocol-name", said, text, (dialect.header.hex(" "),))
+            if speaker == "C" or client is None or client.amqp:  # else it answers in the client's own protocol
+                findings.breach("connection.start.protocol-name", said, text, (dialect.header.hex(" "),))
             ear.be_opaque(f"not AMQP ({header.name})", end)
         else:
             findings.note(rule, f"the {who} speaks {header.name} ({header.octets.hex(' ')})")
