@@ -409,16 +409,14 @@ class Traffic(Room):
         A queue that is full gets none, but a ring gives up older messages, which go nowhere then: nothing is moved twice.
         Where the limits of the host do not let in all copies of a message, one goes to the first queue: no more than was
         there; likewise when BrokerLimits.letter_copies were made besides one for each message.  A persistent message for
-        which all are full goes to the first that is no ring nevertheless, unless this is `bounded`, for what one message takes
-        the place of: then it goes, and so does what the limits of the host do not let in; BrokerLimits.displacing_queues copies
-        are made besides one for each, and what comes when BrokerLimits.routing_steps queues were looked at goes nowhere.
+        which all are full goes to the first that is no ring nevertheless.  `bounded`, for what one message took the place of,
+        it goes nowhere, as does what the host's limits, or routing_steps queues looked at, keep out; displacing_queues copies.
         """
-        spare = self.limits.displacing_queues if bounded else self.limits.letter_copies
-        steps = self.limits.routing_steps
+        limits = self.limits
+        spare, steps = (limits.displacing_queues, limits.routing_steps) if bounded else (limits.letter_copies, 1 << 62)
         for entry in entries:
             queues = self._alternates(entry) if steps > 0 else ()
-            if bounded:
-                steps -= len(queues)
+            steps -= len(queues)
             self._off(entry, operations)
             message = self.intake.copy(entry.message)
             if entry.message in self._undated:
