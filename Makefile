@@ -10,6 +10,7 @@
 #   make mutations  faults put into the machines one at a time: do the tests notice?  (SEED=1, TIME=seconds)
 #   make soak       the long forms of the tests, bounded, resumable    (TIME=seconds)
 #   make compiled   the build by mypyc, in out/compiled, for PYTHONPATH   (ARGS="--level 3"; TESTS=1, SMOKE=1: tests on it)
+#   make wheels     source package, pure wheel, compiled wheels for the Pythons found, each installed and used  (ARGS="--only 3.12")
 #   make docs       the manual, in site/
 #   make changelog  news fragments into CHANGELOG.md                   (VERSION=x.y.z)
 
@@ -36,7 +37,7 @@ ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help set-up run test check bench bench-spark fuzz mutations soak interop compiled docs changelog clean
+.PHONY: help set-up run test check bench bench-spark fuzz mutations soak interop compiled wheels docs changelog clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -87,6 +88,9 @@ interop: $(STAMP)
 
 compiled: $(STAMP)
 	@$(BIN)/python -m tools.compiled $(if $(TESTS),--test) $(if $(SMOKE),--smoke) $(ARGS)
+
+wheels: $(STAMP)
+	@$(BIN)/python -m tools.wheels $(ARGS)
 
 docs: $(STAMP)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
