@@ -22,8 +22,8 @@ _ATOMS: Final = (type(None), bool, int, float, str, bytes)
 def _names(kind: type) -> list[str]:
     """The attributes of a class that says which ones it has; a compiled class says it in a word of its own."""
     compiled: Sequence[str] | None = kind.__dict__.get("__mypyc_attrs__")
-    if compiled is not None:
-        return list(compiled)
+    if compiled is not None:  # that of a generic class also lists `__dict__`, which its objects do not have
+        return [name for name in compiled if name != "__dict__"]
     return [name for base in reversed(kind.__mro__) for name in base.__dict__.get("__slots__", ()) if name != "__weakref__"]
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 import pytest
+from tests.captures.fake import FakeWitness
 from tests.captures.packets import tables_of
 from tests.captures.replay.made import named
 from tests.kept.scene import DATA
 
-from amqp_sansio.captures.conversation import Heard
+from amqp_sansio.captures.conversation import Conversation, Heard
 from amqp_sansio.captures.flows import Talk
 from amqp_sansio.captures.replay.families import HISTORIES
 from amqp_sansio.captures.replay.history import History
@@ -37,7 +35,7 @@ def test_it_writes_the_commands_that_sessions_have(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_method_is_a_row_and_no_message_unless_its_family_says_so() -> None:
-    talk = cast(Talk, SimpleNamespace(conversation=SimpleNamespace(time_of=lambda speaker, end: end)))
+    talk = Talk(Conversation(FakeWitness, lambda _, __: None), (b"\1" * 4, 1, b"\2" * 4, 2), False)
     rows = Rows()
     said = MethodSeen(1, "basic.999", None, b"1234", None, None, None)
     history = History(talk, rows, ReplayOptions(), {"C": False, "S": False})
