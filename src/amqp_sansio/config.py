@@ -69,8 +69,8 @@ class Rejected:
 class Deferred:
     """A mechanism's verdict on the server's side: not known yet, because finding out is slow on purpose.
 
-    Whoever drives the connection takes `decide` with `ServerConnection.take_deferred`, runs it where it holds up nobody else,
-    in a thread perhaps, and hands its verdict to `ServerConnection.decided`.  The connection reads nothing before that.
+    The program takes `decide` with `ServerConnection.take_deferred`, runs it where it holds up nobody else, in a thread
+    perhaps, and hands its verdict to `ServerConnection.decided`.  The connection reads nothing before that.
     """
 
     decide: Callable[[], Accepted | Rejected] = attrs.field(repr=False)
@@ -150,7 +150,7 @@ class Profile:
     """What a session that gets command data before any command-point is ended with: detached 4, which the letter demands,
     or exception 409, which qpidd says."""
     fragments: bool = False
-    """True: message.resume and fragment-properties may be said (qpidd ends the connection on them)."""
+    """True: message.resume and fragment-properties may be sent (qpidd ends the connection on them)."""
 
     def publish_is_explicit(self, accept_mode: int | None) -> bool:
         """Whether a server answers a transfer with message.accept or message.reject, besides its completion.

@@ -108,7 +108,7 @@ class Dialect(Generic[C_co]):
         return loaded
 
     def checker(self, strict: bool, limits: Limits, ears: Mapping[Speaker, Ear], said: deque[Observed]) -> Checker:
-        """Who judges for an observer what is said; see `engine.checker`."""
+        """The judge that an observer plugs in; see `engine.checker`."""
         return self._checker(self.codec, strict, limits, ears, said)
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ class AmqpError(Exception):
     """The base of every exception of this library.
 
     Its text may quote what a peer said: characters that are not printable are escaped in it, so that no peer writes to a
-    terminal or forges a line of a log.  The attributes hold what was said as it is.
+    terminal or forges a line of a log.  The attributes hold the peer's words as they are.
     """
 
     seen = False
@@ -76,7 +76,7 @@ class HeaderError(DecodeError):
 
 
 class LocalProtocolError(AmqpError):
-    """The caller asked for something that may not be said now.  Nothing was sent and nothing has changed.
+    """The caller asked for something that is illegal now.  Nothing was sent and nothing has changed.
 
     `said` is what was asked for, `state` where the conversation stands, `legal` what would have been legal,
     `rule` the path of the specification's rule or a sentence.

@@ -1,6 +1,6 @@
 """Every limit, with its name and its default.
 
-A peer that goes beyond one is answered as a violation that names the limit; a caller that does is told by `LimitError`.
+A peer that goes beyond one commits a violation that names the limit; a caller that does gets `LimitError`.
 Each has a test at the limit less one, at the limit and at the limit plus one.
 """
 
@@ -65,8 +65,8 @@ class Limits:
     replay_commands: int = 65536
     """Commands kept for replay, per session."""
     early_octets: int = 64 * _MIB
-    """Octets of commands that came while a session was resumed, before all that was in doubt was said again: they are handed
-    out behind `SessionAttached`."""
+    """Octets of commands that arrived while a session was resumed, before we had sent again all that was in doubt: they are
+    handed out after `SessionAttached`."""
     discarded_octets: int = 128 * _MIB
     """Octets that came on channels on which no session is attached, and were discarded: two of the largest messages.  What was
     on its way to a session that is over counts until the other side has answered our detach, or attaches another one; the rest
@@ -78,7 +78,7 @@ class Limits:
     channels: int = MAX_CHANNELS
     """Channels that we agree to."""
     sessions: int = 8192
-    """Sessions attached on one connection.  Each costs some 5 KiB before anything is said on it."""
+    """Sessions attached on one connection.  Each costs some 5 KiB before anything is sent on it."""
     incomplete_commands: int = 1024 * 1024
     """Transfers that the other side sent and that are not settled and completed, per session; and its other commands that
     are under way, which count apart."""
@@ -118,7 +118,7 @@ DEFAULT_LIMITS: Final = Limits()
 class ServerLimits:
     """What all connections of one server of an adapter may cost together.  Octets, counts and seconds; all positive.
 
-    Who comes beyond one finds the connection closed at once: nothing is read, and nothing kept.
+    The server closes a connection beyond one at once: it reads nothing and keeps nothing.
     """
 
     connections: int = 16384
@@ -184,7 +184,7 @@ class BrokerLimits:
     argument_octets: int = 64 * _MIB
     """Octets of the arguments of all queues and bindings of one virtual host."""
     throttle_messages: int = 256 * 1024
-    """Messages in one queue from which on its publishers, if they understand it, are told to wait until half are gone."""
+    """Messages in one queue above which publishers that support flow control are stopped until the queue is half empty."""
     branches: int = 4096
     """Branches of distributed transactions that one virtual host knows."""
     transaction_messages: int = 256 * 1024

@@ -197,7 +197,7 @@ class SecurityLayerStarted(Value):
 class ConnectionClosed(Value):
     """The connection is over: the last event of every connection.
 
-    `code` and `text` are those of connection.close, whoever said it (None when nobody did); `violation` is there when
+    `code` and `text` are those of connection.close from either side (None when neither sent one); `violation` is there when
     `origin` is VIOLATION.  `method` is what the other side says was wrong, such as "queue.declare" (0-8 to 0-9-1).
     """
 

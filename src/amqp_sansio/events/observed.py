@@ -109,7 +109,7 @@ class CommandSeen(Value):
         self._structs: tuple[Struct, ...] | None = None
 
     def remember(self, structs: tuple[Struct, ...]) -> None:
-        """Whoever has read the header already tells what is in it."""
+        """Keeps what a caller has decoded already."""
         self._structs = structs
 
     @property

@@ -54,7 +54,7 @@ class SessionAttached(Value):
 class SessionDetached(Value):
     """The session is not attached any more.
 
-    `code` is the detach code when one was said; `in_doubt` are our own commands that were sent and of which the other
+    `code` is the detach code when one was sent; `in_doubt` are our own commands that were sent and of which the other
     side has not said that they are complete; `ended` tells that the session is over and cannot be resumed.
     """
 

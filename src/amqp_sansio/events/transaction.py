@@ -24,8 +24,8 @@ class TransactionOutcome(StrEnum):
 class TransactionEnded(Value):
     """A local transaction of a session with tx.select ended; the next one began with it, unless the session is over.
 
-    `id` is our tx.commit or tx.rollback.  None: neither was said, and the end of the session rolled back what was open (it
-    comes when any command was said since the last tx.select, tx.commit or tx.rollback).
+    `id` is our tx.commit or tx.rollback.  None: neither was sent, and the end of the session rolled back what was open (it
+    comes when any command was sent since the last tx.select, tx.commit or tx.rollback).
     """
 
     __slots__ = ("id", "outcome", "session")

@@ -1,4 +1,4 @@
-"""Who ended a conversation, and what was wrong with what was said."""
+"""Which side ended a conversation, and what was wrong with what it sent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Violation(Value):
     """One breach of the protocol by `speaker`.
 
     `rule` is the path of the specification's rule ("session.command-point.newly-attached-transports"), or the name of
-    one of our limits ("limits.assembly_octets"); `said` is what was said, `legal` what would have been; `code` is the
+    one of our limits ("limits.assembly_octets"); `said` is the offending word, `legal` the legal ones; `code` is the
     error code that goes with it (0 when there is none); `channel` is None when no channel is concerned; `offset` counts
     the octets of that speaker's stream up to the frame at fault, the protocol header included; `text` is one sentence.
     """

@@ -1,4 +1,4 @@
-"""Languages made of languages: what is said, one after the other, or the one, or both at once."""
+"""Languages made of languages: words one after the other, or one of them, or both at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOTHING: Final = Automaton([{}], ())
 """The language of no conversation at all."""
 
 SILENCE: Final = Automaton([{}], (START,))
-"""The language of the conversation in which nothing is said."""
+"""The language of the empty conversation."""
 
 
 def word(text: Word) -> Automaton:
@@ -78,7 +78,7 @@ def interleaved(*parts: Automaton | Word) -> Automaton:
 
 
 def product(left: Automaton, right: Automaton) -> Automaton:
-    """Both at once: a word that both know is heard by both and must be legal for both, any other by the one that knows it.
+    """Both at once: a word that both know must be legal for both, any other for the one that knows it.
 
     Over one alphabet that is the intersection.
     """
@@ -140,7 +140,7 @@ def equivalent(left: Automaton, right: Automaton) -> bool:
 
 
 def renamed(language: Automaton, name: Callable[[Word], Word | None]) -> Automaton:
-    """The language with other words; a word that becomes None is not heard any more (it is skipped)."""
+    """The language with other words; a word that becomes None is skipped."""
 
     def closed(states: Iterable[int]) -> frozenset[int]:
         known = set(states)

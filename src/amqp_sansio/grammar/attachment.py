@@ -46,7 +46,7 @@ def conversation() -> Automaton:
 def half(speaker: str, other: str) -> Automaton:
     """What binds one speaker, whatever the other says: its words are all heard, and may have been on their way for any time.
 
-    Each phase is all that may be said as long as it lasts; a session goes from phase to phase until the channel is free.
+    Each phase holds all that is legal as long as it lasts; a session goes from phase to phase until the channel is free.
     """
 
     def says(*verbs: str) -> Automaton:

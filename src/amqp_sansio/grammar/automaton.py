@@ -1,4 +1,4 @@
-"""Deterministic automata over words: what is said, as text such as "client:session.attach".
+"""Deterministic automata over words such as "client:session.attach".
 
 An automaton reads one word after the other.  A word that has no move is refused, so every state but the dead one, which is
 never stored, is useful to somebody.  All are values: no operation changes its operands.
@@ -72,7 +72,7 @@ class Automaton:
         return at
 
     def accepts(self, words: Iterable[Word]) -> bool:
-        """Whether the conversation is one of the language: it may be said, and may end there."""
+        """Whether the conversation is one of the language: it is legal, and may end there."""
         return self.run(words) in self.finals
 
     def reachable(self) -> list[int]:
@@ -88,7 +88,7 @@ class Automaton:
         return found
 
     def prefixes(self) -> Automaton:
-        """The language of all beginnings of its conversations: what may be said when everything may break off anywhere."""
+        """The language of all beginnings of its conversations: what is legal when everything may break off anywhere."""
         trimmed = self.minimal()
         return Automaton(trimmed.moves, range(trimmed.size) if not trimmed.empty else ())
 

@@ -1,8 +1,8 @@
 """Connections and channels of 0-8, 0-9 and 0-9-1: what their texts and their prose make of one line between client and
 server.
 
-The texts (`text_0_8`, `text_0_9`, `text_0_9_1`) say which method answers which.  A language here is what may be heard by
-somebody who stands between the two: words that cross, and what a client says before it has the answer to what it said before
+The texts (`text_0_8`, `text_0_9`, `text_0_9_1`) say which method answers which.  A language here is what somebody between the
+two may hear: words that cross, and what a client says before it has the answer to what it said before
 ("synchronous" binds the one that answers: it answers in order).  "session-traffic" and "work" are everything that the
 language does not name.
 """
@@ -65,7 +65,7 @@ def lost() -> Automaton:
 
 
 class Traffic(NamedTuple):
-    """What is said on an open connection, beside close."""
+    """The words on an open connection, beside close."""
 
     client: tuple[Word, ...] = ("client:session-traffic",)
     server: tuple[Word, ...] = ("server:session-traffic",)
@@ -76,7 +76,7 @@ def connection(traffic: Traffic = Traffic()) -> Automaton:
     """A whole connection: opened, used, closed by either side.
 
       Channels are used by the client from its open on, by the server from its open-ok on.  Heartbeats are frames and no
-    methods, and no document binds them to a method.  Either side may close as soon as the header was said.
+    methods, and no document binds them to a method.  Either side may close as soon as the header was sent.
     """
     ends = ("server:connection.open-ok", "server:connection.redirect")[: 1 + traffic.redirects]
     opened = handshake(*ends)
@@ -204,7 +204,7 @@ def consumer(name: str = "basic", notified: bool = False, most: int = 2) -> Auto
 def delivery(settles: tuple[str, ...], recovers: tuple[str, ...] = (), name: str = "basic") -> Automaton:
     """One delivery tag: settled at most once, by a word for it or by one for all up to it; without acknowledgement never.
 
-      `recovers` ask for all that is unsettled again, and may be said at any time.  Whether that voids the old tags the
+      `recovers` ask for all that is unsettled again, and may be sent at any time.  Whether that voids the old tags the
     documents do not say: behind one nobody is held to them.
     """
     each = [f"client:{name}.{verb}" for verb in settles]
@@ -223,7 +223,7 @@ def delivery(settles: tuple[str, ...], recovers: tuple[str, ...] = (), name: str
 def demarcation(confirms: bool = False) -> Automaton:
     """The mode of one channel: commit and rollback only behind tx.select; [RabbitMQ] confirms or transactions, not both.
 
-    Either select may be said again.
+    Either select may be sent again.
     """
     tx = sequence("client:tx.select", repeated(one_of("client:tx.select", "client:tx.commit", "client:tx.rollback")))
     said = ("client:confirm.select", "server:basic.ack", "server:basic.nack")

@@ -47,7 +47,7 @@ def closing(speaker: str, other: str, says: tuple[Word, ...], what: str = "conne
 
     `what` is closed: a connection, or a channel of the versions that have them.
 
-    Whoever said close says nothing more than the close-ok to a close that crossed it.  What was on its way when the other
+    The side that sent close says nothing more than the close-ok to a close that crossed it.  What was on its way when the other
     said close is legal until the close-ok, which answers that close and is the last word.
     """
     close, close_ok = f"{speaker}:{what}.close", f"{speaker}:{what}.close-ok"

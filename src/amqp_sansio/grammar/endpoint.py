@@ -1,6 +1,6 @@
 """The life of a session at one of its ends (class session), from its first attach to its end.
 
-The specification has no grammar of it; what binds an end stands in its sentences: commands are said while the session is
+The specification has no grammar of it; what binds an end stands in its sentences: commands are sent while the session is
 attached ("the transport MUST be attached"), a session that was attached before begins with what the other end expects, an
 execution.exception and a detach leave nothing to say, and a session may outlive its attachment for the timeout granted.
 """

@@ -1,6 +1,6 @@
 """Class execution: sync, result and exception of one half of a session.
 
-The class has no grammar in the specification; an exception is the last command of its sender, who detaches.
+The class has no grammar in the specification; an exception is the last command of its sender, which detaches.
 """
 
 from __future__ import annotations

@@ -7,15 +7,15 @@ from amqp_sansio.grammar.automaton import Automaton
 
 
 def sets(receiver: str) -> Automaton:
-    """completed and confirmed may be said at any time."""
+    """completed and confirmed may be sent at any time."""
     return repeated(one_of(f"{receiver}:session.completed", f"{receiver}:session.confirmed"))
 
 
 def expected(receiver: str, sender: str, most: int | None = None) -> Automaton:
     """expected is "never sent spontaneously": once for each flush that asked for it.
 
-    To count is not regular.  With `most` (1 or more) that many flushes may be unanswered at one time; with None it is only
-    said that expected comes behind some flush that asked for it.
+    To count is not regular.  With `most` (1 or more) that many flushes may be unanswered at one time; with None it only
+    requires that expected comes after some flush that asked for it.
     """
     asks, answers = f"{sender}:session.flush expected", f"{receiver}:session.expected"
     if most is not None:
@@ -29,7 +29,7 @@ def timeouts(asks: str, grants: str, most: int = 1) -> Automaton:
 
 
 def life(sender: str, receiver: str, result: bool = False) -> Automaton:
-    """What is said about one command id, in the order in which its receiver hears and says it.
+    """The words about one command id, in the order in which its receiver hears and says them.
 
     A set may name an id again until known-completed has named it ("MUST be excluded").  The sender may echo every completed.
     The result comes before the completion of a command that has one.  An exception is the end of all.

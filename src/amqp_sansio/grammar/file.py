@@ -62,7 +62,7 @@ def staging(sender: str, receiver: str, uses: str) -> Automaton:
 def delivery() -> Automaton:
     """One delivery: named by ack or reject, once, or covered by an ack of all that the client has received.
 
-    When it was received nobody hears, but at the latest when its completion is said; an ack of all from before that moment
+    Nobody sees when it was received, but at the latest when its completion is sent; an ack of all from before that moment
     does not cover it.
     """
     received = "client:(received)"

@@ -25,7 +25,7 @@ def explicit(acquired: bool) -> Automaton:
 
     "The recipient MUST have acquired a message in order to accept it" (or reject it); release sets free what is acquired and
     forgets what is not.  After any of them "the command-id may no longer be referenced from other commands".  Completion
-    settles nothing, and is told until the sender has confirmed it.
+    settles nothing, and is repeated until the sender has confirmed it.
     """
     settled = optional(one_of("recipient:message.accept", "recipient:message.reject", RELEASE))
     browsed = sequence(_tries(), optional(one_of(sequence(words(ACQUIRE, GOT), settled), RELEASE)))
@@ -37,7 +37,7 @@ def none(acquired: bool) -> Automaton:
     """One transfer with accept-mode none: its completion is all that it takes, and nothing names it behind that.
 
     A transfer that was only looked at may be acquired (so deployed brokers and their tests; the text names a wrong field),
-    and its completion may be said while the result is on its way.
+    and its completion may be sent while the result is on its way.
     """
     if acquired:
         return sequence(_transfer(acquired), repeated(COMPLETED))

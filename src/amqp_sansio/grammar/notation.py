@@ -3,7 +3,7 @@
 A rule is `name = alternatives`, divided by `/`; an alternative is a sequence of items.  `C:class.method` is a word of the
 client, `S:class.method` one of the server; `+` divides what a word says beside its name (`C:queue.declare+nowait` is the word
 "client:queue.declare nowait").  `( )` groups, `[ ]` may be left out, `*` stands before what comes any number of times, any
-other item is the name of a rule.  `content` is said by whoever said the word before it.  `{mark}` at the beginning of an
+other item is the name of a rule.  `content` comes from the speaker of the word before it.  `{mark}` at the beginning of an
 alternative says who added it to the document.  A line that begins with a space goes on with the line before it.
 """
 

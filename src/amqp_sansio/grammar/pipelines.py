@@ -16,7 +16,7 @@ _Owed: TypeAlias = tuple[tuple[Word, ...], tuple[Word, ...]]
 def in_order(questions: Iterable[Question], most: int = 2, any_time: Collection[str] = ()) -> Automaton:
     """What one side asks and the other answers: answers in the order of the questions, those to `any_time` (verbs) at any time.
 
-    At most `most` are owed of each kind; what needs no answer may be said at any time.  With no bound it is no regular
+    At most `most` are owed of each kind; what needs no answer may be sent at any time.  With no bound it is no regular
     language.  Raises ValueError unless `most` is at least 1.
     """
     if most < 1:
@@ -45,7 +45,7 @@ def in_order(questions: Iterable[Question], most: int = 2, any_time: Collection[
 def any_of(start: World, after: Callable[[World], Iterable[tuple[Word, World]]], final: Callable[[World], bool]) -> Automaton:
     """The conversations for which there is a world, of those that `after` tells for each word, in which they are true.
 
-    Who stands between two that talk does not know what either has heard yet, nor which of several questions is answered.
+    Somebody between two that talk does not know what either has heard yet, nor which of several questions is answered.
     """
 
     def moves(at: frozenset[World]) -> Mapping[Word, frozenset[World]]:
@@ -59,7 +59,7 @@ def any_of(start: World, after: Callable[[World], Iterable[tuple[Word, World]]],
 
 
 def counted(ask: Word, answers: Iterable[Word], most: int = 2) -> Automaton:
-    """Nothing is answered that was not said, and at most `most` are not answered yet; none need be."""
+    """Nothing is answered that was not asked, and at most `most` are not answered yet; none need be."""
     moves: list[dict[Word, int]] = [{} for _ in range(most + 1)]
     for waiting in range(most):
         moves[waiting][ask] = waiting + 1

@@ -1,5 +1,5 @@
-"""The grammar of 0-9-1, written from its XML: which methods answer which (response), who takes them (chassis), what has a
-content.
+"""The grammar of 0-9-1, written from its XML: which methods answer which (response), which side takes them (chassis), what has
+a content.
 
 What RabbitMQ added is marked; blocked, unblocked, update-secret and access.request, which it keeps for old clients, are not
 in its XML either.  `no-wait` set means that the answer does not come.  queue.unbind has no such field.  The XML prints no

@@ -1,4 +1,4 @@
-"""Who wants to be called when: a heap of moments, so that nobody has to look at all of them."""
+"""Timers: a heap of moments, so that nothing has to look at all of them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ FEW: Final = 64
 class Agenda(Generic[T]):
     """Things with a next moment each, on the caller's clock.
 
-    A thing may be noted again and again: it stays in the heap under the earliest moment only, and what comes too early is told
-    a later one when it is called.
+    A thing may be noted again and again: it stays in the heap under the earliest moment only, and one called too early is noted
+    again for later.
     """
 
     __slots__ = ("_count", "_heap", "_noted")

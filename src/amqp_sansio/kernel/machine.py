@@ -1,7 +1,7 @@
 """Tables in the third person and the machines that walk them.
 
 A row says: in this state this speaker may say this verb, then that state.  The same rows run for a client, for a server
-and for an observer that is neither; who is to blame falls out of who spoke.  Knows no AMQP.
+and for an observer that is neither; the speaker is the one to blame.  Knows no AMQP.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Refusal(NamedTuple):
 
     @property
     def said(self) -> str:
-        """What was said, as "speaker:verb"."""
+        """The refused word, as "speaker:verb"."""
         return f"{self.speaker}:{self.verb}"
 
     def legal_for(self, speaker: str) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class Table:
         self._legal: Final = {state: tuple(words) for state, words in legal.items()}
 
     def legal(self, states: Iterable[str]) -> tuple[str, ...]:
-        """What may be said in any of `states`, as "speaker:verb", in the order of the rows."""
+        """The legal words in any of `states`, as "speaker:verb", in the order of the rows."""
         words: dict[str, None] = {}
         for state in states:
             words.update(dict.fromkeys(self._legal.get(state, ())))
@@ -109,7 +109,7 @@ class Machine:
 
     @property
     def legal(self) -> tuple[str, ...]:
-        """What may be said now, as "speaker:verb"."""
+        """The legal words now, as "speaker:verb"."""
         return self.table.legal(self.states)
 
     def can(self, speaker: str, verb: str) -> bool:

@@ -185,7 +185,7 @@ class MutableRangeSet:
         self.lows: list[int] = [low for low, _ in ranges._line]
         """The first id of each range, ascending."""
         self.highs: list[int] = [high for _, high in ranges._line]
-        """The last id of each range.  Whoever has no time for a call may move the ends of ranges, as long as none touch."""
+        """The last id of each range.  Hot code may move the ends of ranges itself and save the call, as long as none touch."""
 
     def add(self, id: int) -> None:
         """Adds one id."""

@@ -117,11 +117,12 @@ class CreditBook:
     """The credit of one destination in both units, and its mode.  It answers two questions.
 
     What has the subscriber granted?  `messages` and `octets`, as the deployed servers count it; the deliverer itself needs no
-    more.  message.flush zeroes the credit that was there when it was said, once it is executed; credit granted in between
+    more.  message.flush zeroes, once it is executed, the credit that was there when it was sent; credit granted in between
     stays.  Grants after a flush are therefore remembered until `end_flush`.
 
-    How much may the deliverer still believe that it has?  `most_messages` and `most_octets`: an upper bound, so whoever sends
-    more has broken its credit whatever the timing was.  It follows the letter of message.set-flow-mode and message.flow, which
+    How much may the deliverer still believe that it has?  `most_messages` and `most_octets`: an upper bound, so a deliverer
+    that sends more has broken its credit whatever the timing was.  It follows the letter of message.set-flow-mode and
+    message.flow, which
     allow more than what deployed servers count:
 
     * A grant counts from when it was sent.

@@ -1,8 +1,8 @@
-"""What is remembered of the transactions of one session, whoever remembers: the client, the server or an observer.
+"""The transactions of one session, as the client, the server or an observer remembers them.
 
 It follows the client's words by the rows of `tables.demarcation`, and keeps beside them which branch the session is associated
-with and which it has suspended.  `verb` says what a command is in the words of the rows, `refusal` whether it may be said, and
-`said` takes it for said.
+with and which it has suspended.  `verb` says what a command is in the words of the rows, `refusal` whether it is legal, and
+`said` takes it as sent.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Demarcation:
         return rows.END_OTHER
 
     def _unheard(self, key: XidKey) -> bool:
-        """Whether the session may be associated with a branch although that was not heard."""
+        """Whether the session may be associated with a branch by a command that we missed."""
         return self.late and self.associated is None and key not in self.suspended
 
     # Whether it may be said.
@@ -142,7 +142,7 @@ class Demarcation:
     def answered(self, id: int | None, status: int, *, heard: bool) -> None:
         """The result of the client's command `id`.  A dtx.start that did not end well associates nothing.
 
-        `heard`: the client has it.  Else what it says next may have been said before: both states are possible.
+        `heard`: the client has it.  Else it may have sent its next word before that: both states are possible.
         """
         if status == XaStatus.XA_OK or id is None:
             return

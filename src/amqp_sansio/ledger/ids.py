@@ -23,9 +23,9 @@ class Ids:
     """What is settled by an id that its receiver names as complete.
 
     * `next_id`: of the next command.
-    * `outstanding`: said, as far as it was heard, and not complete: what is in doubt when nothing more is heard.
+    * `outstanding`: sent, as far as we know, and not complete: in doubt when nothing more arrives.
     * `confirmed`: those of them that will complete for certain.
-    * `known`: complete, and whoever said them has not said that it knows; for those who have to say it.
+    * `known`: complete, and their sender has not yet said that it knows; for a side that has to say it.
     * `awaited`: the name of each result that is awaited, for those who match them.
     """
 
@@ -41,7 +41,7 @@ class Ids:
     # What the sender says.
 
     def take(self) -> int:
-        """A command is said: its id."""
+        """A command is sent: its id."""
         id = self.next_id
         self.next_id = id + 1 & TOP
         highs = self.outstanding.highs
@@ -52,7 +52,7 @@ class Ids:
         return id
 
     def take_run(self, count: int) -> int | None:
-        """So many commands are said: the id of the first.  None, and nothing has changed, where ids go around."""
+        """So many commands are sent: the id of the first.  None, and nothing has changed, where ids wrap."""
         id = self.next_id
         if id + count > TOP:
             return None
@@ -68,11 +68,11 @@ class Ids:
     # What the receiver says.
 
     def beyond(self, ids: RangeSet) -> RangeSet:
-        """Those of the ids that were not said yet: nobody can know anything about them."""
+        """Those of the ids that were not sent yet: nobody can know anything about them."""
         return between(ids, self.next_id, serial_add(self.next_id, HALF - 1))
 
     def complete(self, ids: RangeSet) -> RangeSet:
-        """These are complete: what of it is news.  Ids that were never said are left out."""
+        """These are complete: what of it is news.  Ids that were never sent are left out."""
         news = self.outstanding.take(ids)
         if news and self.confirmed:
             self.confirmed.discard(news)
@@ -81,7 +81,7 @@ class Ids:
     def complete_run(self, low: int, high: int) -> RangeSet | None:
         """`complete` for the ids from `low` to `high` where that takes no algebra, as it nearly always does: what is news.
 
-        None, and nothing has changed, unless all of them were said and the oldest ones outstanding are among them, and what is
+        None, and nothing has changed, unless all of them were sent and the oldest ones outstanding are among them, and what is
         outstanding is one range.
         """
         lows, highs = self.outstanding.lows, self.outstanding.highs
@@ -99,7 +99,7 @@ class Ids:
         return news
 
     def confirm(self, ids: RangeSet) -> RangeSet:
-        """These will complete for certain: what of it is news.  Ids that were never said are left out."""
+        """These will complete for certain: what of it is news.  Ids that were never sent are left out."""
         news = self.confirmed.missing(self.outstanding.common(ids))
         if news:
             self.confirmed.update(news)
@@ -118,8 +118,8 @@ class Ids:
 class OwnIds(Ids):
     """As one of the two sides keeps the commands of `sender`, from their beginning.
 
-    * `begun`: some were said; until then nobody knows any.
-    * `stream`: what may be said of them on this attachment.
+    * `begun`: some were sent; until then nobody knows any.
+    * `stream`: what is legal about them on this attachment.
     """
 
     __slots__ = ("begun", "sender", "stream")

@@ -31,13 +31,13 @@ class PendingReplies(Generic[T]):
         """How many wait."""
 
     def ask(self, verb: str, kept: T) -> None:
-        """A method is said that wants an answer."""
+        """A method is sent that wants an answer."""
         self._count += 1
         self.waiting += 1
         self._places.setdefault(verb, deque()).append((self._count, kept))
 
     def answer(self, verb: str) -> Answered[T] | None:
-        """This is said as an answer: to what.  None where no question waits for it."""
+        """An answer is sent: to what.  None where no question waits for it."""
         answered = self.find(verb)
         if answered is not None:
             places = self._places[answered.verb]

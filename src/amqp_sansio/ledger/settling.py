@@ -1,6 +1,6 @@
 """Where the transfers of one sender stand, by the rows of TRANSFER: a set of ids for each state, and nothing for each message.
 
-For whoever judges what is said of transfers; whoever works on them keeps them one by one (`ledger.transfers`).
+For judging words about transfers; `ledger.transfers` keeps them one by one, for working on them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Settling:
         self._at(accept_mode, rows.TRANSFER[accept_mode].moves[rows.START, rows.SENDER, verb]).add_range(low, high)
 
     def said(self, speaker: str, verb: str, ids: RangeSet) -> RangeSet:
-        """A word about transfers: those of them of which it may not be said."""
+        """A word about transfers: those of them for which it is illegal."""
         refused = EMPTY
         moved: list[tuple[int, str, RangeSet]] = []
         for (accept_mode, state), standing in self.standing.items():

@@ -18,7 +18,7 @@ class Tags:
     """Numbers that one side gives from 1 on, and the other names one by one, or "all up to and including".
 
     `ids` are the ledger's: what is outstanding, as serial numbers, which are the lower 32 bits of tags (`tag_of` gives all 64).
-    `doubt`: what came may not be all that was said, so nobody is held to it.
+    `doubt`: some of what was sent may be missing, so nobody is held to it.
     """
 
     __slots__ = ("count", "doubt", "ids", "last")
@@ -108,7 +108,7 @@ class Deliveries:
         self._settled: Final = MutableRangeSet()
         """What was settled in the transaction that is open."""
         self._returned: Final = MutableRangeSet()
-        """What was outstanding when the client asked for recovery: who settles it may not have known."""
+        """What was outstanding when the client asked for recovery: a side that settles it may not have known."""
 
     def deliver(self, tag: int, settled: bool) -> bool:
         """A message is delivered, which nobody need settle when it is `settled`; False for a tag that is not higher than all

@@ -49,7 +49,7 @@ class Transfers(Generic[W]):
         self.provisional: dict[int, Delivery[W]] = {}
 
     def plan(self, verb: str, ids: RangeSet) -> tuple[Plan[W], list[int]]:
-        """What it means that the recipient says `verb` about `ids`, and of which it may not be said; changes nothing."""
+        """What it means that the recipient sends `verb` about `ids`, and for which ids it is illegal; changes nothing."""
         planned: Plan[W] = []
         bad: list[int] = []
         for id in pick(ids, self.deliveries):
@@ -80,7 +80,7 @@ class Transfers(Generic[W]):
         return (ids if len(done) == len(planned) else RangeSet.of(*done)), given
 
     def accepted_provisionally(self, planned: Plan[W]) -> None:
-        """What a plan is about is accepted in a transaction; to be said before `apply`."""
+        """What a plan is about is accepted in a transaction; to be called before `apply`."""
         for id, delivery, _ in planned:
             self.provisional[id] = delivery
 

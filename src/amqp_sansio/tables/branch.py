@@ -22,7 +22,7 @@ from amqp_sansio.spec.codes import ErrorCode as E
 from amqp_sansio.spec.codes import XaStatus as X
 
 SESSION: Final = "session"
-"""Who says the commands of class dtx, on any session: it need not be the one that works on the branch."""
+"""The sender of commands of class dtx, on any session: it need not be the one that works on the branch."""
 ADMINISTRATOR: Final = "administrator"
 CLOCK: Final = "clock"
 
@@ -35,7 +35,7 @@ class Phase(Enum):
     OPEN = "open"
     ROLLBACK_ONLY = "rollback-only"
     TIMED_OUT = "timed-out"
-    """What it held back is rolled back; the first who asks is told, and then it is forgotten."""
+    """What it held back is rolled back; the first session that asks gets the answer, then the branch is forgotten."""
     PREPARED = "prepared"
     HEURISTIC = "heuristic"
     """Prepared, and then completed by an administrator; it is known until it is forgotten."""

@@ -1,6 +1,6 @@
 """The methods of the older dialects by their names: who may say them, what answers them, and what a capability is needed for.
 
-One table for all versions: a verb that a version lacks is never said in it.  Written from the documents' chassis and responses
+One table for all versions: nobody can send a verb that a version lacks.  Written from the documents' chassis and responses
 and from what RabbitMQ says that its extensions are.
 """
 
@@ -29,7 +29,7 @@ BY_BOTH: Final = frozenset(
         "test.string-ok", "test.table", "test.table-ok", "test.content", "test.content-ok",
     ]
 )  # fmt: skip
-"""What either side may say; everything else is said by clients."""
+"""What either side may send; only clients send everything else."""
 
 EXTENDED: Final = frozenset(
     [("server", "basic.ack"), ("server", "basic.nack"), ("server", "basic.cancel"), ("client", "basic.cancel-ok")]
@@ -70,7 +70,7 @@ REPLIES: Final[dict[str, tuple[str, ...]]] = {
 """What answers a method, where it does not say that it wants no answer."""
 
 ANSWERS: Final = frozenset([answer for answers in REPLIES.values() for answer in answers])
-"""What is said as an answer only."""
+"""What is sent as an answer only."""
 
 ANY_TIME: Final = frozenset(
     [
@@ -92,4 +92,4 @@ CAPABILITIES: Final[dict[tuple[str, str], str]] = {
     ("server", "connection.blocked"): "connection.blocked",
     ("server", "connection.unblocked"): "connection.blocked",
 }
-"""An extension by who says what, and the capability that the other side must have told for it."""
+"""The extension to which a speaker's verb belongs, and the capability that the other side must have announced for it."""

@@ -211,7 +211,7 @@ class ConnectionDialogue:
 
     @property
     def legal(self) -> tuple[str, ...]:
-        """What may be said now by whom, as "speaker:verb"."""
+        """The legal words now, as "speaker:verb"."""
         closes = (self.close_by_client, self.close_by_server)
         words: list[str] = []
         for entry in self.handshake.legal:

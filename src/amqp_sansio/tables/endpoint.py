@@ -1,6 +1,6 @@
 """The life of a session at one of its two ends, in the third person.
 
-`tables.session` judges what is said on a channel.  A session outlives its channels, so each end has a table of its own that
+`tables.session` judges the words on a channel.  A session outlives its channels, so each end has a table of its own that
 says where the session stands for it: which words of the other end count, and whether it may speak.
 
 * detached: on no transport; may be attached (again).  attaching: this end said attach.
@@ -17,10 +17,10 @@ from amqp_sansio.kernel.machine import Row, Table
 from amqp_sansio.tables.session import ATTACH, ATTACHED, CLIENT, DETACH, EXPECTED, SERVER
 
 TRANSPORT: Final = "transport"
-"""Speaks for what neither end says: the attachment is over, whoever ended it."""
+"""The speaker of what neither end says: the attachment is over, for whatever reason."""
 
 ATTACHED_AGAIN: Final = "session.attached again"
-"""The answer to an attach of a session that was attached before: whoever speaks first asks what the other end expects."""
+"""The answer to an attach of a session that was attached before: the first to speak asks what the other end expects."""
 COMMAND: Final = "any command"
 """A command, or a control of class session other than attach, attached, detach and detached."""
 EXCEPTION: Final = "execution.exception"

@@ -1,6 +1,6 @@
 """Class file in the third person.
 
-A file is staged at whoever receives it, and then published (by the client) or delivered (by the server) by its identifier.
+A file is staged at its receiver, and then published (by the client) or delivered (by the server) by its identifier.
 Neither open-ok nor stage names the identifier, so that one file at a time is staged each way.  Which identifiers, tags and
 sizes there are is memory beside the rows (`engine.contents`).
 """
@@ -53,7 +53,7 @@ def _staging(sender: str, receiver: str, use: str) -> Table:
 
 
 STAGING: Final[dict[str, Table]] = {CLIENT: _staging(CLIENT, SERVER, PUBLISH), SERVER: _staging(SERVER, CLIENT, DELIVER)}
-"""By who stages."""
+"""By the side that stages."""
 
 START: Final = "not delivered"
 DELIVERED: Final = "delivered"

@@ -12,10 +12,10 @@ from amqp_sansio.tables.tuning import BELOW, RANGES, Numbering, Tuning
 
 
 class CloseCodes:
-    """The codes of connection.close: those there are (`legal`), and which of them is said when.
+    """The codes of connection.close: those there are (`legal`), and when each is sent.
 
     `host`: there is no such virtual host.  `login`: the login failed.  `order`: a word of class connection at the wrong time;
-    `direction`: by the wrong side; `channel`: anything on a channel that nothing may be said on.  `limit`: more than one of our
+    `direction`: by the wrong side; `channel`: anything on a channel that is not open.  `limit`: more than one of our
     limits.  What no frame can be made of is 501 everywhere.
     """
 
@@ -87,11 +87,11 @@ class Handshake:
         self.silent_refusal: Final = silent_refusal
 
     def dialogue(self) -> ConnectionDialogue:
-        """A connection of which nothing was said yet."""
+        """A connection before its first word."""
         return ConnectionDialogue(rows=self.rows)
 
 
 SESSIONS: Final = Handshake(HANDSHAKE, CloseCodes(CloseCode), greets=True)
 """The handshake of 0-10."""
 SAYS_REFUSED: Final = "authentication_failure_close"
-"""The capability of a client that wants to be told that its login failed."""
+"""The capability of a client that wants an answer when its login fails."""

@@ -41,9 +41,9 @@ class Assembler:
         self.passed: dict[int, int] = {}
         """Octets of frames that were passed over, by channel, since they were taken; an observer's are not counted."""
         self.told = -1
-        """Offset of the last frame of which a breach was told."""
+        """Offset of the last frame for which a breach was reported."""
         self.heard: set[int] | None = None
-        """After octets were lost: the (channel, track) pairs of which a first frame has been heard since."""
+        """After octets were lost: the (channel, track) pairs that have had a first frame since."""
 
     def _report(
         self, rule: str, text: str, code: int, channel: int, start: int, said: str, legal: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""How what is said becomes octets: what a connection needs of it, whatever is spoken on its channels."""
+"""How methods become octets: what a connection needs of its dialect, whatever the dialect of its channels."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Profile:
     # --- writing ----------------------------------------------------------------------------------------------------------
 
     def _letter_of(self, value: object) -> str | None:
-        """The letter under which a value is written that is not said to have another one; None where there is none."""
+        """The letter under which a value is written unless a `Field` gives another one; None where there is none."""
         kind = type(value)
         letters = self.written.get(kind)
         if letters is None:

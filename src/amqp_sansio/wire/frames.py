@@ -42,8 +42,8 @@ def frame_command(
     """A command and what it carries as frames of at most `max_frame` octets, frame header included.
 
     None leaves a segment out; an empty body is a segment of one empty frame.  Only a body is ever split, for deployed
-    peers read nothing else: EncodeError when the command or the header does not fit into one frame.  `split_header` splits
-    such a header as well, for whoever must pass on what somebody with larger frames has said.
+    peers read nothing else: EncodeError when the command or the header does not fit into one frame.  `split_header` splits such
+    a header as well, to forward a message from a peer with larger frames.
     """
     size = len(payload) + FRAME_HEADER_SIZE
     if size > max_frame:

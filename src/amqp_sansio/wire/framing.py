@@ -1,4 +1,4 @@
-"""How what is said lies in octets: what a connection and an observer need of a family's frames.
+"""How a family frames its methods: what a connection and an observer need.
 
 These are base classes and no protocols: a message asks a reader several things.
 """
@@ -124,7 +124,7 @@ class Reader:
     def cut_ahead(self) -> Cut | None:
         """The next message of a run, the others of which are `ahead`, the next one last; None as for `cut_run`.
 
-        Whoever takes those from `ahead` itself saves the call.
+        Code that takes those from `ahead` itself saves the call.
         """
         return None
 

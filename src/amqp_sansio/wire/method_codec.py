@@ -30,7 +30,7 @@ Contents: TypeAlias = "Mapping[int, tuple[type[Value], FieldTable]]"
 
 
 class MethodCodec(Codec):
-    """Reads what is said in one dialect.
+    """Reads the methods of one dialect.
 
     `methods` has all its methods, those of class connection included; `classes` names its classes, for numbers that no method
     has.

@@ -47,7 +47,7 @@ put_frame_begin: Final = Struct(">HHI4x").pack
 """A frame header from the same three numbers."""
 
 blank: Final = object.__new__
-"""An object of a class without its constructor having been called: whoever takes one fills all its slots."""
+"""An object of a class without its constructor having been called: the caller fills all its slots."""
 
 OCTET: Final = tuple([bytes([n]) for n in range(256)])
 """The octet of each number below 256; IndexError above, which is what length prefixes want."""

@@ -1,6 +1,6 @@
 """Reading frames before the connection is open: controls on channel 0, and not much of them.
 
-Who has not logged in yet may make us hold one small control and nothing else.
+Before its login a peer may make us hold one small control and nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Headers of many commands that are alike: for a third person, who needs what headers say and how long bodies are."""
+"""Headers of many commands that are alike: a third person needs their fields and the lengths of the bodies."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Layout(Codec):
     * `segments`: verbs whose commands may carry header and body segments.
 
     Decoding is tolerant: `required` is not enforced, numbers that no enumeration has stay numbers, and what says nothing is
-    passed over.  Whoever wants to know (an observer that is strict) encodes again and compares: everything else comes back
+    passed over.  To find out, a strict observer encodes again and compares: everything else comes back
     octet by octet.  What is passed over: octets behind the last field of a control or command, or of a sized struct; flags
     of a sized struct that belong to no field; a session.header of another size than 1, and its spare bits; the size 0 of a
     reply-to or xid field, which reads as one without fields; ranges of ids that are out of order, touch or overlap; text
