@@ -78,7 +78,7 @@ class Attachment(Standing):
         return AT_ONCE if self._detached_at is None else self._detached_at + self._timeout
 
     def _attached(self, speaker: Role) -> None:
-        """`speaker` said attached: either commands may be said, or first we find out what the other side has."""
+        """`speaker` sent attached: commands may follow, or first we find out what the other side has."""
         if self._established:
             self._step(speaker, ATTACHED_AGAIN)
             self._resumed_at = self._outbound.next_id
@@ -101,7 +101,7 @@ class Attachment(Standing):
         self._ready(resumed)
 
     def _ready(self, resumed: bool) -> None:
-        """Commands may be said."""
+        """Commands may be sent."""
         assert self._channel is not None
         self._cause = ""
         self._established = True

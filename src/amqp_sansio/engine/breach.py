@@ -1,4 +1,4 @@
-"""What a session does when the other side breaks a rule: it is told, and the session is over."""
+"""What a session does when the other side breaks a rule: it reports the rule and ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def violate(
     id: int | None = None,
     codes: tuple[int | None, int | None] = (None, None),
 ) -> None:
-    """The other side broke a rule: it is told, the session is over.
+    """The other side broke a rule: report it, end the session.
 
     A detach code (0 to 4) goes out in detached, an error code in execution.exception and a detach behind it.
     """

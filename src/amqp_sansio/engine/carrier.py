@@ -56,7 +56,7 @@ class Carrier:
         """Which side we are."""
         self.peer: Final[Role] = _OTHER[role]
         self.codec: Final = codec
-        """How what is said becomes octets."""
+        """Encodes and decodes methods."""
         self.limits: Final = limits
         """What an endpoint may cost."""
         self.profile: Final = profile
@@ -118,5 +118,5 @@ class Carrier:
         raise NotImplementedError
 
     def _fail(self, violation: Violation) -> None:
-        """The peer broke a rule of the connection: it is told by close, and ConnectionClosed(VIOLATION) ends it all."""
+        """The peer broke a rule of the connection: sends it a close; ConnectionClosed(VIOLATION) is the last event."""
         raise NotImplementedError

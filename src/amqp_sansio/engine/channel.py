@@ -125,7 +125,7 @@ class Channel:
     def _about_another(self, control: Control) -> bool:
         """Words about another session than the one attached here: they are answered, and change nothing.
 
-        An empty name stands for whatever is attached: who thinks that nothing is knows no name to say.
+        An empty name stands for whatever is attached: a side that thinks nothing is has no name to send.
         """
         session = self.session
         if session is None or not isinstance(control, (controls.Attach, controls.Detach, controls.Detached)):

@@ -29,8 +29,8 @@ T = TypeVar("T")
 class Checker:
     """The checker of one family, plugged into an observer when it is known what is spoken.  A base class.
 
-    What was said goes to `said` at once, what is found to `findings`, whose speaker and offset the observer sets; `ears` are
-    the observer's.
+    The words go to `said` at once, the verdicts to `findings`, whose speaker and offset the observer sets; `ears` are the
+    observer's.
     """
 
     __slots__ = ("_said", "ears", "findings")
@@ -52,13 +52,13 @@ class Checker:
         self._said.append(Observed(speaker, start, end, event))
 
     def flush(self, speaker: Speaker, start: int, end: int) -> None:
-        """Tells what was found, behind what was heard there."""
+        """Hands out the findings, after the words that they are about."""
         found = self.findings.found
         while found:
             self._said.append(Observed(speaker, start, end, found.popleft()))
 
     def consider(self, others: Sequence[Dialect[Codec]]) -> None:
-        """It was heard from the middle: what is said may be in one of these others as well, as far as frames tell."""
+        """The stream starts in its middle: as far as frames tell, it may be in one of these others as well."""
 
     def carries(self, class_code: int, code: int) -> bool:
         """Whether what has these numbers may have a content; of what is unknown nobody can say that it may not."""
@@ -75,12 +75,12 @@ class Checker:
         raise NotImplementedError
 
     def excuses(self, speaker: Speaker, malformed: Malformed) -> bool:
-        """Whether `speaker` may do what is wrong with a frame otherwise, because of what was said before."""
+        """Whether the words before it excuse a frame of `speaker` that is wrong otherwise."""
         return False
 
     def hear_plain(self, speaker: Speaker, cut: Cut) -> Observed | None:
-        """A unit like others before it (see `Reader.cut_run`): what is to be told, which nothing may come before.  None: it is
-        to be heard as any other."""
+        """A unit like others before it (see `Reader.cut_run`): its event, which nothing may come before.  None: it needs every
+        check."""
         return None
 
     def next_alike(self, speaker: Speaker, headers: Headers[T], head: int) -> Transfers[T] | Answered | None:
@@ -92,12 +92,12 @@ class Checker:
         raise NotImplementedError
 
     def shake(self, shaky: bool) -> None:
-        """Before a unit.  `shaky`: some of what a speaker says is not heard yet, for its frames are being looked for; as with
-        `unsettle`."""
+        """Before a unit.  `shaky`: we do not have all of what a speaker says yet, for the search for its frames goes on; as
+        with `unsettle`."""
         raise NotImplementedError
 
     def unsettle(self) -> None:
-        """What is heard next may come out of turn: the other side may have answered already what is not heard yet."""
+        """The next word may be out of turn: the other side may have answered already what we do not have yet."""
         raise NotImplementedError
 
     def lost(self, speaker: Speaker) -> None:

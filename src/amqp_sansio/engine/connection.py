@@ -1,7 +1,7 @@
-"""One connection, either role: octets in, events out, and who is asked about what.
+"""One connection, either role: octets in, events out, and which part decides what.
 
-Its life is in `lifecycle`; what each role says in the handshake is in `client_handshake` and `server_handshake`; what is
-said on its channels is for its `endpoints`.
+Its life is in `lifecycle`; what each role says in the handshake is in `client_handshake` and `server_handshake`; its
+`endpoints` handle what arrives on its channels.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ def _acks(command: Consume) -> bool:
 
 
 class Consumers:
-    """`late`: the conversation was not heard from its beginning, so that a tag may be anybody's.
+    """`late`: we missed the beginning of the conversation, so that a tag may be anybody's.
 
-    `role`: for the server itself a cancel is carried out when it is heard; the client itself says nothing after which it would
+    `role`: the server carries a cancel out when it receives it; the client says nothing after which it would
     not know what is to be acknowledged.
     """
 
@@ -93,7 +93,7 @@ class Consumers:
         return Objection(verb, said, tuple(able), code, text)
 
     def consume(self, command: Consume) -> None:
-        """A consume was said."""
+        """A consume was sent."""
         tag = command.consumer_tag or ""
         acks = _acks(command)
         machine = self._machine(tag)
@@ -104,7 +104,7 @@ class Consumers:
         self._acks[tag] = acks if fresh or self._acks.get(tag) is acks else None
 
     def step(self, speaker: str, verb: str, tag: str, id: int | None) -> None:
-        """A consume-ok, cancel or deliver was said, as the command `id` (None: unknown)."""
+        """A consume-ok, cancel or deliver was sent, as the command `id` (None: unknown)."""
         machine = self._machine(tag)
         if machine.step(speaker, verb) is not None:
             return

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def say_content(session: Session, command: Command, header: bool, octets: int) -> Callable[[int], None]:
-    """Whether a command with such a header and so many octets of body may be said now, and its effect; changes nothing.
+    """Whether a command with such a header and so many octets of body is legal now, and its effect; changes nothing.
 
     LocalProtocolError, LimitError.
     """

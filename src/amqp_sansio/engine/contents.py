@@ -80,7 +80,7 @@ class ContentClass:
 
 
 class Contents:
-    """`role` is whose session this is, None for an observer.  `late`: it was not heard from its beginning.
+    """`role` is whose session this is, None for an observer.  `late`: we missed its beginning.
 
     A client has received what it hears, a server has carried out what it hears; to an observer much may be under way.
     """
@@ -174,7 +174,7 @@ class Contents:
         self._deliveries.close_window()
 
     def forget(self) -> None:
-        """Something was lost, or is not to be told from what was: from here on everything is possible."""
+        """Something was lost, or looks as if it was: from here on everything is possible."""
         self._file.forget()
         self._stream.forget()
         self._deliveries.forget()
@@ -208,7 +208,7 @@ class Contents:
 
 
 def _stager(speaker: str, command: Command) -> str:
-    """Whose file a word of the staging is about: open-ok is said by who receives it."""
+    """Whose file a word of the staging is about: the receiver sends open-ok."""
     other = SERVER if speaker == CLIENT else CLIENT
     return other if isinstance(command, file.OpenOk) else speaker
 

@@ -27,7 +27,7 @@ Delivery: TypeAlias = tuple[str, int | None, int, int]
 
 
 class Deliveries:
-    """`late`: not all deliveries were heard, so that a tag may name one.  `at_once`: they are received when they are heard.
+    """`late`: we missed some deliveries, so that a tag may name one.  `at_once`: hearing them is receiving them.
 
     `_open` are in order; `_perhaps` were acknowledged, as one of all, when they were perhaps still under way.  `_all`: the last
     command that acknowledged all, until the server has completed it: what is delivered before is under way for all one knows.
@@ -100,7 +100,7 @@ class Deliveries:
         return Objection(rule, said, legal, ErrorCode.INVALID_ARGUMENT, text)
 
     def deliver(self, tag: int, acks: bool | None, id: int | None, octets: int) -> None:
-        """A delivery was said."""
+        """A delivery was sent."""
         if acks is False:
             return
         before = self._perhaps.pop(tag, None)
@@ -120,7 +120,7 @@ class Deliveries:
             self._ids[id] = tag
 
     def settle(self, command: file.Ack | file.Reject, id: int | None, heard: bool) -> None:
-        """An acknowledgement or a rejection was said, as the command `id` (None: unknown); `heard`: the server has heard it."""
+        """An acknowledgement or a rejection was sent, as the command `id` (None: unknown); `heard`: the server has it."""
         tag = command.delivery_tag or 0
         if not isinstance(command, file.Ack) or not command.multiple:
             self._settle(tag, command.VERB)

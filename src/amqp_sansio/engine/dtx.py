@@ -76,7 +76,7 @@ class Dtx:
 
     @property
     def under_way(self) -> tuple[tuple[CommandId, str, Xid | None], ...]:
-        """What was said and is not answered, in order: id, verb and branch; also on a session that expired detached."""
+        """Commands without an answer, in order: id, verb and branch; also on a session that expired detached."""
         return tuple([
             (id, command.VERB, getattr(command, "xid", None))
             for id, command in self.session._results.asked.items()

@@ -11,16 +11,16 @@ from amqp_sansio.wire.assembly import Assembly, Cut, Malformed
 from amqp_sansio.wire.framing import Carries, Framing, Reader
 
 Thing: TypeAlias = ProtocolHeader | Assembly | Malformed | Framing
-"""What is heard.  A framing: that in which frames were found, where they could have been in any of several."""
+"""One thing of a stream.  A framing: that in which frames were found, where they could have been in any of several."""
 
 HEADER: Final = "header"
-"""The first octets: a protocol header, if the conversation is heard from its beginning."""
+"""The first octets: a protocol header, if we have the beginning of the conversation."""
 ANSWER: Final = "answer"
 """The first octets of a side that is asked for no header: frames, or the header of another version."""
 DECIDING: Final = "deciding"
 """The header has been handed out; the observer has not yet said how to go on."""
 GUESSING: Final = "guessing"
-"""It was heard from the middle, and nobody knows yet in which of several framings its frames are."""
+"""It starts in the middle, and nobody knows yet in which of several framings its frames are."""
 FRAMES: Final = "frames"
 OPAQUE: Final = "opaque"
 
@@ -79,21 +79,21 @@ class Ear:
         self.heard = 0
         """`received` without what was lost."""
         self.late = False
-        """It was heard from the middle, or something of it was lost."""
+        """It starts in the middle, or something of it was lost."""
         self.joined = False
-        """The other side was heard from the middle: this one need not begin with a header, whatever its octets look like."""
+        """The other side starts in the middle: this one need not begin with a header, whatever its octets look like."""
         self.doubt = ""
         """Why the next octets may not be frames at all ("behind a security layer"); "" when they must be."""
         self.reason = ""
         self.opaque_start = 0
         """Where what cannot be read begins; while frames are looked for, where the search began."""
         self.told = False
-        """Whether somebody was told that nothing more can be read."""
+        """Whether the caller has learned that nothing more can be read."""
         self.ended = False
         self.found = False
         """Something could be read."""
         self.trace = False
-        """Whether every frame is told."""
+        """Whether to hand out every frame."""
 
     @property
     def rest(self) -> int:
@@ -109,12 +109,12 @@ class Ear:
 
     @property
     def frameless(self) -> bool:
-        """Whether it was heard from the middle and nothing in it was ever found to be a frame."""
+        """Whether it starts in the middle and nothing in it was ever found to be a frame."""
         return (self.state == FRAMES or self.state == GUESSING) and self.late and not self.found
 
     @property
     def unread(self) -> int:
-        """Octets that were heard and belong to nothing that could be read."""
+        """Octets that arrived and belong to nothing that could be read."""
         skipped = 0 if self.reader is None else self.reader.skipped
         passed = 0 if self.guess is None else self.guess.passed
         return self.opaque + self.rest + skipped + passed
@@ -130,7 +130,7 @@ class Ear:
 
     @property
     def unfinished(self) -> int | None:
-        """Where the earliest thing under way ends so far: what is told of it later ends there or behind.  None: nothing is."""
+        """Lower bound of the end offset of every later event; None when nothing is under way."""
         if self.frameless and self.heard:
             return self.opaque_start + 1
         if self.state == FRAMES:
@@ -139,7 +139,7 @@ class Ear:
 
     @property
     def rests(self) -> bool:
-        """Whether frames are heard, and `next` has nothing to hand out before more octets come."""
+        """Whether it reads frames, and `next` has nothing to hand out before more octets come."""
         reader = self.reader
         if reader is None or self.state != FRAMES or self.ended or self.trace:
             return False
@@ -183,7 +183,7 @@ class Ear:
         return Heard(thing.offset, min(thing.offset + reader.HEAD, self.received), thing)
 
     def cut(self) -> Cut | None:
-        """See `Reader.cut_run`.  It reads frames that were heard before: no doubt applies to them."""
+        """See `Reader.cut_run`.  It reads frames that arrived before: no doubt applies to them."""
         reader = self.reader
         if reader is None or self.state != FRAMES or not reader.known:
             return None

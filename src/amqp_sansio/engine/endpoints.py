@@ -30,7 +30,7 @@ class Endpoints:
     """
 
     def begin(self, reader: Reader) -> None:
-        """The other side's protocol header was heard: `reader` reads the frames behind it."""
+        """The other side's protocol header has arrived: `reader` reads the frames after it."""
         raise NotImplementedError
 
     @property

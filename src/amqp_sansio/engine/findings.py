@@ -16,11 +16,11 @@ UNITS: Final = ("message", "byte")
 """The units of credit by their numbers, as message.credit-unit calls them."""
 
 _TOLD: Final = 4096
-"""Divergences remembered as told; beyond it they are told again."""
+"""Divergences remembered as reported; beyond it they are reported again."""
 
 
 class Findings:
-    """Collects them; `speaker` ("C" or "S"), `channel` and `offset` are those of what is being heard.
+    """Collects them; `speaker` ("C" or "S"), `channel` and `offset` are those of the unit under judgement.
 
     By default what deployed peers do everywhere is tolerated; `strict` reports the letter.
     """
@@ -69,5 +69,5 @@ class Findings:
         return True
 
     def forget(self, channel: int) -> None:
-        """What was told about a channel may be told again: another session is on it now."""
+        """What was reported about a channel may be reported again: another session is on it now."""
         self._count -= len(self._told.pop(channel, ()))

@@ -1,4 +1,4 @@
-"""Which of several framings the octets of a stream are in that was heard from the middle."""
+"""Which of several framings a stream is in that starts in its middle."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def _too_many(session: Session, id: int, said: str, codes: tuple[int, int], offs
 
 
 def _done(session: Session, id: int) -> None:
-    """A command of class execution is complete as soon as it is heard."""
+    """A command of class execution is complete on receipt."""
     session._inbound.add_completed(id)
     session._inbound.due = True
     session._inbound.settle_syncs()

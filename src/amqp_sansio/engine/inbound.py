@@ -58,14 +58,15 @@ class Inbound(OwnIds):
         self.syncs: MutableRangeSet = MutableRangeSet()
         self.sync_count = 0
         self.due = False
-        """There are completions that the sender has not been told of on this attachment."""
+        """There are completions that we have not sent on this attachment."""
         self.asked = 0
-        """What a flush of the other side asked for and was not told yet: ASKED_EXPECTED | ASKED_CONFIRMED | ASKED_COMPLETED."""
+        """What a flush of the other side asked for and we have not sent yet: ASKED_EXPECTED | ASKED_CONFIRMED |
+        ASKED_COMPLETED."""
         self.answered = 0
-        """What was told at once since octets were last taken."""
+        """What we answered at once since octets were last taken."""
         self.timely_at = 0
         self.counting = False
-        """Whether `untold` has all that was completed since completions were told last: when they fall into many ranges."""
+        """Whether `untold` has all completions since the last report: when they fall into many ranges."""
         self.untold: MutableRangeSet = MutableRangeSet()
 
     def begin_attachment(self) -> None:
@@ -198,9 +199,9 @@ class Inbound(OwnIds):
             self.untold.update(ids)
 
     def tell_completed(self) -> RangeSet:
-        """What the sender is to be told is completed: all that it does not know of; of many ranges those that have changed.
+        """The completions to report: all that the sender does not know of; of many ranges those that have changed.
 
-        A range is told whole, for some clients know only up to which id all is complete.
+        It reports a range whole, for some clients know only up to which id all is complete.
         """
         # The letter: completed informs "of all commands completed", but for those that the receiver knows to be considered
         # complete at the sender.  What is left out here was told with timely-reply on this attachment, and since then "the
@@ -216,7 +217,7 @@ class Inbound(OwnIds):
         return self.known.around(self.untold.freeze()) if self.counting else self.known.freeze()
 
     def known_completed(self, ids: RangeSet) -> None:
-        """session.known-completed: the sender knows of these; they need not be said again."""
+        """session.known-completed: the sender knows of these; there is no need to repeat them."""
         self.known.discard(ids)
         self.confirmed.discard(ids)
         self.timely_at = 0

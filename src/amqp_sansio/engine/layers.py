@@ -11,13 +11,13 @@ from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Open, OpenOk, StartOk, TuneOk
 
 UNHEARD: Final = "no frame is there; a security layer may have been agreed on before, which nobody heard"
-"""Why what was heard from the middle may not be frames at all, although something in it looked like one."""
+"""Why a stream that starts in its middle may not be frames at all, although something in it looked like one."""
 
 Ears = Mapping[Literal["C", "S"], Ear]
 
 
 def unheard(ears: Ears, handshake: HandshakeWitness) -> None:
-    """Something was not heard: the mechanism may have been in it, and the other side need not begin with a header."""
+    """We missed something: the mechanism may have been in it, and the other side need not begin with a header."""
     for ear in ears.values():
         ear.joined = ear.joined or not ear.received
         if not handshake.mechanism:

@@ -36,7 +36,7 @@ def clip(text: str) -> str:
 
 
 class Lifecycle(Carrier):
-    """What does not depend on what is said: the base of `Connection`."""
+    """What does not depend on the words of either side: the base of `Connection`."""
 
     def __init__(self, role: Role, config: ClientConfig | ServerConfig, endpoints: Endpoints) -> None:
         dialect, framing = config.dialect, config.dialect.framing
@@ -135,7 +135,7 @@ class Lifecycle(Carrier):
 
     @property
     def closed_cause(self) -> str | None:
-        """Why nothing may be said any more; None as long as it may."""
+        """Why the connection cannot send any more; None as long as it can."""
         return self._closed_cause
 
     @property
@@ -314,9 +314,9 @@ class Lifecycle(Carrier):
     def tick(self, now: float) -> float | None:
         """Says what time it is, and does what is due: a heartbeat, giving the other side up.
 
-        `now` is monotonic seconds.  Call it behind `receive_data` and before `next_event`: octets that were stored since the
-        last tick count as heard at this one, and nobody is given up while octets wait to be decoded, unless nothing of what
-        waits to be sent is taken either: then they may wait for that.  Answers what `due` would at this point, before the
+        `now` is monotonic seconds.  Call it behind `receive_data` and before `next_event`: octets stored since the last tick
+        count as received at this one, and no peer times out while octets wait to be decoded, unless it takes nothing of our
+        output either: then they may wait for that.  Answers what `due` would at this point, before the
         events: programs that tick behind their events need nothing else.
         """
         self._now = now = now + 0.0  # what is no number is refused before anything has changed

@@ -1,4 +1,4 @@
-"""What is wrong with a command, whoever said it."""
+"""What is wrong with a command of either side."""
 
 from __future__ import annotations
 

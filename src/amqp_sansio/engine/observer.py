@@ -1,4 +1,4 @@
-"""The third person: hears both speakers of a conversation, is neither, and says what was said and who broke the protocol."""
+"""The third person: hears both speakers of a conversation, is neither, and reports their words and who broke the protocol."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _SPEAKERS: Final[tuple[Speaker, Speaker]] = ("C", "S")
 
 
 class Observer:
-    """Feed it what both sides say, in the order in which it was said, and ask for events until there is none.
+    """Feed it the octets of both sides, in their order, and take events until there is none.
 
     `dialect`: None recognises a conversation by its protocol header, as one of `dialects`; one that begins otherwise is opaque.
     With a dialect given, or with `middle`, it may also begin in the middle; what is not known then is None in events and held
     against nobody.  Where nobody knows the framing, that of `dialects` is taken in which three frames in a row are found first,
     and a note says so.  A header that we do not know, and octets in which nothing is found, are taken for the first of them.
 
-    It goes on after a violation.  With `frames` every frame is told too.  `strict` reports every departure from the letter;
+    It goes on after a violation.  With `frames` it reports every frame, too.  `strict` reports every departure from the letter;
     otherwise what deployed peers do everywhere is tolerated.  `limits` bounds what it remembers: assembly_octets,
     buffered_octets, header_octets and empty_frames of what is under way; channels and sessions followed; ranges of completed
     ids; replay_commands as the number of transfers in a window and of results awaited, per session; subscriptions.
@@ -71,9 +71,9 @@ class Observer:
             ear.trace = frames
         self._at: Speaker | None = None
         self._late: set[str] = set()
-        """Speakers that were heard from the middle, or of whom something was lost."""
+        """Speakers whose stream starts in its middle, or of whom something was lost."""
         self._resuming: set[str] = set()
-        """Those of whom no frame has been found since: their next one is told later than it was said."""
+        """Those of whom no frame has been found since: it reports their next one later than they sent it."""
         self._eof = False
         self._client_header: ProtocolHeader | None = None
 
@@ -128,7 +128,7 @@ class Observer:
         return 0 if reader is None else reader.frames
 
     def next_event(self) -> Observed | None:
-        """The next thing observed; None when more must be heard first."""
+        """The next event; None when it needs more octets first."""
         while not self._events:
             speaker = self._at
             if speaker is not None:

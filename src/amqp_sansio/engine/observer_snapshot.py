@@ -47,7 +47,7 @@ def load(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]]) -> 
 State = tuple[
     object, bool, tuple[set[str], set[str]], bool, "ProtocolHeader | None", "dict[Literal['C', 'S'], Ear]", object, Limits
 ]
-"""Name of the dialect, strict, who was heard late, the end, the client's header, the ears, the checker's state, the limits."""
+"""Name of the dialect, strict, the late speakers, the end, the client's header, the ears, the checker's state, the limits."""
 
 
 def names_in(snapshot: tuple[object, ...]) -> tuple[object, object]:

@@ -20,10 +20,10 @@ class Outbound(OwnIds):
 
     * `position`: the id that the other side will give to the next command on this
       attachment; None before any command-point on it.
-    * `known_due`: the other side asked that what is `known` be said in a timely reply.
+    * `known_due`: the other side asked for a timely reply about what is `known`.
     * `expected_asked`: answers to come that say what the other side expects: one for each flush that asked for it.
-    * `kept`: octets of what may have to be said again; nothing is kept unless `retain`.  `bare`: what is in doubt and is not
-      kept; what was said from `bare_from` on, while nothing was kept, is looked up when it is wanted.
+    * `kept`: octets that may have to be sent again; nothing is kept unless `retain`.  `bare`: what is in doubt and is not kept;
+      what was sent from `bare_from` on, while nothing was kept, is looked up when it is wanted.
     """
 
     __slots__ = (
@@ -76,32 +76,32 @@ class Outbound(OwnIds):
         self.kept_octets = 0
 
     def begin_retaining(self) -> None:
-        """From here on what is said is kept."""
+        """Keeps everything sent from here on."""
         if not self.retain:
             self._look_up_bare()
             self.retain = True
 
     def _look_up_bare(self) -> None:
-        """What was said while nothing was kept and is in doubt: costs what was said since it was looked up last."""
+        """What was sent while nothing was kept and is in doubt: costs what was sent since the last look."""
         if self.bare_from != self.next_id:
             said = RangeSet([(self.bare_from, serial_add(self.next_id, -1))])
             self.bare.update(self.confirmed.missing(self.outstanding.common(said)))
             self.bare_from = self.next_id
 
     def begin_attachment(self) -> None:
-        """A new transport: the numbering must be said again."""
+        """A new transport: the numbering must be sent again."""
         super().begin_attachment()
         self.position = None
         self.expected_asked = 0
         self.known_due = False
 
     def point(self, id: int) -> None:
-        """command-point is said: the next command has this id."""
+        """command-point is sent: the next command has this id."""
         self.stream.step(self.sender, COMMAND_POINT)
         self.position = id
 
     def ask_expected(self) -> None:
-        """flush is said, which asks what the other side expects."""
+        """flush is sent, which asks what the other side expects."""
         self.stream.step(self.sender, FLUSH_EXPECTED)
         self.expected_asked += 1
 

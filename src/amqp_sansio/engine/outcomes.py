@@ -53,7 +53,7 @@ def completed(session: Standing, ids: RangeSet) -> None:
 
 
 def ended(session: Standing) -> None:
-    """The session is over: tells of everything that was not answered, in the order in which it was said."""
+    """The session is over: reports everything without an answer, in the order in which it was sent."""
     refused = session._results.refused
     commands = list(session._results.asked.items())
     session._results.asked.clear()

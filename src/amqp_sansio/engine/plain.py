@@ -1,6 +1,6 @@
 """Objects as plain values and back: for snapshots that can be stored, sent and compared.
 
-Only classes that are named to it are written or made; nothing else can come out of a snapshot, whoever wrote it.
+Only classes that are named to it are written or made; nothing else can come out of a snapshot, even a forged one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _names(kind: type) -> list[str]:
 class Dumper:
     """Writes objects of `classes`, and tables of `tables` by their name.  What is callable is left out: see `Loader`.
 
-    What is `given` is written by its name only: whoever loads gives it again.
+    What is `given` is written by its name only: the loader passes it again.
     """
 
     def __init__(self, classes: Mapping[str, type], given: Mapping[str, object] = MappingProxyType({})) -> None:

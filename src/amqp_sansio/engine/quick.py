@@ -88,7 +88,7 @@ class Answered(NamedTuple):
 class QuickTransfers:
     """Remembers the channels on which transfers and their answers change no state, and delivery properties by their octets.
 
-    Whoever hears something by which a state may change says `forget`.
+    `forget` when something arrives that may change a state.
     """
 
     __slots__ = ("_deliveries", "_limits", "_quiet", "_reading")
@@ -105,7 +105,7 @@ class QuickTransfers:
         self._quiet["S"].clear()
 
     def learn(self, speaker: str, channel: int, witness: Witness) -> bool:
-        """A transfer has been heard: whether the next ones like it may be read at once."""
+        """A transfer has arrived: whether the next ones like it may be read at once."""
         settled = None if witness.shaky else witness.settled(speaker, channel)
         if settled is None:
             return False
@@ -113,7 +113,7 @@ class QuickTransfers:
         return True
 
     def of(self, speaker: str, channel: int, witness: Witness) -> ChannelWitness | None:
-        """Who hears a transfer on the channel; None when it must be heard with every check."""
+        """The witness that takes a transfer on the channel; None when it needs every check."""
         found = self._quiet[speaker].get(channel)
         if found is not None and not witness.follows(found):
             self._quiet[speaker].pop(channel)
@@ -144,7 +144,7 @@ class QuickTransfers:
         self, speaker: str, findings: Findings, witness: ChannelWitness, layout: Layout,
         known: KnownCommand[Transfer], header: bytes, body: bytes | None, start: int,
     ) -> CommandSeen:  # fmt: skip
-        """Hears one transfer that begins at `start`: what is told of it.  `body` None: it has no body segment."""
+        """Hears one transfer that begins at `start`: its event.  `body` None: it has no body segment."""
         findings.speaker, findings.offset, findings.channel = speaker, start, known.channel
         size = len(body or b"")
         octets = size + len(header)
@@ -192,7 +192,7 @@ class QuickTransfers:
     def run(
         self, speaker: Literal["C", "S"], reader: SegmentReader, witness: Witness, headers: Headers[T], head: int
     ) -> Transfers[T] | None:
-        """Hears the next transfers of a channel at once; None where one is to be heard with every check.
+        """Hears the next transfers of a channel at once; None where one needs every check.
 
         What is found stands behind the last one of them.
         """
@@ -242,8 +242,7 @@ class QuickTransfers:
     def _one_by_one(
         who: str, findings: Findings, quiet: ChannelWitness, items: list[Told[T]], sizes: list[int], charges: list[int]
     ) -> int | None:
-        """Hears transfers up to the first one about which something is to be said: the others are no items any more.  The id
-        of the first."""
+        """Hears transfers up to the first one with a finding: the others are no items any more.  The id of the first."""
         ids: list[int | None] = []
         for item, octets, charge in zip(items, sizes, charges, strict=True):
             findings.offset = item[4]

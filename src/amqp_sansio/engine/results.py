@@ -22,7 +22,7 @@ class Owed(NamedTuple):
 
 class Results:
     """`asked`: our commands that wait for a result or, of class tx and dtx, for their outcome, in the order in which they were
-    said; `owed`: theirs that are under way (transfers excepted).
+    sent; `owed`: theirs that are under way (transfers excepted).
 
     * `stray` counts results that nobody asked for.
     * `boundary`: the id behind our last tx.select, tx.commit or tx.rollback: where the open transaction begins.
@@ -65,7 +65,7 @@ class Results:
             )
 
     def given(self, id: int) -> None:
-        """The result of their command `id` was said."""
+        """The result of their command `id` was sent."""
         self.owed[id] = self.owed[id]._replace(result="")
 
     def check_complete(self, ids: RangeSet) -> None:

@@ -126,7 +126,7 @@ class ServerHandshake(Connection):
     def take_deferred(self) -> Callable[[], Accepted | Rejected] | None:
         """What finds out whether the client is who it says, where that is slow (`config.Deferred`); handed out once, else None.
 
-        Whoever takes it calls it, in a thread perhaps, and hands the verdict to `decided`.
+        The caller runs it, in a thread perhaps, and hands the verdict to `decided`.
         """
         deferred, self._deferred = self._deferred, None
         return deferred
@@ -149,7 +149,7 @@ class ServerHandshake(Connection):
         return not self._deciding and super().wants_data
 
     def _reject(self, reason: str) -> None:
-        """A failed login breaks no rule, and the client is told nothing that it could use."""
+        """A failed login breaks no rule, and the answer holds nothing that an attacker could use."""
         text, code = "authentication failed", self._codes.login
         self._closed_cause = f"{text}: {reason}"
         if self._handshake.silent_refusal and not self.capable(SAYS_REFUSED):

@@ -85,8 +85,8 @@ class Session(Attachment):
     def send(self, command: Command, *headers: Struct | bytes, body: bytes = b"", sync: bool = False) -> CommandId:
         """Says any command; `headers` are header structs, or octets of encoded ones, for commands that carry content.
 
-        `sync` asks for its completion promptly.  LocalProtocolError for what may not be said now; NoCredit for a transfer
-        without credit.
+        `sync` asks for its completion promptly.  LocalProtocolError for what is illegal now; NoCredit for a transfer without
+        credit.
         """
         self._check_command(command)
         if isinstance(command, message.Transfer):
@@ -98,7 +98,7 @@ class Session(Attachment):
         return say(self, [prepare(self, command, headers, body, sync)])[0]
 
     def _check_command(self, command: object) -> None:
-        """EncodeError for what is no command; SessionDetachedError or ConnectionClosedError while nothing may be said."""
+        """EncodeError for what is no command; SessionDetachedError or ConnectionClosedError while the session cannot send."""
         if not isinstance(command, Command):
             raise EncodeError("command", f"a command of spec, not {type(command).__name__}")
         self.check_speak(command.VERB)
@@ -244,9 +244,9 @@ class Session(Attachment):
     # --- answering the other side's commands ------------------------------------------------------------------------------
 
     def complete(self, ids: Ids) -> None:
-        """These commands of the other side are executed; it is told before the next octets are taken.
+        """These commands of the other side are executed; the session reports it before the next octets are taken.
 
-        Also while the session is detached and may be resumed: the other side is told when it is attached again.
+        Also while the session is detached and may be resumed: it reports it when it is attached again.
         """
         done = as_ids(ids)
         self._check_lives("session.completed")
@@ -255,7 +255,7 @@ class Session(Attachment):
         self._complete_now(done)
 
     def confirm(self, ids: Ids) -> None:
-        """These commands of the other side will complete for certain; it is told when it asks."""
+        """These commands of the other side will complete for certain; the session reports it when asked."""
         sure = as_ids(ids)
         self._check_lives("session.confirmed")
         self._check_incomplete("session.confirmed", sure)

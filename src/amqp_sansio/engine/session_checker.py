@@ -146,7 +146,7 @@ class SessionChecker(Checker):
 
     def resume(self, state: object) -> None:
         if not isinstance(state, Witness):
-            raise DecodeError("snapshot", 0, "not what sessions were heard to say")
+            raise DecodeError("snapshot", 0, "not the state of a checker of sessions")
         self._witness = state
         self.findings = state.findings
 

@@ -1,7 +1,7 @@
 """A session as a plain value, and back again.
 
 The value holds builtins (dict, tuple, str, bytes, int, bool, None) and commands of spec, and can be stored, pickled and
-compared.  What belongs to one attachment (the channel, what was said of command-points) is not in it.
+compared.  What belongs to one attachment (the channel, its command-points) is not in it.
 """
 
 from __future__ import annotations

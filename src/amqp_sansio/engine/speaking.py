@@ -1,6 +1,6 @@
 """What a session checks before it says a command, and what saying it changes.
 
-Each check looks at one verb, raises when the command may not be said now, changes nothing, and returns the effect: what is
+Each check looks at one verb, raises when the command is illegal now, changes nothing, and returns the effect: what is
 to happen once the command was written under its id.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def check_command(session: Session, command: Command, header: bool = False, octets: int = 0) -> Effect | None:
-    """Whether `command` (not a transfer) may be said now, with a header and so many octets of body, and its effect."""
+    """Whether `command` (not a transfer) is legal now, with a header and so many octets of body, and its effect."""
     verb = command.VERB
     speaker = COMMAND_SPEAKERS.get(verb)
     if speaker is not None and speaker != session.role:
@@ -204,7 +204,7 @@ def _result(session: Session, command: execution.Result) -> Effect | None:
 
 
 def check_fragments(session: Session, said: str) -> None:
-    """LocalProtocolError unless the profile lets fragments and message.resume be said: qpidd drops the connection on them."""
+    """LocalProtocolError unless the profile allows fragments and message.resume: qpidd drops the connection on them."""
     if not session.profile.fragments:
         raise LocalProtocolError(said, "profile without fragments", (f"{said} with Profile(fragments=True)",))
 
@@ -222,4 +222,4 @@ _CHECKS: Final[dict[type[Command], Callable[[Session, Any], Effect | None]]] = {
 
 _CARRYING: Final = CONTENT_VERBS | {"message.transfer", "execution.exception"}
 ALONE: Final = frozenset([each.VERB for each in _CHECKS]) - {"message.flow", *COORDINATION} | _CARRYING
-"""Commands that change what may be said next, or that carry content."""
+"""Commands that change what is legal next, or that carry content."""

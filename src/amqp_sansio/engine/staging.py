@@ -76,7 +76,7 @@ class Staging:
         return Objection(f"{verb}.identifier", f"{verb} of {identifier!r:.80}", legal, ErrorCode.ILLEGAL_STATE, text, False)
 
     def step(self, speaker: str, command: file.Open | file.OpenOk | file.Stage) -> None:
-        """A word of the staging was said."""
+        """A word of the staging was sent."""
         self._machine.step(speaker, command.VERB)
         if isinstance(command, file.Open):
             self._size, self._offset = command.content_size, None

@@ -88,11 +88,11 @@ class Standing:
         self._hears = False
         """Whether what the other side says on the channel counts."""
         self._speaks = False
-        """Whether commands may be said, as far as the session is concerned."""
+        """Whether the session, as far as it is concerned, may send commands."""
         self._cause = "not attached yet"
         self._channel: Channel | None = None
         self._attachments = 0
-        """How often attach was said or accepted."""
+        """How often attach was sent or accepted."""
         self._established = False
         """Whether it was ever attached: then the other side may have state of it."""
         self._outbound: Final = Outbound(timeout != 0 or max_timeout != 0, role)
@@ -110,12 +110,12 @@ class Standing:
         self._resumed_at: int | None = None
         """The id of our first command since the session was resumed, until the other side has completed one from there on."""
         self._unreported: Final[dict[CreditBook, None]] = {}
-        """Books in which something is completed that the other side was not told of."""
+        """Books with completions that we have not reported to the other side."""
         self._subscriber_flushes: Final[dict[int, Subscriber]] = {}
         self._windows: Final[dict[int, tuple[Subscriber, int, int]]] = {}
         """Deliveries in window mode that are not completed: whose, their octets, and `Flow.switches` at that time."""
         self._replenished: Final[dict[Subscriber, None]] = {}
-        """Whose window the completions gave something back to that were heard last."""
+        """Whose window the last completions gave something back to."""
         self._producer: Credit | None = None
         """What the other side lets us publish, in messages; None as long as it never throttled us."""
         self._throttle: Credit | None = None
@@ -165,7 +165,7 @@ class Standing:
 
     @property
     def _layout(self) -> Layout:
-        """How what is said becomes octets; only while there is a channel."""
+        """Encodes methods; only while there is a channel."""
         assert self._channel is not None
         return self._channel.layout
 
@@ -181,7 +181,7 @@ class Standing:
 
     @property
     def cause(self) -> str:
-        """Why nothing may be said on it now; "" when something may."""
+        """Why it cannot send now; "" when it can."""
         return self._cause
 
     @property
@@ -208,7 +208,7 @@ class Standing:
         self._speaks = endpoint.can(self.role, COMMAND)
 
     def check_speak(self, said: str) -> None:
-        """SessionDetachedError or ConnectionClosedError unless commands may be said now."""
+        """SessionDetachedError or ConnectionClosedError unless it may send commands now."""
         if not self._speaks:
             raise SessionDetachedError(said, self.name, self._cause)
         self.check_open(said)
@@ -268,7 +268,7 @@ class Standing:
             subscription._complete(*sums)
 
     def _complete_one(self, id: int) -> None:
-        """Completes one incomplete command of the other side, whose result was said if it has one: `complete` unchecked."""
+        """Completes one incomplete command of the other side, whose result was sent if it has one: `complete` unchecked."""
         inbound = self._inbound
         if id in self._transfers.deliveries or id in self._subscriber_flushes or inbound.skipped:
             self._complete_now(RangeSet.of(id))

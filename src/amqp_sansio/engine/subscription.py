@@ -66,7 +66,7 @@ class Subscription(Terms):
 
     @property
     def cancelled(self) -> bool:
-        """Whether message.cancel was said."""
+        """Whether message.cancel was sent."""
         return self._cancel_id is not None
 
     @property
@@ -78,7 +78,7 @@ class Subscription(Terms):
         """Grants credit in both units, for either at 0 stops everything; each 0 to 2**32 - 1, which is INFINITE.
 
         A unit of which nothing is granted is not mentioned, nor is infinite credit that is there already.  Returns the id of
-        the last command said.  LocalProtocolError when nothing would be said.
+        the last command sent.  LocalProtocolError when nothing would be sent.
         """
         for value in (messages, octets):
             if not whole(value, INFINITE):

@@ -1,4 +1,4 @@
-"""Two-phase commit over several brokers: who is to be asked what next, and what came of it.  No I/O, and no connection.
+"""Two-phase commit over several brokers: which broker to ask what next, and the outcome.  No I/O, and no connection.
 
 `take` hands out what is to be done: an `Ask` for a participant, or once a `Decide`, which is to be made durable.  The answers
 come back through `hear` (events of the participant's session), `answered`, `recovered` and `durable`.  No commit is handed out
@@ -52,7 +52,7 @@ class Decision(Value):
 
 
 class Ask(Value):
-    """`command` is to be said to `participant`, on a session that it may cost: a refusal ends the session."""
+    """Send `command` to `participant`, on a session that it may cost: a refusal ends the session."""
 
     __slots__ = ("command", "participant")
     FIELDS: ClassVar[tuple[str, ...]] = ("participant", "command")
@@ -220,7 +220,7 @@ class TwoPhase:
         self._course = "committing"
 
     def abort(self) -> None:
-        """Rolls all back.  LocalProtocolError once it is decided, or a single participant was told to commit."""
+        """Rolls all back.  LocalProtocolError once it is decided, or a single participant was asked to commit."""
         alone = self._course == "alone" and all(machine.state == rows.ENDED for machine in self._machines.values())
         if self._course != "voting" and not alone:
             raise LocalProtocolError("abort", self._course, (), "only before anything is decided")

@@ -88,14 +88,14 @@ class Witness(ConnectionWitness):
         return witness.name, id
 
     def settled(self, speaker: str, channel: int) -> ChannelWitness | None:
-        """The witness of a channel if no state changes by a transfer of `speaker`, as long as no other control than those about
-        completion is said: then `ChannelWitness.transfer` hears the next ones."""
+        """The witness of a channel if no state changes by a transfer of `speaker`, as long as no control comes but those about
+        completion: then `ChannelWitness.transfer` hears the next ones."""
         witness = self._channels.get(channel)
         quiet = witness is not None and channel < self.handshake.channels and witness.quiet(WHO[speaker])
         return witness if quiet and self.dialogue.quiet(WHO[speaker], SESSION) else None
 
     def books(self, channel: int) -> ChannelWitness | None:
-        """What is kept of the session on a channel, for whoever reads beside; None as long as nothing was said there."""
+        """The books of the session on a channel, for a second reader; None as long as the channel is unused."""
         return self._channels.get(channel)
 
     def follows(self, witness: ChannelWitness) -> bool:
@@ -114,7 +114,7 @@ class Witness(ConnectionWitness):
             witness.lost(WHO[speaker])
 
     def unsettle(self) -> None:
-        """What is heard next may come out of turn: the speakers' dialogues may stand anywhere."""
+        """The next word may be out of turn: the speakers' dialogues may stand anywhere."""
         self.dialogue = ConnectionDialogue.unknown()
         for witness in self._channels.values():
             witness.unsettle()

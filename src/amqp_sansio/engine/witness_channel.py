@@ -1,4 +1,4 @@
-"""One channel as a third person hears it: who is attached to it, and the two streams of commands."""
+"""One channel as a third person hears it: its session, and the two streams of commands."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _TRANSACTIONAL: Final = frozenset(
 
 
 class ChannelWitness:
-    """`late`: the conversation was not heard from its beginning: nobody is held to what was not heard."""
+    """`late`: we missed the beginning of the conversation, and accuse nobody of what depends on it."""
 
     __slots__ = ("_asked", "_attachment", "_findings", "_late", "_streams", "_transactions", "_unheard",
                  "content", "credit", "name", "number")  # fmt: skip
@@ -70,7 +70,7 @@ class ChannelWitness:
         self.content = ContentWitness(findings, late)
         self._transactions: DemarcationWitness | None = None
         self._unheard = late
-        """Whether the client may have said something about transactions that was not heard."""
+        """Whether we may have missed something that the client said about transactions."""
 
     def _stream(self, sender: str) -> StreamWitness:
         stream = self._streams.get(sender)
@@ -145,7 +145,7 @@ class ChannelWitness:
                 self._transactions_lost()
 
     def _may(self, speaker: str, verb: str) -> bool:
-        """Steps the attachment; tells, as a breach, what is said without one."""
+        """Steps the attachment; reports, as a breach, a word without one."""
         word = attachment_verb(verb)
         if word == OTHER and self._attachment.state(speaker) == "requested":
             return True  # it arrives behind the attach: no sentence of the specification makes its speaker wait
@@ -157,7 +157,7 @@ class ChannelWitness:
         return False
 
     def attach(self, speaker: str, control: Attach, late: bool = False, known: bool = False) -> None:
-        """`speaker` asks for a session.  `late`: what the other side says in it may not be heard from its beginning.
+        """`speaker` asks for a session.  `late`: we may miss the beginning of what the other side says in it.
 
         `known`: a session of that name was attached before, and this may be the same.
         """
@@ -228,7 +228,7 @@ class ChannelWitness:
         return id
 
     def refused(self, speaker: str, word: Command | Control | None, octets: int = 0) -> None:
-        """`speaker` says what may not be said now: who holds to it knows it all the same."""
+        """`speaker` says something illegal: a peer that acts on it knows it all the same."""
         if isinstance(word, Completed):
             self._moves(speaker, word.commands)
         elif isinstance(word, Transfer):
@@ -250,7 +250,7 @@ class ChannelWitness:
         return id
 
     def transfers(self, speaker: str, transfer: Transfer, octets: Sequence[int], charges: Sequence[int]) -> int | None:
-        """As many of them at once that are alike, if nothing is to be said about any: the first id.  None: one by one."""
+        """As many of them at once that are alike, if there is no finding about any: the first id.  None: one by one."""
         stream = self._streams[speaker]
         ids, destination = stream.ids, transfer.destination or ""
         if ids is None or ids.next_id + len(octets) > TOP:

@@ -23,7 +23,7 @@ _OTHER: Final[dict[str, str]] = {"C": "S", "S": "C"}
 
 
 class ConnectionWitness:
-    """What it says collects in `findings.found`; the caller sets `findings.offset` to the frame that is heard.
+    """What it says collects in `findings.found`; the caller sets `findings.offset` to the frame under judgement.
 
     A base class, of which each family derives its own: it says what it blames, and what it forgets when something was lost.
     """
@@ -34,7 +34,7 @@ class ConnectionWitness:
         self.findings: Final = Findings(strict, limits)
         self.dialogue = ConnectionDialogue.unknown(handshake) if late else ConnectionDialogue(rows=handshake)
         self.shaky = False
-        """Some of what a speaker says is not heard yet: its frames are being looked for."""
+        """We do not have all of what a speaker says yet: the search for its frames goes on."""
         self._late = late
         self._ended = False
         self._excused: set[tuple[str, str]] = set()

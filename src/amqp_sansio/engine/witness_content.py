@@ -1,4 +1,4 @@
-"""Files and streams as a third person hears them: the rows of both classes, accusing nobody of what was not heard."""
+"""Files and streams as a third person hears them: the rows of both classes, accusing nobody of what it missed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ANSWERS: Final = {"qos": "qos-ok", "consume": "consume-ok", "open": "open-ok", 
 class ContentWitness:
     """What both sides of one attachment say about files and streams.
 
-    `late`: it was not heard from its beginning, or it goes on from an attachment before.
+    `late`: we missed its beginning, or it goes on from an attachment before.
     """
 
     __slots__ = ("_contents", "_excused", "_findings", "_late")
@@ -65,7 +65,7 @@ class ContentWitness:
             self._contents.completed(speaker, ids)
 
     def pointed(self, control: CommandPoint, following: int | None) -> None:
-        """Somebody numbers the next command: `following` the last one that was heard (None: none was).
+        """Somebody numbers the next command: `following` the last one that arrived (None: none did).
 
         Where it is another, the session began before, or says something again.
         """

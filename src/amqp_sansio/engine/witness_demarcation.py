@@ -69,5 +69,5 @@ class DemarcationWitness:
             self._demarcation.answered(id, value.status, heard=False)
 
     def lost(self) -> None:
-        """Something that the client said was not heard, or is said again."""
+        """We missed something that the client sent, or it sends it again."""
         self._demarcation.lost()

@@ -27,7 +27,7 @@ _WRONG: Final = {
 
 
 class HandshakeWitness:
-    """Remembers what was offered; judges the answers.  What was not heard is not held against anybody."""
+    """Remembers the offers; judges the answers.  It accuses nobody of what it missed."""
 
     __slots__ = ("_findings", "channels", "insist", "locales", "max_frame_size", "mechanism", "mechanisms", "offered")
 
@@ -49,7 +49,7 @@ class HandshakeWitness:
         return bool(self.mechanism) and self.mechanism not in LAYERLESS and not self.mechanism.startswith("SCRAM-")
 
     def hear(self, control: Control) -> None:
-        """A control of class connection that was legal when it was said."""
+        """A control of class connection that was legal when it was sent."""
         if isinstance(control, Start):
             self._start(control)
         elif isinstance(control, StartOk):

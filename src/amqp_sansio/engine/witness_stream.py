@@ -38,7 +38,7 @@ _MANY: Final = "more ranges than we remember: what was completed is not followed
 
 
 class StreamWitness:
-    """`late`: the stream was not heard from its beginning, so ids are unknown until a command-point is heard."""
+    """`late`: we missed the beginning of the stream, so ids are unknown until a command-point comes."""
 
     __slots__ = (
         "_doubt", "_findings", "_floor", "_known", "_late", "_machine", "_receiver", "_sender", "ids", "transfers",
@@ -55,7 +55,7 @@ class StreamWitness:
         self._doubt = late
         """Whether some of what the receiver has reported may not be known."""
         self._floor = 0
-        """The first id heard: what is said about those before it cannot be judged."""
+        """The first known id: words about those before it cannot be judged."""
         self._known: MutableRangeSet | None = MutableRangeSet() if findings.strict and not late else None
         self.transfers: Settling | None = Settling() if findings.strict and not late else None
         """Where its transfers stand; None where nobody asks: what the rows refuse is against the letter alone, so that an
@@ -265,7 +265,7 @@ class StreamWitness:
         return self._machine.step(self._sender, word)
 
     def unsettle(self) -> None:
-        """What is heard next may come out of turn."""
+        """The next word may be out of turn."""
         self._machine.forget()
 
     def lost(self) -> None:

@@ -24,7 +24,7 @@ _BEGINS: Final = FIRST_SEGMENT | FIRST_FRAME
 
 
 def verb_of(layout: Layout, kind: str, payload: bytes) -> str:
-    """What is said, by its name or its numbers; "?" for a number that did not come."""
+    """A method by its name or its numbers; "?" for a number that did not come."""
     if len(payload) >= 2:
         return layout.verb_of(kind, payload[0], payload[1])
     return f"{payload[0]}.?" if payload else "?.?"

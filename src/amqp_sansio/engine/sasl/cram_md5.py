@@ -81,7 +81,7 @@ class CramMd5:
 class CramMd5Server:
     """The server's half.
 
-    `password(username)` is the password in clear, None for who is not known.  `challenge()` makes a challenge that was
+    `password(username)` is the password in clear, None for an unknown user.  `challenge()` makes a challenge that was
     never used before, such as `lambda: f"<{secrets.token_hex(16)}@host>".encode()`: this library draws no random numbers.
     """
 

@@ -1,4 +1,4 @@
-"""EXTERNAL (RFC 4422 appendix A): who this is has been proved outside, as by a TLS certificate."""
+"""EXTERNAL (RFC 4422 appendix A): something outside has proved the identity, such as a TLS certificate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Server(ServerExchange):
 
 @attrs.frozen
 class External:
-    """The client's half.  `authorize` is whom to act as; "" is whoever was proved."""
+    """The client's half.  `authorize` is whom to act as; "" is the proved identity."""
 
     authorize: str = ""
     name: str = attrs.field(default=NAME, init=False)

@@ -93,8 +93,8 @@ class PlainServer:
     """The server's half.
 
     `verify(username, password)` tells whether they belong together; names have at most `limits.USERNAME_OCTETS`.  `slow` defers
-    it (`config.Deferred`): whoever drives the connection then runs it, as the server sides of the adapters do, in a thread.
-    `known` says yes at once to what is known to belong together, so that it waits for nobody's check; a no is no verdict.
+    it (`config.Deferred`): the program then runs it in a thread, as the server sides of the adapters do. `known` says yes at
+    once to a pair that was verified before, so that it waits for no other check; a no is no verdict.
     """
 
     verify: Check

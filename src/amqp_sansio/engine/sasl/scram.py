@@ -172,11 +172,11 @@ class Scram:
 class ScramServer:
     """The server's half.
 
-    `secret(username)` is what `scram_secret` made of the password, None for who is not known; names have at most
+    `secret(username)` is what `scram_secret` made of the password, None for an unknown user; names have at most
     `limits.USERNAME_OCTETS`.  `nonce` as for `Scram`.
 
-    Who is not known is answered with a made-up salt, always the same for a name, and the `iterations` that the others have:
-    nobody learns who exists.  It is made with `key`, which nobody else knows; with b"" one is drawn for this object, and the
+    An unknown user gets a made-up salt, always the same for a name, and the `iterations` of the others: nobody learns who
+    exists.  It is made with `key`, which nobody else knows; with b"" one is drawn for this object, and the
     salts are others after a restart.
     """
 
