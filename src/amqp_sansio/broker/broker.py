@@ -35,7 +35,7 @@ from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.spec.values import Map
 
 TURN: Final = 64
-"""Deliveries at most between two events: whoever is read waits for no more."""
+"""Deliveries at most between two events: no connection waits for more before it is read."""
 WORK: Final = 16 * TURN
 """Deliveries at most for each virtual host where nothing is to be read: octets that arrive meanwhile wait for no more."""
 
@@ -60,11 +60,11 @@ class Broker:
         self._journals: Final = Journal(config.journal)
         """What is written down of durable changes, and what waits for it."""
         self._intake: Final = Intake(config.epoch)
-        """Who numbers the messages."""
+        """Numbers the messages."""
         self._sites: Final[dict[str, Site]] = {}
         self._agenda: Final[Agenda[Peer | Holder]] = Agenda()
         self._settling: Final[dict[Holder, None]] = {}
-        """Who has publishes to accept or to reject."""
+        """Sessions with publishes to accept or to reject."""
         self._bereaved: Final[list[tuple[Holder, str]]] = []  # who must hear that a queue is gone, and which
         self._clean = False  # whether a snapshot was taken without any connection, and nobody has connected since
         self._opened = 0  # the entry by which messages of a clean snapshot may have been delivered
@@ -79,7 +79,7 @@ class Broker:
             for name in config.virtual_hosts:
                 self._sites[name] = Site(self, name)
         self._guard: Guard | None = None
-        """Who judges what clients want to do; None: nobody."""
+        """Decides what clients may do; None: everything."""
         self._fronts: Final = tuple([front(self) for front in fronts])
         self._forms: Final[Mapping[str, Form]] = {front.FORM.name: front.FORM for front in self._fronts}
         self.set_access(config.access)
@@ -126,7 +126,7 @@ class Broker:
         return peer
 
     def _serving(self, peer: Peer) -> Service:
-        """Who acts on what the client says, now that its dialect is known."""
+        """The service for the client, now that its dialect is known."""
         front = self._front_of(peer)
         return Service(peer) if front is None or not self._serves(front) else front.serve(peer)
 
@@ -147,7 +147,7 @@ class Broker:
         return tuple(self._peers)
 
     def ready(self) -> tuple[Peer, ...]:
-        """Who has octets to send now, or has ended.  Costs nothing for the others."""
+        """The connections that have octets to send now, or have ended.  Costs nothing for the others."""
         if not self._ready:
             return ()
         ready = tuple([peer for peer in self._ready if peer.bytes_to_send or peer._ended])
@@ -303,7 +303,7 @@ class Broker:
     def _open(self, name: str) -> Site | None:
         """The virtual host of that name, made when it is not there yet; None when it may not be.
 
-        When there are as many as the limit, those that are empty and that nobody uses are given up.
+        When there are as many as the limit, the broker removes those that are empty and that nobody uses.
         """
         site = self._sites.get(name)
         if site is None and self.exists(name) and len(self._sites) >= self.limits.virtual_hosts:

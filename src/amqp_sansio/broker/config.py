@@ -62,7 +62,7 @@ class BrokerConfig:
     """Which broker this is, 1 to 255 octets: every connection announces it as `qpid.federation_tag`, by which Qpid JMS knows
     that two connections have the same resource manager.  None: nothing is announced."""
     access: Access | None = None
-    """Who may do what; None: whoever is let in may do everything.  `Broker.set_access` changes it later."""
+    """Who may do what; None: every user may do everything.  `Broker.set_access` changes it later."""
     limits: BrokerLimits = DEFAULT_BROKER_LIMITS
 
     @property

@@ -1,8 +1,8 @@
 """Journal entries and snapshots as octets: an envelope around one map of AMQP 0-10.
 
 The envelope is what kind it is (4 octets), the version (2), the length of the map with its size (8) and a checksum of all that
-and the map (CRC-32, 4).  So what was cut off, mixed up or damaged is told from what is whole, and what is of another version
-from both.  Nothing is ever unpickled.
+and the map (CRC-32, 4).  So the reader distinguishes what is cut off, mixed up or damaged from what is whole, and both from
+another version.  Nothing is ever unpickled.
 """
 
 from __future__ import annotations

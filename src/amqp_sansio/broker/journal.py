@@ -47,7 +47,7 @@ class Journal:
     def journalled(self, number: int) -> None:
         """Entries up to `number` are stored and will survive: what waited for them happens now, in the order of the entries.
 
-        A number that was said before changes nothing.  LocalProtocolError for one that was not taken yet.
+        Repeating a number changes nothing.  LocalProtocolError for one that was not taken yet.
         """
         if not whole(number, self._taken):
             raise LocalProtocolError(

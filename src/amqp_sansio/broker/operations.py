@@ -247,7 +247,7 @@ class SessionLeft(Operation):
     def __init__(self, host: str, identity: str, session: bytes) -> None:
         super().__init__(host)
         self.identity: Final = identity
-        """Who has the session; "" for the anonymous."""
+        """The user of the session; "" for the anonymous."""
         self.session: Final = session
         """Its name."""
 

@@ -47,7 +47,7 @@ class Peer:
         self.number: Final = number
         """Among the connections of this broker, 1 and up: by it a message knows where it came from."""
         self._owner: Final = Owner(CONNECTION, number)
-        """As the model knows it: whoever has the queues that are exclusive to the connection."""
+        """As the model knows it: the owner of the queues that are exclusive to the connection."""
         self._broker: Final = broker
         self._config: Final = config
         self._most: Final = broker.limits.outbox_octets

@@ -1,4 +1,4 @@
-"""Messages that were accepted and not said to be: said together, before anything else is said or octets are taken."""
+"""Accepts that are not sent yet: sent together, before anything else is sent or octets are taken."""
 
 from __future__ import annotations
 

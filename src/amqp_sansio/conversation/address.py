@@ -50,7 +50,7 @@ class Endpoint:
 
     @property
     def confidential(self) -> bool:
-        """Whether nobody else can read what is said to it: by TLS, or at a loopback address, which a name is not."""
+        """Whether nobody else can read what we send to it: by TLS, or at a loopback address, which a name is not."""
         try:
             return self.tls or ip_address(self.host.partition("%")[0]).is_loopback
         except ValueError:

@@ -1,4 +1,4 @@
-"""What was said on a session and is not answered yet: who waits for that, and how much of it are messages in flight."""
+"""Commands of a session without an answer yet: the pending calls, and how many of them are messages in flight."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MESSAGE: Final = "message.transfer"
 
 
 def must_have_result(command: Command) -> None:
-    """LocalProtocolError for a command that has none: nobody would ever answer whoever waits for it."""
+    """LocalProtocolError for a command that has none: a call would wait for it for ever."""
     if not command.RESULT:
         raise LocalProtocolError(f"the result of {command.VERB}", "it has none", (f"say {command.VERB}",), "execution.result")
 

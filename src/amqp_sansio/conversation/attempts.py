@@ -29,7 +29,7 @@ class Attempt(NamedTuple):
 class Attempts:
     """The endpoints of an address in turn, those that the broker named behind them, with the delays of the client's policy.
 
-    A first connection is tried once at each endpoint; whoever was connected and is lost comes back as the policy says.  A
+    A first connection is tried once at each endpoint; after a loss the client reconnects as the policy says.  A
     connection that is lost before anything came of it, and within the longest delay, was one more attempt in vain: a broker
     that lets us in and dies of what we want is not tried for ever.  Where something came of it the attempts are counted anew,
     and the delays go on from the last one: a broker that dies of each second command is not asked ten times a second.
@@ -91,7 +91,7 @@ class Attempts:
         return self._try(self._waiting.pop(0), delay)
 
     def broken(self, error: Exception) -> None:
-        """There is no other attempt because we ourselves are wrong: everybody is told so, and where it happened."""
+        """There is no other attempt because of a bug of ours: all pending calls fail with its place."""
         self.error = ConnectionLost(f"it is broken ({type(error).__name__}: {error}); please report this")
         self.error.__cause__ = error
 

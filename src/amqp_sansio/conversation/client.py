@@ -56,7 +56,7 @@ class Client:
         self.prefix: Final = prefix
         """How the names of its sessions begin: nobody else may use it, so it is drawn by chance."""
         self.guard: Final = guard
-        """What is held while something is said: a lock where several threads may do so."""
+        """Held during each call: a lock where several threads make calls."""
         self.retry: Final = retry
         self.wake = wake
         self.talks: Final[dict[bytes, Talk]] = {}
@@ -169,7 +169,7 @@ class Client:
             self._owing.clear()
 
     def lasted(self, seconds: float) -> bool:
-        """Whether the last connection was open for as long as that, by the moments that were told."""
+        """Whether the last connection was open for as long as that, by the times of `tick`."""
         return self._since is not None and self._until - self._since >= seconds
 
     @property
@@ -284,7 +284,7 @@ class Client:
     def _attach(self, talk: Talk) -> None:
         """Brings a session onto the open connection: resumed where it lives, new where not.
 
-        Who resumes does so by force: the other side may believe that the lost connection lives.
+        It resumes by force: the other side may believe that the lost connection lives.
         """
         machine = self.machine
         if talk._session is None:
@@ -308,7 +308,7 @@ class Client:
             self._attach(talk)
 
     def _expire(self, now: float) -> None:
-        """Gives up waiting for the end of sessions that were refused: it has to follow, and whoever waits hears the refusal."""
+        """Gives up waiting for the end of sessions that were refused: it has to follow, and pending calls raise the refusal."""
         for talk in [talk for talk, until in self._refused.items() if now >= until]:
             del self._refused[talk]
             if self.comes_back and talk.attached.done and not talk._detaching:

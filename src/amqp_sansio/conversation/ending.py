@@ -33,7 +33,7 @@ class Ending:
         return self._client.opened
 
     def come(self, talk: Talk) -> tuple[int, bool, int]:
-        """How far the other side has come with what was said on a session: while that changes, it gets on with it."""
+        """How far the other side has come with the commands of a session: while that changes, it makes progress."""
         session = talk._session
         done = 0 if session is None else session._outbound.next_id - len(session.in_doubt)
         return self._client.connections, talk.attached.done, done & 0xFFFFFFFF
@@ -43,7 +43,7 @@ class Ending:
         self._missed = self._client.connections, self._client.heard
 
     def silent(self, talk: Talk, awaited: str) -> None:
-        """There was no answer to `awaited` in time: the session is over, and what is in doubt is told with its error."""
+        """There was no answer to `awaited` in time: the session is over, and its error names what is in doubt."""
         self.missed()
         in_doubt = EMPTY if talk._session is None else talk._session.in_doubt
         talk._over(SessionLost(talk.name, f"no answer to {awaited} within {self.seconds} seconds", in_doubt))

@@ -1,4 +1,4 @@
-"""Why a session is over, who is to hear that of it, and what does not come back when it is opened again."""
+"""Why a session is over, which calls raise it, and what does not come back when it is opened again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Failure:
         return shared
 
     def for_whom(self, id: int | None) -> AmqpError | None:
-        """As it is raised to whoever said the command of that id."""
+        """As the call that sent the command of that id raises it."""
         return self.error if id is not None and id == self.id else self.for_others
 
     def ended(self, name: bytes, event: SessionDetached, wanted: bool) -> None:
@@ -66,18 +66,18 @@ class Failure:
             self.error = SessionLost(name, cause, event.in_doubt)
 
     def interrupt(self, inboxes: dict[str, Inbox]) -> None:
-        """The session failed and may be opened again: who receives hears why it did."""
+        """The session failed and may be opened again: pending receives raise the reason."""
         for inbox in inboxes.values():
             inbox._interrupt(self.for_whom(inbox._said))
 
     def close(self, inboxes: dict[str, Inbox], well: bool) -> None:
-        """The session is over: nothing comes any more, and unless it went `well`, who receives hears why."""
+        """The session is over: nothing comes any more, and unless it went `well`, pending receives raise the reason."""
         for inbox in list(inboxes.values()):
             inbox._close(None if well else self.for_whom(inbox._said))
         inboxes.clear()
 
     def said(self, command: Command) -> None:
-        """A command was said: remembers queues that end with the session."""
+        """A command was sent: remembers queues that end with the session."""
         if isinstance(command, queue.Declare) and command.exclusive and not command.passive:
             self._exclusive[command.queue or ""] = None
         elif isinstance(command, queue.Delete):

@@ -7,11 +7,11 @@ from typing import Final
 from amqp_sansio.protocol import SIZE, ProtocolHeader
 
 KEPT: Final = 64
-"""Octets of the beginning of a conversation that are kept until the connection is open, to be told if it never is."""
+"""First octets of a conversation, kept until the connection is open, for the error if it never is."""
 
 
 def quoted(octets: bytes) -> str:
-    """The first line of what was said, in quotes where it is text, else as hex digits."""
+    """The first line of the octets, in quotes where it is text, else as hex digits."""
     line = octets.split(b"\n")[0].rstrip(b"\r")
     if line and all(32 <= octet < 127 for octet in line):
         return f'"{line.decode()}"'
@@ -43,7 +43,7 @@ def when_ended(octets: bytes, tls: bool) -> str:
 
 
 def of_text(octets: bytes) -> str:
-    """What else is to be told of another protocol: its first line, where that is text; else nothing."""
+    """The rest of the error about another protocol: its first line, where that is text; else nothing."""
     found = quoted(octets)
     return f", and said {found}" if found.startswith('"') else ""
 

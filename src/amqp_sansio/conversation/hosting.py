@@ -62,7 +62,7 @@ Some = TypeVar("Some", bound=Guest, covariant=True)
 
 
 class Host(Protocol[Some]):
-    """Who serves many connections: `Broker`, or `OwnServer`."""
+    """Serves many connections: `Broker`, or `OwnServer`."""
 
     def next_event(self) -> tuple[Some, Event] | None:
         """The next thing that happened, None when there is nothing to read."""
@@ -91,7 +91,7 @@ def load(config: ServerConfig) -> None:
 class OwnServer:
     """A server of one's own: `handle` is called with each event and its connection, and says on it what it likes.
 
-    When `handle` raises, that connection is closed (320) and `failed` is told; without one the error goes on to who serves.
+    When `handle` raises, that connection is closed (320) and `failed` gets the error; without one the server raises it.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class OwnServer:
         return ready
 
     def spoke(self, guest: OwnGuest) -> None:
-        """Something was said on the connection, by whomever and wherever: its machine calls this."""
+        """The connection has something to send, from whatever call: its machine calls this."""
         self._turns[guest] = None
 
     def tick(self, now: float) -> float | None:

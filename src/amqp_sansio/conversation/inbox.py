@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 class Inbox:
     """A subscription with back-pressure: never more than `prefetch` messages are here and unsettled (or, where nothing is to be
-    accepted, untaken), so who is slow stops the broker and memory stays flat.
+    accepted, untaken), so a slow consumer stops the broker and memory stays flat.
 
     With explicit accept the broker's window does that: settling a message lets the next one come.  Without, credit is granted
     again as messages are taken.
@@ -101,7 +101,7 @@ class Inbox:
     def settle(self, message: Message, how: str, redelivered: bool = False) -> None:
         """Accepts or releases a message that came here.
 
-        While the connection is being made again, that is said when the session is resumed.  SessionDetachedError when the
+        During a reconnect it waits until the session is resumed.  SessionDetachedError when the
         session that brought it is over: the message comes again.
         """
         with self.talk.guard:
@@ -169,7 +169,8 @@ class Inbox:
         self._wake()
 
     def _interrupt(self, error: Exception | None) -> None:
-        """Its session failed: who waits hears so.  What is here will come again when the session is opened again."""
+        """Its session failed: pending receives raise the error.  What is here will come again when the session is opened
+        again."""
         self.messages.clear()
         if self._waiting is not None and error is not None:
             self._waiting.fail(error)

@@ -28,6 +28,6 @@ class Line(Protocol):
     async def asked(self, say: Callable[[], Ticket[Value]], /) -> Value:
         """Calls `say`, which says something, and waits for the ticket that it gives.
 
-        When nobody else waits for an answer, what is said goes out at once; else together with what the others say.
+        When no other call waits for an answer, output goes out at once; else together with that of the others.
         """
         raise NotImplementedError

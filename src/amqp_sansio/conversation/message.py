@@ -1,4 +1,4 @@
-"""A message in the hands of who receives it."""
+"""A message in the hands of its receiver."""
 
 from __future__ import annotations
 

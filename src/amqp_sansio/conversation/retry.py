@@ -22,7 +22,7 @@ def _share(instance: object, attribute: attrs.Attribute[float], value: float) ->
 
 @attrs.frozen(kw_only=True)
 class RetryPolicy:
-    """How to come back after a loss.  Seconds; nothing waits for ever unless it is told to."""
+    """How to come back after a loss.  Seconds; nothing waits for ever unless a setting says so."""
 
     attempts: int | None = 10
     """Attempts in a row before giving up; None: no such bound.  0: never."""

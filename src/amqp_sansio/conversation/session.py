@@ -46,7 +46,7 @@ async def in_time(line: Line, ending: Ending, talk: Talk, ticket: Ticket[Value],
 class Session:
     """A session, to be used as `async with connection.session() as session`.
 
-    While the connection is being made again, what is said here waits for that; never longer than the retry policy lets it.
+    During a reconnect calls wait; never longer than the retry policy lets them.
     Blocks and `cancel()` wait for the broker as long as `close_timeout` says; calls, as long as the connection lives: cancel
     them to wait no longer.
     """
@@ -107,7 +107,7 @@ class Session:
                 raise
 
     async def _attached(self) -> None:
-        """Until something may be said; raises why nothing ever will: SessionLost where nobody answers to the attach."""
+        """Until the session can send; raises why it never will: SessionLost where nobody answers the attach."""
         self.talk.open_again()
         while not self.talk.attached.done:
             await self._in_time(self.talk.attached, "session.attach")

@@ -89,7 +89,7 @@ class Talk:
 
     @property
     def session(self) -> Session:
-        """The engine's session, to which everything was said so far.
+        """The engine's session, with everything sent so far.
 
         LocalProtocolError before the first one was attached to a connection.
         """
@@ -121,13 +121,13 @@ class Talk:
 
     @property
     def speakable(self) -> bool:
-        """Whether something may be said now."""
+        """Whether the session can send now."""
         return self._session is not None and self._session._speaks
 
     def open_again(self) -> None:
         """Opens the session again if it failed: so begins every call that waits for something.
 
-        Raises why it failed when the other side has said so and has not detached it yet: nothing may be said any more.
+        Raises why it failed when the other side has said so and has not detached it yet: it cannot send any more.
         """
         if self.failure.again is not None:
             self.failure.again()
@@ -165,7 +165,7 @@ class Talk:
         return ticket
 
     def _track(self, id: int, verb: str) -> Ticket[None]:
-        """The ticket for a command that was said with its sync bit: settled when it is complete."""
+        """The ticket for a command that was sent with its sync bit: settled when it is complete."""
         self._unprompted = False
         return self._answers.completion(id, verb)
 
@@ -380,7 +380,8 @@ class Talk:
             self._over(self.failure.error)
 
     def _fail(self, event: SessionDetached | None, again: Callable[[], None]) -> None:
-        """It failed while the connection lives (None: its end did not come): who waits hears so; the next call says `again`."""
+        """It failed while the connection lives (None: its end did not come): pending calls raise it; the next call does
+        `again`."""
         if event is not None:
             self.failure.ended(self._name, event, self._detaching)
         self.failure.again = again
@@ -391,7 +392,7 @@ class Talk:
             self._room.fail(self.failure.for_others or SessionLost(self._name, ENDED_HERE))
 
     def _in_doubt(self, ids: RangeSet) -> None:
-        """The session is gone: who waits for an answer hears so."""
+        """The session is gone: pending calls raise that."""
         error = self.failure.for_others or SessionLost(self._name, "the session ended", ids)
         self.transactions.lost()
         self._acceptance.clear()

@@ -29,7 +29,7 @@ def seen(error: Exception) -> Exception:
 
 
 class Ticket(Generic[Value]):
-    """An answer that is not there yet, or is: a value or an error.  Settled once; whoever asked to be called is called once."""
+    """An answer that is not there yet, or is: a value or an error.  Settled once; each callback is called once."""
 
     __slots__ = ("_callbacks", "_value", "done", "error", "heard")
 
@@ -42,7 +42,7 @@ class Ticket(Generic[Value]):
         self._callbacks: list[Callable[[], None]] = []
 
     def settle(self, value: Value) -> None:
-        """The answer is there.  An answer to what was settled already is not heard."""
+        """The answer is there.  A second answer is ignored."""
         if not self.done:
             self._value = value
             self.done = True
@@ -65,7 +65,7 @@ class Ticket(Generic[Value]):
             self._callbacks.append(callback)
 
     def forget(self, callback: Callable[[], None]) -> None:
-        """Whoever asked to be called does not wait any more."""
+        """The owner of the callback does not wait any more."""
         if callback in self._callbacks:
             self._callbacks.remove(callback)
 

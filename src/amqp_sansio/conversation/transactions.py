@@ -49,7 +49,7 @@ class Transactions:
     # --- blocks ------------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """A block of a local transaction begins: what is said from now on, up to `finish` or `abandon`, belongs to it.
+        """A block of a local transaction begins: everything sent from now on, up to `finish` or `abandon`, belongs to it.
 
         LocalProtocolError when another block is open on the session.
         """
@@ -126,7 +126,7 @@ class Transactions:
         self._accepted.clear()
 
     def check(self) -> None:
-        """Raises TransactionFailed when a block is open whose session was lost: what is said now would not belong to it."""
+        """Raises TransactionFailed when a block is open whose session was lost: a command now would not belong to it."""
         if self._within is not None and (self._within is not self._talk.session or self._talk.ended.done):
             raise TransactionFailed("rolled back", "its session was lost")
 
@@ -209,7 +209,8 @@ class Transactions:
         return ticket
 
     def carry_out(self, ask: Ask, whole: TwoPhase) -> Ticket[None]:
-        """Asks what a two-phase commit wants of this participant; settled once `whole` was told the answer, or its loss."""
+        """Asks what a two-phase commit wants of this participant; settled once `whole` has the answer, or knows that it is
+        lost."""
         told: Ticket[None] = Ticket()
         name, command = ask.participant, ask.command
         if isinstance(command, dtx.Recover):

@@ -16,7 +16,7 @@ EVERYBODY: Final = "*"
 GROUP: Final = "@"
 """What the name of a group begins with, where a rule says whom it is about."""
 USER: Final = "{user}"
-"""In a pattern: the name of whoever asks."""
+"""In a pattern: the name of the user."""
 
 
 class Verb(StrEnum):
@@ -96,12 +96,12 @@ def _verbs(given: Iterable[Verb] | None) -> frozenset[Verb] | None:
 class Rule:
     """One rule.  EncodeError when it could never decide anything: a verb that its kind does not have, an empty name.
 
-    In patterns `*` is any sequence of characters, `{user}` the name of whoever asks, and all else is itself.
+    In patterns `*` is any sequence of characters, `{user}` the name of the user, and all else is itself.
     """
 
     allow: bool
     who: str = attrs.field(default=EVERYBODY, validator=_text)
-    """A name, "@" and the name of a group, "*" for everybody, "" for who is anonymous."""
+    """A name, "@" and the name of a group, "*" for everybody, "" for anonymous clients."""
     verbs: frozenset[Verb] | None = attrs.field(default=None, converter=_verbs)
     """What it is about; None: whatever can be done to its kind."""
     kind: Kind

@@ -57,7 +57,7 @@ class Rules:
         self.groups: Final[Mapping[str, frozenset[str]]] = {
             name: frozenset(members) for name, members in (groups or {}).items()
         }
-        """Who is in which group: names by the name of the group, without the "@"."""
+        """The members of each group: names by the name of the group, without the "@"."""
         if type(default) is not bool:
             raise EncodeError("Rules.default", f"True or False, not {default!r}")
         for each in self.rules:

@@ -39,7 +39,7 @@ class Front:
         self.broker: Final = broker
 
     def serve(self, peer: Peer) -> Service:
-        """Who acts on the events of a connection of this family; its dialect is known, and nothing was heard yet."""
+        """The service for a connection of this family; its dialect is known, and nothing has arrived yet."""
         raise NotImplementedError
 
     def work(self) -> None:

@@ -8,7 +8,7 @@ from amqp_sansio.broker.model.ring import Consumer
 
 
 class Holder:
-    """Whoever has subscriptions, and messages that are not settled, for as long as it lives; compared by identity.
+    """The owner of subscriptions and unsettled messages, for as long as it lives; compared by identity.
 
     A base class, of which each family derives its own: the broker comes back to it when there is something to do.
     """

@@ -19,7 +19,7 @@ from amqp_sansio.spec.values import Map, Value
 from amqp_sansio.wire.encoding import encode_map
 
 PRIORITIES: Final = ("qpid.priorities", "x-qpid-priorities")
-"""How many priorities are told apart, 1 to 10: the words of qpidd and of Broker-J."""
+"""The number of priority levels, 1 to 10: the words of qpidd and of Broker-J."""
 MAX_COUNT: Final = "qpid.max_count"
 """Messages of this queue; no more than the limit of all queues."""
 MAX_SIZE: Final = "qpid.max_size"
@@ -44,7 +44,7 @@ _MOST_NAME: Final = 255  # octets of the name of an entry of a map
 _OF_LEVELS: Final = tuple([f"{name}-" for name in SHARES])
 _BOOLEANS: Final = {"true": True, "false": False}
 EXCLUSIVITY: Final = "qpid.exclusivity_policy"
-"""Who has it alone: Broker-J's word, which Qpid JMS says of temporary queues."""
+"""The scope of exclusive use: Broker-J's word, which Qpid JMS sends for temporary queues."""
 LIFETIME: Final = "qpid.lifetime_policy"
 """When it is deleted, likewise."""
 _EXCLUSIVITIES: Final = ("NONE", "SESSION", "CONNECTION")

@@ -44,7 +44,7 @@ class VirtualHost(Lifetimes):
 
     The methods that do what a command says take its fields in their order: `delete_exchange(*command.values())`.  They
     raise `Refused` and have then changed nothing.  What returns a number gives that of the journal entry that
-    must be journalled before the command is complete; 0 when there is none.  An `owner` is whoever a queue can be exclusive to.
+    must be journalled before the command is complete; 0 when there is none.  An `owner` is what a queue can be exclusive to.
 
     `error_codes` is the profile by which something is let pass that the other one refuses (see `conditions`).
     """
@@ -288,7 +288,7 @@ class VirtualHost(Lifetimes):
     ) -> int:
         """queue.delete: takes it away; its messages go to its alternate exchange, its subscribers hear of it (408).
 
-        The subscriptions of the owner, who deletes it, stay and get nothing any more.
+        The owner deletes it: its own subscriptions stay and get nothing any more.
         """
         found = self._found(
             queue, owner, conditions.QUEUE_DELETE_NO_QUEUE, conditions.QUEUE_DELETE_NO_NAME, conditions.QUEUE_DELETE_OWNED

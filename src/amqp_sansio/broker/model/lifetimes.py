@@ -1,4 +1,4 @@
-"""Who has queues for itself, who subscribes to them, and when they go by themselves."""
+"""Exclusive queues, their subscriptions, and when queues are deleted automatically."""
 
 from __future__ import annotations
 

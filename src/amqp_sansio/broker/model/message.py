@@ -57,7 +57,7 @@ class Envelope(Fields):
         self.redelivered: Final = redelivered
         """Whether it came marked so; then it is delivered so."""
         self.user_id: Final = user_id
-        """Who says to have published it; b"" when nobody does."""
+        """The publisher, as it claims; b"" when it does not."""
         self.ttl: Final = ttl
         """Milliseconds, None for ever."""
         self.discard_unroutable: Final = discard_unroutable
@@ -161,7 +161,7 @@ class Message:
 
     @property
     def user_id(self) -> bytes:
-        """Who says to have published it; b"" when nobody does."""
+        """The publisher, as it claims; b"" when it does not."""
         return self.envelope.user_id
 
     @property

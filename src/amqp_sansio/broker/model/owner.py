@@ -16,7 +16,7 @@ CONNECTION: Final = "connection"
 
 
 class Owner:
-    """Whoever has queues, subscriptions and transactions for itself; compared by identity.
+    """The owner of exclusive queues, subscriptions and transactions; compared by identity.
 
     Fronts make one for each session and each connection, and say `VirtualHost.owner_ended` at its end.
     """

@@ -15,7 +15,7 @@ DEFAULT_PRIORITY: Final = 4
 class Properties(Fields):
     """Every property that families have in common, as its publisher said it; made of the octets when somebody asks.
 
-    What is None, "" or an empty map was not said.
+    None, "" or an empty map: the publisher did not set it.
     """
 
     __slots__ = (
@@ -52,7 +52,7 @@ class Properties(Fields):
         self.persistent: Final = persistent
         """Whether delivery-mode says that it outlives a failure, on a durable queue."""
         self.priority: Final = priority
-        """As it was said, also beyond 9."""
+        """As the publisher set it, also beyond 9."""
         self.redelivered: Final = redelivered
         self.ttl: Final = ttl
         """Milliseconds."""
@@ -68,7 +68,7 @@ class Properties(Fields):
         self.content_type: Final = content_type
         self.content_encoding: Final = content_encoding
         self.user_id: Final = user_id
-        """Who says to have published it."""
+        """The publisher, as it claims."""
         self.app_id: Final = app_id
         self.headers: Final = headers
         """The application's own, which headers exchanges and selectors look at."""

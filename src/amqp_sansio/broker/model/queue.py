@@ -56,8 +56,8 @@ class Awaiting(Protocol):
 class Queue:
     """Messages in order.  Nothing here takes longer because messages, acquired ones or idle consumers are many.
 
-    `levels` is how many priorities are told apart, 1 to 10.  `most_messages` and `most_octets` are the limits of this queue.
-    `owner` is whoever holds the queue exclusively, None when nobody does.  A queue knows nothing of the journal, of expiry and
+    `levels` is the number of priority levels, 1 to 10.  `most_messages` and `most_octets` are the limits of this queue.
+    `owner` holds the queue exclusively, None when nobody does.  A queue knows nothing of the journal, of expiry and
     of where messages come from: its `VirtualHost` does, through which everything is done that must be journalled.
     """
 
@@ -204,7 +204,7 @@ class Queue:
 
     def has_room(self, message: Message) -> bool:
         """Whether the message fits in with its limits.  What somebody has acquired from a ring does not count there: a ring
-        keeps the newest messages for whoever comes next."""
+        keeps the newest messages for the next consumer."""
         messages, octets = self.messages, self.octets + message.size
         if self.policy == RING:
             messages, octets = messages - self.acquired, octets - self._acquired_octets
@@ -373,7 +373,7 @@ class Queue:
 
     @property
     def user(self) -> Owner | None:
-        """Whoever has the queue for itself, or its only subscription; None when nobody does."""
+        """The exclusive owner of the queue, or of its only subscription; None when there is none."""
         if self.owner is None and self.ring is not None:
             first = next(iter(self.ring.consumers), None)
             if first is not None and first.exclusive:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Rank:
-    """Those of one priority that acquire, by what they wait for.  Who waits for credit is in none of these."""
+    """Those of one priority that acquire, by what they wait for.  Consumers without credit are in none of these."""
 
     __slots__ = ("consumers", "priority", "selecting", "small", "starving", "taking")
 

@@ -105,7 +105,7 @@ class Ring:
     Of those that acquire, the ones of the highest priority come first: the others get what none of them can take now.  Browsers
     take nothing from anybody, and have their turns whatever their priority.
 
-    Who has credit, but too few octets of it for one message, is asked again when its next message is another that fits.
+    A consumer with credit, but too few octets of it for one message, is asked again when its next message is another that fits.
     """
 
     __slots__ = (
@@ -208,8 +208,8 @@ class Ring:
     def stir(self, level: int = -1, position: int = -1) -> bool:
         """Something is new on the queue: whether there is somebody to offer it to.
 
-        `level` and `position`: those of a message that was released.  Whoever has passed its place and does not see it again
-        rests on.
+        `level` and `position`: those of a message that was released.  A consumer that has passed its place and does not see it
+        again keeps resting.
         """
         lively = False
         for rank in self._ranks:
@@ -291,7 +291,7 @@ class Ring:
                 self.wake(consumer)
 
     def _show(self, among: OrderedDict[Consumer, None], starving: OrderedDict[Consumer, None]) -> int:
-        """Shows the next one of these what it has not seen; who has seen everything is `starving`, or has passed."""
+        """Shows the next one of these what it has not seen; one that has seen everything is `starving`, or has passed."""
         consumer = next(iter(among))
         cursor = self._cursors[consumer]
         found = cursor.peek()

@@ -47,7 +47,7 @@ class Traffic(Room):
         self.name: Final = name
         self.journal: Final = journal if journal is not None else Journal()
         self.intake: Final = intake if intake is not None else Intake()
-        """Who numbers the messages of the broker; its epoch is that of the broker."""
+        """Numbers the messages of the broker; its epoch is that of the broker."""
         self.stirred: Final[OrderedDict[Queue, None]] = OrderedDict()
         """Queues that may have something for somebody.  An OrderedDict: the first key of a dict that was emptied from the front
         is searched behind all those that were deleted."""
@@ -311,7 +311,7 @@ class Traffic(Room):
         return True
 
     def _drop(self, queue: Queue, by: Owner | None = None) -> int:
-        """Takes a queue away.  Done by whoever knows which queues there are."""
+        """Takes a queue away.  The subclass that knows the queues does it."""
         raise NotImplementedError
 
     def _off(self, entry: Entry, operations: list[Operation]) -> None:

@@ -39,7 +39,7 @@ class InDoubt(NamedTuple):
 
 
 class Branch:
-    """A branch: its phase, who works on it, and what it holds back."""
+    """A branch: its phase, the sessions that work on it, and what it holds back."""
 
     __slots__ = ("decided", "identity", "journal", "phase", "sessions", "stored", "timeout", "work", "xid")
 
@@ -52,7 +52,7 @@ class Branch:
         """Seconds."""
         self.phase = Phase.OPEN
         self.sessions: Final[dict[Owner, bool]] = {}
-        """Who is associated with it: True for who works on it, False for who has suspended it."""
+        """The associated sessions: True for one that works on it, False for one that has suspended it."""
         self.decided: XaStatus | None = None
         """What an administrator decided."""
         self.stored: dict[Message, None] = {}
@@ -73,14 +73,14 @@ class Branch:
         message.stored += 1
 
     def let_go(self) -> None:
-        """The branch is decided: who has the message on a queue keeps it in the journal."""
+        """The branch is decided: the queue that has the message keeps it in the journal."""
         for message in self.stored:
             message.stored -= 1
         self.stored.clear()
 
     @property
     def evictable(self) -> bool:
-        """Whether its work is rolled back already and nobody is associated with it: who asks for it later finds nothing."""
+        """Whether its work is rolled back already and nobody is associated with it: later requests find nothing."""
         return self.phase is Phase.TIMED_OUT and not self.sessions
 
     @property

@@ -1,4 +1,4 @@
-"""The coordinator of one virtual host: class dtx, whoever says it, by the table of branches."""
+"""The coordinator of one virtual host: class dtx by the table of branches."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ XID_OCTETS: Final = 14
 class Coordinator:
     """The branches of one virtual host.
 
-    An `owner` is whoever works on branches, a session; any session may say the outcome of any branch.  What a client says wrong
-    raises Refused and has then changed nothing.  Where a journal number is given, the answer may be said when it is journalled.
+    An `owner` is a session that works on branches; any session may decide any branch.  An illegal request raises Refused and
+    has then changed nothing.  Where a journal number is given, the answer may go out once that entry is journalled.
     """
 
     def __init__(
@@ -211,7 +211,7 @@ class Coordinator:
         return tuple(self._in_doubt)
 
     def complete(self, xid: Xid, status: XaStatus) -> int:
-        """Decides about a prepared branch without its transaction manager, which is told so when it comes back.
+        """Decides about a prepared branch without its transaction manager, which learns of it when it comes back.
 
         xa-heurcom commits, xa-heurrb and xa-heurhaz roll back (the last for one who is not sure); xa-heurmix commits what was
         published and takes nothing off a queue, so that nothing is lost.  The journal number.  LocalProtocolError when the

@@ -109,7 +109,7 @@ class Work:
         """Nothing of it ever happened: the accepted messages, which are acquired as before.
 
         With `requeue` they go back to their queues, marked as redelivered (that is how a branch and the end of a session do);
-        without, whoever had them still has them (that is how tx.rollback does).
+        without, their consumers keep them (that is how tx.rollback does).
         """
         entries = tuple(self.accepted)
         self._clear()

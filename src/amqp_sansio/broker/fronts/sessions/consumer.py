@@ -1,4 +1,4 @@
-"""A subscription as its queue sees it: who is offered messages, and whether they can be sent now."""
+"""A subscription as its queue sees it: the queue offers it messages, and it says whether it can send them now."""
 
 from __future__ import annotations
 

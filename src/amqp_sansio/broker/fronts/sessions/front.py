@@ -42,7 +42,7 @@ class Sessions(Front):
         self._leaving: Final[dict[Key, int]] = {}  # what `touched` wrote and is not known to be journalled
 
     def serve(self, peer: Peer) -> SessionService:
-        """Who acts on what the sessions of a connection say."""
+        """The service for the sessions of a connection."""
         return SessionService(self, peer)
 
     def work(self) -> None:
@@ -52,7 +52,7 @@ class Sessions(Front):
 
     @property
     def busy(self) -> bool:
-        """Whether somebody may publish again and was not told."""
+        """Whether a stopped publisher may go on and does not know it yet."""
         return self.throttle.relievable
 
     @property
@@ -103,7 +103,7 @@ class Sessions(Front):
     def touched(self, key: Key) -> int:
         """A session begins, lives on or ends: what an earlier snapshot has of it is not to be restored any more.
 
-        The number of the journal entry that must be stored before anything is said in it; 0 when none must.
+        The number of the journal entry that must be stored before anything is sent in it; 0 when none must.
         """
         journals = self.broker._journals
         if key in self._remembered:

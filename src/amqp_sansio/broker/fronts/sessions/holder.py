@@ -78,11 +78,11 @@ class SessionHolder(Holder):
         self.key: Final = key
         self.session: Final = session
         self.service = service
-        """Who acts on what it says, where it is attached; None while it is not."""
+        """The service where it is attached; None while it is not."""
         self.peer = peer
         """The connection where it is attached; None while it is not."""
         self.owner: Final = Owner(SESSION, connection=None if peer is None else peer._owner)
-        """As the model knows it: whoever has exclusive queues, subscriptions and transactions."""
+        """As the model knows it: the owner of exclusive queues, subscriptions and transactions."""
         self.kept: Final = session._max_timeout != 0
         """Whether it counts as one that outlives its connection."""
         self.consumers: Final[dict[str, Consumer]] = {}
@@ -96,14 +96,14 @@ class SessionHolder(Holder):
         self.sated: Final[OrderedDict[Consumer, None]] = OrderedDict()
         """Consumers that get nothing because too much is unsettled."""
         self.tx: Work | None = None
-        """What the local transaction holds back, once tx.select was said."""
+        """What the local transaction holds back, once tx.select has arrived."""
         self.pledged: Final = Pledges()
         """What was accepted in a local transaction, this or an earlier one, and is not settled; it is not in `unsettled`."""
         self.ended = False
         self.owing: Final[dict[int, Struct | None]] = {}
-        """Results that are not said yet: it is detached, or an entry is not journalled."""
+        """Results that are not sent yet: it is detached, or an entry is not journalled."""
         self.failing: tuple[int | None, int, str, int | None] | None = None
-        """The exception that could not be said while it was detached."""
+        """The exception that could not be sent while it was detached."""
         self._waiting: Final[set[int]] = set()  # the ids of `owing` that wait for the journal
         self.accepts: Final = MutableRangeSet()  # publishes that are to be accepted
         self.rejects: Final[dict[int, MutableRangeSet]] = {}  # and to be rejected, by code
@@ -123,12 +123,12 @@ class SessionHolder(Holder):
 
     @property
     def throttles(self) -> bool:
-        """Whether it understands to be told that it publishes too much."""
+        """Whether it supports producer flow control."""
         return self.service is not None and self.service.session_flow
 
     @property
     def speaks(self) -> bool:
-        """Whether something can be said now."""
+        """Whether it can send now."""
         session = self.session
         channel = session._channel
         return session._speaks and channel is not None and channel.carrier._closed_cause is None
@@ -136,7 +136,7 @@ class SessionHolder(Holder):
     # --- attachment -------------------------------------------------------------------------------------------------------
 
     def attached(self) -> None:
-        """The session may be spoken on: what waited is said, whoever has credit gets messages."""
+        """The session can send: sends what waited, and messages where there is credit."""
         for id in [id for id in self.owing if id not in self._waiting]:
             if self.speaks:
                 self.result(id, self.owing.pop(id))

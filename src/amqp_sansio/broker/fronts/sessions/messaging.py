@@ -58,7 +58,7 @@ def _consumer(holder: SessionHolder, command: Flowing, condition: Condition) -> 
 
 
 def flow(holder: SessionHolder, id: int, command: message.Flow) -> None:
-    """message.flow: the engine has added the credit; whoever can send now does."""
+    """message.flow: the engine has added the credit; the consumer sends what it can now."""
     _consumer(holder, command, conditions.FLOW_NO_DESTINATION).wake()
     holder.complete(id)
 

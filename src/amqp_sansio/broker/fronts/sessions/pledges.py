@@ -18,7 +18,7 @@ SLACK: Final = 16
 class Pledges(ById[Unsettled]):
     """Transfers by id that the session has accepted in a local transaction at least once, and that are not settled yet.
 
-    A rollback leaves them here, and an accept of what is here costs the ranges that it names: whoever accepts everything
+    A rollback leaves them here, and an accept of what is here costs the ranges that it names: a client that accepts everything
     and rolls back, again and again, makes the broker look at each transfer once.
     """
 

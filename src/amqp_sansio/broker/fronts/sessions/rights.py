@@ -36,7 +36,7 @@ def demand(guard: Guard, holder: SessionHolder, command: Command) -> None:
 
 
 def to_subscribe(acquires: bool, exclusive: bool) -> Verb:
-    """What a subscription does: who keeps others out does more than look."""
+    """What a subscription does: an exclusive one does more than look."""
     return Verb.CONSUME if acquires or exclusive else Verb.BROWSE
 
 
@@ -139,7 +139,7 @@ BRANCHES: Final = frozenset({
 
 
 def _demand_branch(guard: Guard, holder: SessionHolder, command: Any) -> None:
-    """Refused for a branch that somebody else began, and alike for one that nobody knows: who asks learns nothing of it."""
+    """Refused for a branch that somebody else began, and alike for an unknown one: the client learns nothing of it."""
     host, identity, _ = holder.key
     if command.xid is None:
         return  # the coordinator refuses that

@@ -31,7 +31,7 @@ SESSION_FLOW: Final = "qpid.session_flow"
 
 
 class SessionService(Service):
-    """Acts on what the sessions of a connection say, and on who wants one."""
+    """Acts on the words of a connection's sessions, and on requests for one."""
 
     serves = True
 

@@ -1,4 +1,4 @@
-"""Producer flow control: who publishes into a queue that is too long is told to wait, if it understands that.
+"""Producer flow control: stops publishers into a queue that is too long, if they support it.
 
 Said as message.set-flow-mode, message.stop and message.flow on destination "", which is every transfer of the session.
 """
@@ -26,7 +26,7 @@ class Throttle:
         self._queues: Final[dict[Queue, dict[SessionHolder, None]]] = {}
         self._waiting: Final[dict[SessionHolder, dict[Queue, None]]] = {}
         self.owing: Final[dict[SessionHolder, None]] = {}
-        """Sessions that could not be told to go on: too much is kept for replay."""
+        """Sessions to which going on could not be sent: too much is kept for replay."""
         self._told: Final[dict[SessionHolder, bool]] = {}  # whether a session was told to stop, of those that were ever told
 
     def published(self, holder: SessionHolder, queues: Iterable[Queue]) -> None:
@@ -44,7 +44,7 @@ class Throttle:
                 self._queues.setdefault(queue, {})[holder] = None
 
     def relieve(self) -> None:
-        """Looks at the queues that are too long: who waits for one that is not any more may go on."""
+        """Looks at the queues that were too long: publishers into one that is not any more may go on."""
         for queue in list(self._queues):
             if queue.messages <= self._most // 2 or queue.deleted:
                 for holder in self._queues.pop(queue):
@@ -68,16 +68,16 @@ class Throttle:
         return any(queue.messages <= self._most // 2 or queue.deleted for queue in self._queues)
 
     def attached(self, holder: SessionHolder) -> None:
-        """The session may be spoken to again: says what could not be said."""
+        """The session can send again: sends what it could not."""
         if holder not in self._waiting:
             self._resume(holder)
 
     def told(self, holder: SessionHolder) -> bool | None:
-        """Whether the session was told to wait, and not to go on since; None when it was never told anything."""
+        """Whether the session is stopped; None when it never was."""
         return self._told.get(holder)
 
     def restored(self, holder: SessionHolder, told: bool) -> None:
-        """A session is there again that was told to wait, or to go on."""
+        """A session is there again that was stopped, or that may go on."""
         self._told[holder] = told
 
     def ended(self, holder: SessionHolder) -> None:

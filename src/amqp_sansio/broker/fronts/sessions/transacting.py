@@ -77,7 +77,7 @@ def forget(holder: SessionHolder, id: int, command: dtx.Forget) -> None:
 
 
 def recover(holder: SessionHolder, id: int, command: dtx.Recover) -> None:
-    """dtx.recover: as many branches as fit into one frame; who has dealt with them asks again."""
+    """dtx.recover: as many branches as fit into one frame; the client asks again when it has dealt with them."""
     xids = holder.site.coordinator.recover(holder.frame_octets, own_branches(holder))
     while xids and not holder.fits(RecoverResult(xids)):
         xids = xids[: len(xids) // 2]
