@@ -12,6 +12,7 @@ from typing import Any, Final
 import attrs
 import pytest
 from tests.conversation.stage import refuse, staged
+from tests.engine.channels import limited as channels_limited
 from tests.limited import HEADER, ONE, at_client, at_server, attached, client_session, judged, refused, violations
 
 from amqp_sansio import (
@@ -519,7 +520,10 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
     ),
     "sasl_rounds": (4, BELOW_AND_AT, (sasl_rounds, sasl_rounds_at_the_client)),
     "sasl_octets": (100, BELOW_AND_AT, (sasl_octets, sasl_octets_at_the_client)),
-    "channels": (4, BELOW_AND_AT, (channels, channels_agreed_on)),
+    "channels": (4, BELOW_AND_AT, (channels, channels_agreed_on, channels_limited.channels_of_a_client)),
+    "calls": (4, BELOW_AND_AT, (channels_limited.channel_calls, channels_limited.channel_calls_of_the_client)),
+    "deliveries": (4, BELOW_AND_AT, (channels_limited.channel_deliveries, channels_limited.channel_deliveries_of_the_server)),
+    "unconfirmed": (4, BELOW_AND_AT, (channels_limited.unconfirmed,)),
     "sessions": (4, BELOW_AND_AT, (sessions, sessions_of_the_other_side)),
     "incomplete_commands": (
         4,
@@ -547,7 +551,14 @@ LIMITS: Final[dict[str, tuple[int, tuple[bool, bool, bool], tuple[Room, ...]]]] 
     "subscriptions": (
         4,
         BELOW_AND_AT,
-        (subscriptions, subscriptions_of_the_other_side, consumers, consumers_of_the_other_side),
+        (
+            subscriptions,
+            subscriptions_of_the_other_side,
+            consumers,
+            consumers_of_the_other_side,
+            channels_limited.channel_consumers,
+            channels_limited.channel_consumers_of_the_client,
+        ),
     ),
     "suspended_branches": (4, BELOW_AND_AT, (suspended_branches, suspended_branches_of_ours)),
     "staged_files": (4, BELOW_AND_AT, (staged_files,)),

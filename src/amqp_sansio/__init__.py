@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from amqp_sansio import events, spec
 from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, ClientConfig, Profile, ServerConfig
-from amqp_sansio.dialects import AMQP_0_10, AMQP_0_10_FINAL, Dialect
+from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_10, AMQP_0_10_FINAL, Dialect
 from amqp_sansio.engine import two_phase
+from amqp_sansio.engine.channels.client import Channel
+from amqp_sansio.engine.channels.server import ServedChannel
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.dtx import Dtx
@@ -24,14 +26,18 @@ from amqp_sansio.engine.tx import Tx
 from amqp_sansio.engine.xid import xid
 from amqp_sansio.errors import (
     AmqpError,
+    CapabilityMissing,
+    ChannelClosedError,
     ConnectionClosedError,
     DecodeError,
     EncodeError,
+    FlowStopped,
     HeaderError,
     LimitError,
     LocalProtocolError,
     NoCredit,
     SessionDetachedError,
+    StaleDelivery,
 )
 from amqp_sansio.kernel.build import VERSION
 from amqp_sansio.kernel.serials import RangeSet
@@ -41,11 +47,17 @@ __version__ = VERSION
 """The version of the library."""
 
 __all__ = [
+    "AMQP_0_8",
+    "AMQP_0_9",
+    "AMQP_0_9_1",
     "AMQP_0_10",
     "AMQP_0_10_FINAL",
     "DEFAULT_PROFILE",
     "STRICT_PROFILE",
     "AmqpError",
+    "CapabilityMissing",
+    "Channel",
+    "ChannelClosedError",
     "ClientConfig",
     "ClientConnection",
     "Connection",
@@ -54,6 +66,7 @@ __all__ = [
     "Dialect",
     "Dtx",
     "EncodeError",
+    "FlowStopped",
     "HeaderError",
     "LimitError",
     "Limits",
@@ -63,10 +76,12 @@ __all__ = [
     "Observer",
     "Profile",
     "RangeSet",
+    "ServedChannel",
     "ServerConfig",
     "ServerConnection",
     "Session",
     "SessionDetachedError",
+    "StaleDelivery",
     "Tx",
     "__version__",
     "events",

@@ -33,8 +33,11 @@ HeaderReading = Literal["lazy", "eager"]
 OctetAccounting = Literal["frames", "body"]
 """What a transfer costs in octets of credit: its header and body frame payloads (the letter), or its body alone (Broker-J)."""
 
-ErrorCodes = Literal["qpid", "spec"]
-"""Which error code a broker answers where deployed brokers differ from the letter."""
+ErrorCodes = Literal["qpid", "rabbitmq", "spec"]
+"""Which error code a broker answers where deployed brokers differ from the letter.
+
+"spec": the letter.  Otherwise qpidd's in 0-10 and RabbitMQ's in 0-8, 0-9 and 0-9-1, whichever of the two is named.
+"""
 
 
 # --- SASL: the small protocol that a mechanism obeys ------------------------------------------------------------------
@@ -279,6 +282,9 @@ class ClientConfig:
     max_frame_size: int = attrs.field(default=attrs.Factory(_usual_frame, takes_self=True), validator=_frame_sizes)
     """The largest frame we want, in octets; the server may offer less.  65535 unless said otherwise, and at most, in 0-10;
     131072 in 0-8 to 0-9-1, where more than `limits.inbox_octets` is not agreed on."""
+    blocked: Literal["publish", "raise"] = "publish"
+    """What `publish` does on a channel while the server says that the connection is blocked: it says the message, which the
+    server does not read before it goes on, or it raises FlowStopped."""
     heartbeat: int = attrs.field(default=0, validator=_integers(0, 65535))
     """The interval we want, in seconds.  0-10: moved into the server's range; 0 for none.  0-8 to 0-9-1: the lower one of
     ours and the server's counts, and 0 leaves it to the server.  Needs `tick`."""

@@ -163,3 +163,46 @@ class RestoreError(AmqpError, ValueError):
 
     def __reduce__(self) -> tuple[type[RestoreError], tuple[str, str]]:
         return type(self), (self.what, self.rule)
+
+
+class ChannelClosedError(AmqpError):
+    """The channel is over or closing: a race with the other side, not misuse.  `cause` tells who closed it and why."""
+
+    def __init__(self, said: str, channel: int, cause: str) -> None:
+        super().__init__(f"{said}: channel {channel} is closed: {cause}")
+        self.said: Final = said
+        self.channel: Final = channel
+        self.cause: Final = cause
+
+    def __reduce__(self) -> tuple[type[ChannelClosedError], tuple[str, int, str]]:
+        return type(self), (self.said, self.channel, self.cause)
+
+
+class StaleDelivery(ChannelClosedError):
+    """The delivery came on a channel that is closed: the server delivers it again, and it cannot be settled any more."""
+
+
+class FlowStopped(AmqpError):
+    """The other side has paused what is published (`channel`), or the server of the connection is blocked (None): a matter of
+    timing, not misuse.  Nothing was sent."""
+
+    def __init__(self, said: str, channel: int | None) -> None:
+        where = "the connection is blocked" if channel is None else f"the other side has paused channel {channel}"
+        super().__init__(f"{said}: {where}")
+        self.said: Final = said
+        self.channel: Final = channel
+
+    def __reduce__(self) -> tuple[type[FlowStopped], tuple[str, int | None]]:
+        return type(self), (self.said, self.channel)
+
+
+class CapabilityMissing(AmqpError):
+    """The other side has not said that it has the `capability` that this needs.  Nothing was sent."""
+
+    def __init__(self, said: str, capability: str) -> None:
+        super().__init__(f"{said}: the other side does not have the capability {capability}")
+        self.said: Final = said
+        self.capability: Final = capability
+
+    def __reduce__(self) -> tuple[type[CapabilityMissing], tuple[str, str]]:
+        return type(self), (self.said, self.capability)

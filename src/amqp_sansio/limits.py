@@ -103,7 +103,14 @@ class Limits:
     """Decoded transfer commands remembered by their octets, per connection; in 0-9-1 deliveries, and for
     each channel the heads of what is published."""
     subscriptions: int = 65536
-    """Subscriptions of one session, each way; consumers of class file and of class stream count apart."""
+    """Subscriptions of one session, each way; consumers of class file and of class stream count apart.  In
+    the older dialects: consumers of one channel."""
+    calls: int = 65536
+    """Methods on one channel of the older dialects that wait for an answer, each way."""
+    deliveries: int = 1024 * 1024
+    """Deliveries on one channel of the older dialects that wait to be settled."""
+    unconfirmed: int = 1024 * 1024
+    """Messages published on one channel of the older dialects that wait to be confirmed."""
     staged_files: int = 4096
     """Identifiers of staged files that a session remembers, each way: when there were more, nobody is held to having staged
     what is published or delivered."""

@@ -29,6 +29,10 @@ OUR = "a word that we said, until it is over: the voice is to say the next one"
 REASONS: dict[str, str] = {
     "engine/channel_witness.py ConversationWitness._channels": "= channels",
     "engine/channel_witness.py ConversationWitness._open": "= channels",
+    "engine/channels/endpoint.py Channels.used": "= channels",
+    "engine/channels/endpoint.py Channels._requests": "= channels",
+    "engine/channels/endpoint.py Channels.codes": "= reply codes",
+    "engine/channels/returns.py Returnable._numbers": "= exchange and key: which publish of those in doubt a return is of",
     "engine/channel_numbers.py Channels.used": "= channels",
     "engine/channel_numbers.py Channels._names": "= channels",
     "engine/consumers.py Consumers._cancels": CLASSES,

@@ -42,7 +42,7 @@ RICH_FILE = FileProperties(
 RICH_STREAM = StreamProperties("video/x", "gzip", {"k": "v"}, 7, 99)
 
 
-def joined(**settings: Any) -> tuple[Link, Session, Session]:
+def joined(**settings: Any) -> tuple[Link[ClientConnection, ServerConnection], Session, Session]:
     """A client and a server with a session, and an observer that holds both to the letter."""
     link = Link(ClientConnection(ClientConfig()), ServerConnection(ServerConfig()), strict=True, **settings)
     link.run()
@@ -52,7 +52,7 @@ def joined(**settings: Any) -> tuple[Link, Session, Session]:
     return link, ours, theirs
 
 
-def heard(link: Link) -> list[CommandReceived]:
+def heard(link: Link[ClientConnection, ServerConnection]) -> list[CommandReceived]:
     """The commands that were handed out on either side."""
     return [event for _, event in link.run() if isinstance(event, CommandReceived)]
 

@@ -22,7 +22,7 @@ def pair() -> tuple[ClientConnection, ServerConnection]:
     return client, ServerConnection(ServerConfig(mechanisms=[PlainServer(lambda user, password: password == "hush")]))
 
 
-def conversation(link: Link) -> tuple[list[Event], list[Event]]:
+def conversation(link: Link[ClientConnection, ServerConnection]) -> tuple[list[Event], list[Event]]:
     """The opening, a session, the close: the events of each side."""
     heard = link.run()
     link.client.session(b"s")

@@ -15,7 +15,7 @@ from amqp_sansio.config import Profile
 from amqp_sansio.engine.capabilities import Capabilities
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import Event, Violation
-from amqp_sansio.limits import Limits
+from amqp_sansio.limits import MAX_CHANNELS, Limits
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
 from amqp_sansio.wire.assembly import Assembly, Malformed
@@ -68,6 +68,7 @@ class Carrier:
         self._capabilities = Capabilities()
         self._blocked = False
         self._max_frame_size = max_frame_size
+        self._channel_max = MAX_CHANNELS - 1
         self._closed_cause: str | None = None
         self._wake: Callable[[], object] | None = None  # called when there is something to take, or an end, and was none before
 
@@ -115,6 +116,10 @@ class Carrier:
 
     def _ask(self) -> None:
         """The application was asked something: if it does not answer, the policy does."""
+        raise NotImplementedError
+
+    def _close_for(self, code: int, text: str, verb: str) -> None:
+        """The application refuses what the other side said by ending the connection; `verb` names it, "" for nothing."""
         raise NotImplementedError
 
     def _fail(self, violation: Violation) -> None:

@@ -15,6 +15,7 @@ from amqp_sansio.engine.channel_witness_opening import OpeningWitness
 from amqp_sansio.engine.channel_witness_questions import Question, Questions
 from amqp_sansio.engine.channel_witness_references import References
 from amqp_sansio.engine.channel_witness_use import ChannelUse
+from amqp_sansio.engine.channels.breaches import rule_of_unreadable
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.observed import Observed, Speaker
@@ -45,7 +46,6 @@ from amqp_sansio.wire.partial import Partial
 from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.repeated_deliveries import RepeatedDeliveries
 
-_UNKNOWN: Final = 503
 _NORMAL: Final = 200
 
 
@@ -253,16 +253,7 @@ class ChannelChecker(Checker):
 
     def _undecodable(self, verb: str, error: DecodeError) -> None:
         """What cannot be read in a method, told apart."""
-        if error.limit is not None:
-            rule = rule_of("method", error)
-        elif error.code == _UNKNOWN:
-            rule = "method.unknown"
-        elif "[" in error.what:
-            rule = "method.table"
-        elif error.what == verb:
-            rule = "method.arguments-long"
-        else:
-            rule = "method.arguments-short" if "left" in error.rule else "method.arguments"
+        rule = rule_of_unreadable(verb, error)
         self.findings.breach(rule, verb, str(error), legal_of(error), error.code)
 
     def _tell_close(self, speaker: Speaker, what: str, method: Method | Control) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.engine.channel_witness_use import ChannelUse
+from amqp_sansio.engine.channels.breaches import order_of
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.kernel.machine import Machine
 from amqp_sansio.spec.base import Method
@@ -43,7 +44,7 @@ class NumberedWitness:
         before = self._life.state
         refusal = self._life.step(speaker, word)
         if refusal is not None:
-            rule, text = _order_of(before, word)
+            rule, text = order_of(before, word)
             self._findings.breach(rule, verb, text, refusal.legal_for(speaker), _CHANNEL_ERROR)
             if before in ("not-open", "closed"):
                 self._lose()  # the other side may treat it as open
@@ -76,18 +77,3 @@ class NumberedWitness:
         if self._use is None:
             self._use = ChannelUse(self._findings, self._late)
         return self._use
-
-
-def _order_of(state: str, word: str) -> tuple[str, str]:
-    """The rule that a word breaks in this state of the channel, and how."""
-    if word == OPEN:
-        return "channel.second-open", f"the channel is {state}"
-    if word in (OPEN_OK, CLOSE_OK):
-        return "reply.unasked", f"nobody asked for it: the channel is {state}"
-    if state == "not-open":
-        return "channel.not-open", "the channel was never opened"
-    if state == "closed":
-        return "channel.closed", "the channel is closed"
-    if state == "opening":
-        return "channel.not-open", "the server has not opened the channel"
-    return "channel.closed", "whoever has closed a channel says nothing more on it"

@@ -9,6 +9,22 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from amqp_sansio.events.channel import (
+    ChannelClosed,
+    ChannelOpened,
+    ChannelRequested,
+    Confirmed,
+    ConsumerCancelled,
+    ContentReceived,
+    DeliveriesSettled,
+    FlowChanged,
+    MessageDelivered,
+    MessageGot,
+    MessageReturned,
+    MethodAnswered,
+    MethodReceived,
+    Nacked,
+)
 from amqp_sansio.events.connection import (
     Authenticated,
     ConnectionBlocked,
@@ -87,7 +103,25 @@ SessionEvent: TypeAlias = (
 )
 """What happens on channels that carry sessions (0-10)."""
 
-Event: TypeAlias = ConnectionEvent | SessionEvent
+ChannelEvent: TypeAlias = (
+    ChannelRequested
+    | ChannelOpened
+    | MethodAnswered
+    | MethodReceived
+    | MessageDelivered
+    | MessageGot
+    | MessageReturned
+    | ContentReceived
+    | Confirmed
+    | Nacked
+    | DeliveriesSettled
+    | ConsumerCancelled
+    | FlowChanged
+    | ChannelClosed
+)
+"""What happens on channels of the older dialects (0-8, 0-9, 0-9-1)."""
+
+Event: TypeAlias = ConnectionEvent | SessionEvent | ChannelEvent
 """All that may happen; each family of dialects has a union here of what happens on its channels."""
 
 __all__ = [
@@ -96,23 +130,38 @@ __all__ = [
     "BranchAnswered",
     "BranchTimeout",
     "BranchesRecovered",
+    "ChannelClosed",
+    "ChannelEvent",
+    "ChannelOpened",
+    "ChannelRequested",
     "CommandReceived",
     "CommandSeen",
     "CommandsCompleted",
     "CommandsConfirmed",
     "CommandsSkipped",
+    "Confirmed",
     "ConnectionBlocked",
     "ConnectionClosed",
     "ConnectionEvent",
     "ConnectionOpened",
     "ConnectionRedirected",
     "ConnectionUnblocked",
+    "ConsumerCancelled",
+    "ContentReceived",
     "ControlSeen",
+    "DeliveriesSettled",
     "Event",
     "ExceptionReceived",
+    "FlowChanged",
     "HeaderSeen",
     "LoginRefused",
+    "MessageDelivered",
+    "MessageGot",
+    "MessageReturned",
+    "MethodAnswered",
+    "MethodReceived",
     "MethodSeen",
+    "Nacked",
     "Note",
     "Observation",
     "OpaqueSeen",

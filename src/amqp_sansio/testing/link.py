@@ -8,14 +8,30 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Final, Literal, TypeAlias
+from typing import Final, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from amqp_sansio.engine.client import ClientConnection
+from amqp_sansio.dialects import DIALECTS, Dialect
 from amqp_sansio.engine.observer import Observer
-from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Event, Violation
 from amqp_sansio.testing.choices import Choices
 from amqp_sansio.testing.transcript import Transcript
+from amqp_sansio.wire.codec import Codec
+
+
+class End(Protocol):
+    """What is joined to a link: a connection of any family, or what behaves like one."""
+
+    def receive_data(self, data: bytes) -> None: ...
+    def receive_eof(self) -> None: ...
+    def next_event(self) -> Event | None: ...
+    def data_to_send(self) -> bytes: ...
+    def tick(self, now: float) -> float | None: ...
+    @property
+    def bytes_to_send(self) -> int: ...
+
+
+C = TypeVar("C", bound=End)
+S = TypeVar("S", bound=End)
 
 Speaker: TypeAlias = Literal["client", "server"]
 Heard: TypeAlias = tuple[Speaker, Event]
@@ -37,31 +53,32 @@ class _Pipe:
         self.flying.append((due, octets))  # what is due waits for what was said before it: octets never overtake octets
 
 
-class Link:
+class Link(Generic[C, S]):
     """A client and a server with a wire between them.
 
     `delay` is how many steps octets fly: a number, or the lowest and highest of which one is chosen each time.  `chunk` is how
     many octets arrive at once: None as they were written, a number, or the least and most.  `choices` decides: a list of
     numbers, or a `random.Random`.  `seconds` is how long a step takes on the machines' clock; None: nobody ticks.
 
-    An `Observer` hears everything in the order in which it was said; whoever breaks the protocol is in `violations`.  `strict`:
-    it holds both to the letter; None: there is no observer.
+    An `Observer` of these `dialects` hears everything in the order in which it was said; whoever breaks the protocol is in
+    `violations`.  `strict`: it holds both to the letter; None: there is no observer.
 
     `on_client` and `on_server` are called with the connection and each of its events, as soon as it is handed out.
     """
 
     def __init__(
         self,
-        client: ClientConnection,
-        server: ServerConnection,
+        client: C,
+        server: S,
         *,
         delay: int | tuple[int, int] = 0,
         chunk: int | tuple[int, int] | None = None,
         choices: Sequence[int] | Random = (),
         seconds: float | None = None,
         strict: bool | None = False,
-        on_client: Callable[[ClientConnection, Event], object] | None = None,
-        on_server: Callable[[ServerConnection, Event], object] | None = None,
+        dialects: Sequence[Dialect[Codec]] = DIALECTS,
+        on_client: Callable[[C, Event], object] | None = None,
+        on_server: Callable[[S, Event], object] | None = None,
     ) -> None:
         self.client = client
         self.server = server
@@ -69,6 +86,7 @@ class Link:
         self.chunk: Final = (chunk, chunk) if isinstance(chunk, int) else chunk
         self.seconds: Final = seconds
         self.strict: Final = strict
+        self.dialects: Final = tuple(dialects)
         self.on_client: Final = on_client
         self.on_server: Final = on_server
         self.transcript: Final = Transcript()
@@ -91,14 +109,14 @@ class Link:
         self._said = {speaker: bytearray() for speaker in SPEAKERS}
         self.broken = False
         self.transcript.begin(self.moment, self.connections)
-        self._observer = None if self.strict is None else Observer(strict=self.strict)
+        self._observer = None if self.strict is None else Observer(strict=self.strict, dialects=self.dialects)
 
     @property
     def said(self) -> dict[Speaker, bytes]:
         """All octets that each side has said on this connection."""
         return {speaker: bytes(octets) for speaker, octets in self._said.items()}
 
-    def reconnect(self, client: ClientConnection, server: ServerConnection) -> None:
+    def reconnect(self, client: C, server: S) -> None:
         """Two new connections on a new wire; the record goes on."""
         self.client = client
         self.server = server
@@ -137,7 +155,7 @@ class Link:
             pipe.ended = True
             self._other(speaker).receive_eof()
 
-    def _other(self, speaker: Speaker) -> ClientConnection | ServerConnection:
+    def _other(self, speaker: Speaker) -> C | S:
         return self.server if speaker == "client" else self.client
 
     # --- time ----------------------------------------------------------------------------------------------------------------

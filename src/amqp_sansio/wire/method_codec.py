@@ -36,7 +36,7 @@ class MethodCodec(Codec):
     has.
     """
 
-    __slots__ = ("_carrying", "_classes", "contents", "_numbers", "_verbs", "extended", "methods")
+    __slots__ = ("_carrying", "_classes", "contents", "_numbers", "_verbs", "extended", "methods", "verbs")
 
     def __init__(self, name: str, methods: Methods, contents: Contents, classes: Mapping[int, str]) -> None:
         super().__init__(name)
@@ -47,6 +47,8 @@ class MethodCodec(Codec):
         self.extended: Final = basic.Nack in methods.arguments
         """Whether the dialect has RabbitMQ's extensions."""
         self._numbers: Final = {verb: (code >> 16, code & 0xFFFF) for code, verb in self._verbs.items()}
+        self.verbs: Final = frozenset(self._verbs.values())
+        """The methods that the dialect has."""
         self._carrying: Final = frozenset([code for code, verb in self._verbs.items() if verb in methods.contents])
 
     def carries(self, class_code: int, code: int) -> bool:
@@ -106,14 +108,33 @@ class MethodCodec(Codec):
 
     def write_header(self, class_code: int, size: int, properties: Value) -> bytes:
         """The content header of a body of `size` octets.  EncodeError names the property that cannot be written."""
+        return put_u16(class_code) + b"\0\0" + put_u64(size) + self.write_properties(class_code, properties)
+
+    def write_properties(self, class_code: int, properties: Value) -> bytes:
+        """The flags and properties of a content header.  EncodeError as for `write_header`."""
         kind, fields = self.contents.get(class_code, (None, ()))
         if kind is not type(properties):
             raise EncodeError("content header", f"class {class_code} has no {type(properties).__name__}")
         try:
-            octets = self._write_properties(properties, fields)
+            return self._write_properties(properties, fields)
         except UNWRITABLE as why:
             raise unwritable("header", properties, fields, {}, why) from None
-        return put_u16(class_code) + b"\0\0" + put_u64(size) + octets
+
+    def check_properties(self, class_code: int, octets: bytes, reading: Reading = DEFAULT_READING) -> None:
+        """EncodeError unless these are the flags and properties of a content of this class."""
+        try:
+            self.read_properties(put_u16(class_code) + bytes(PROPERTIES_AT - 2) + octets, reading)
+        except DecodeError as error:
+            raise EncodeError(error.what, error.rule) from None
+
+    def has_argument(self, kind: type[Method], name: str) -> bool:
+        """Whether a method has an argument of this name in the dialect."""
+        return any(each == name for each, _, _ in self.methods.arguments[kind])
+
+    @property
+    def version(self) -> str:
+        """The version of which the dialect is an edition."""
+        return self.name.partition(" ")[0]
 
     def _write_properties(self, properties: Value, fields: FieldTable) -> bytes:
         if type(properties) is basic.Properties:

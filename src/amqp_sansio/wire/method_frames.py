@@ -51,13 +51,21 @@ def frame_method(channel: int, payload: bytes, max_frame: int = FRAME_MAX_SIZE) 
 
 
 def frame_content(
-    channel: int, method: bytes, class_code: int, properties: bytes, body: bytes, max_frame: int = FRAME_MAX_SIZE
+    channel: int,
+    method: bytes,
+    class_code: int,
+    properties: bytes,
+    body: bytes,
+    max_frame: int = FRAME_MAX_SIZE,
+    size: int | None = None,
 ) -> list[bytes]:
     """A method and its content as frames of at most `max_frame` octets: only a body is ever split, an empty one has no frame.
 
-    `properties` are the flags and what follows them.  EncodeError when the method or the header fits into no frame.
+    `properties` are the flags and what follows them; `size` is all octets of the body where more than `body` follow.
+    EncodeError when the method or the header fits into no frame.
     """
-    head = class_code.to_bytes(2, "big") + b"\0\0" + put_u64(len(body)) + properties
+    octets = len(body) if size is None else size
+    head = class_code.to_bytes(2, "big") + b"\0\0" + put_u64(octets) + properties
     frames = [_whole(METHOD, "method", channel, method, max_frame), _whole(CONTENT_HEADER, "header", channel, head, max_frame)]
     most = max_frame - OVERHEAD
     frames += [put_frame(CONTENT_BODY, channel, body[at : at + most]) for at in range(0, len(body), most)]

@@ -10,18 +10,32 @@ from amqp_sansio.events import (
     BranchAnswered,
     BranchesRecovered,
     BranchTimeout,
+    ChannelClosed,
+    ChannelOpened,
+    ChannelRequested,
     CommandReceived,
     CommandsCompleted,
     CommandsConfirmed,
     CommandsSkipped,
+    Confirmed,
     ConnectionBlocked,
     ConnectionClosed,
     ConnectionOpened,
     ConnectionRedirected,
     ConnectionUnblocked,
+    ConsumerCancelled,
+    ContentReceived,
+    DeliveriesSettled,
     Event,
     ExceptionReceived,
+    FlowChanged,
     LoginRefused,
+    MessageDelivered,
+    MessageGot,
+    MessageReturned,
+    MethodAnswered,
+    MethodReceived,
+    Nacked,
     OpenRequested,
     ProducerCreditChanged,
     ResultReceived,
@@ -69,5 +83,18 @@ def tell(event: Event) -> str:
             return "transaction"
         case BranchAnswered() | BranchTimeout() | BranchesRecovered():
             return "branch"
+        case ChannelClosed(in_doubt=in_doubt):
+            assert_type(in_doubt, RangeSet)
+            return "channel closed"
+        case MessageDelivered(method=method) | MessageGot(method=method):
+            assert_type(event.tag, int)
+            return method.routing_key
+        case ChannelRequested() | ChannelOpened() | FlowChanged() | ConsumerCancelled():
+            return "channel"
+        case MethodAnswered() | MethodReceived() | ContentReceived() | MessageReturned():
+            return "method"
+        case Confirmed(ids=ids) | Nacked(ids=ids) | DeliveriesSettled(ids=ids):
+            assert_type(ids, RangeSet)
+            return "settled"
         case _:
             assert_never(event)

@@ -6,6 +6,7 @@ from typing import assert_type
 
 from amqp_sansio.events import (
     Authenticated,
+    ChannelEvent,
     ConnectionBlocked,
     ConnectionClosed,
     ConnectionEvent,
@@ -23,8 +24,8 @@ from amqp_sansio.events import (
 )
 
 
-def session_event(event: Event) -> SessionEvent | None:
-    """The event, where it is one of a channel."""
+def of_a_channel(event: Event) -> SessionEvent | ChannelEvent | None:
+    """The event, where it is one of a channel, of whichever family."""
     match event:
         case StartReceived() | Authenticated() | OpenRequested() | ConnectionOpened() | ConnectionRedirected():
             assert_type(of_connection(event), ConnectionEvent)

@@ -46,8 +46,9 @@ class Seat:
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.peer = broker.connect(ServerConfig(session_timeout=None))
-        for name in ("receive_data", "receive_eof", "data_to_send"):
-            setattr(self, name, getattr(self.peer, name))
+        self.receive_data = self.peer.receive_data
+        self.receive_eof = self.peer.receive_eof
+        self.data_to_send = self.peer.data_to_send
 
     @property
     def bytes_to_send(self) -> int:
@@ -68,7 +69,7 @@ def test_no_message_is_lost_or_doubled_when_the_link_breaks(cut_at: int) -> None
     """Whatever octet the link breaks at, a session that is resumed has published and received everything once."""
     broker = Broker()
     client, seat = ClientConnection(), Seat(broker)
-    link = Link(client, seat, delay=(1, 3), chunk=(1, 50), choices=[3, 1, 4, 1, 5, 9, 2, 6], seconds=0.01)  # type: ignore[arg-type]
+    link = Link(client, seat, delay=(1, 3), chunk=(1, 50), choices=[3, 1, 4, 1, 5, 9, 2, 6], seconds=0.01)
     link.run()
     session = client.session(b"s", None)
     link.run()
@@ -87,7 +88,7 @@ def test_no_message_is_lost_or_doubled_when_the_link_breaks(cut_at: int) -> None
                 session.accept(event.id)
         if link.broken:
             client, seat = ClientConnection(), Seat(broker)
-            link.reconnect(client, seat)  # type: ignore[arg-type]
+            link.reconnect(client, seat)
             link.run()
             client.resume(session, force=True)
     assert link.violations == []
