@@ -71,6 +71,7 @@ class World:
         self.channels: dict[int, Sent] = {}
         self.all: list[Sent] = []
         self.messages = 0
+        self.tags = 0
         self.returned: set[int] = set()
         # The broker.
         self.queue: list[int] = []
@@ -169,7 +170,8 @@ class World:
             number = channel.publish("", key, body, mandatory=mandatory, size=size)
             sent.published[number] = self.messages
         elif word < 0.6 and len(channel.consumers) < 2:
-            channel.consume("here", f"c{chance.randrange(1000)}-{len(channel.consumers)}", no_wait=chance.random() < 0.5)
+            self.tags += 1
+            channel.consume("here", f"c{self.tags}", no_wait=chance.random() < 0.5)
         elif word < 0.63 and channel.consumers:
             channel.cancel(chance.choice(channel.consumers))
         elif word < 0.85 and channel.unsettled:

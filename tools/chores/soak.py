@@ -1,7 +1,8 @@
 """`make soak`: the long forms of what `make test` runs small, bounded in time, resumable.
 
 Each round takes the next seed and runs the property tests with the profile `soak`, the grammars against the tables and
-against what runs (the whole product with the observer of the older dialects), the fuzzer, the pipeline (all combinations of
+against what runs (the whole product with the observer of the older dialects), channels over links that break (a thousand
+seeds in each of three dialects), the fuzzer, the pipeline (all combinations of
 how its work can be cut, and a stream that is killed twenty times), captures with every one of their packets lost or cut,
 and with odd packets by the thousand (twenty minutes at most, from another recording on in each round), every recording in
 forty variants of how it may have been captured (clocks, both ends, tunnels, cut, rotated, link types), greed in the broker

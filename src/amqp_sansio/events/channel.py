@@ -277,7 +277,8 @@ class DeliveriesSettled(Value):
     """The client has settled these deliveries (server role).
 
     `verb` is basic.ack, basic.nack, basic.reject, or that of a recover, which gives back all that is outstanding; `requeue`
-    tells that they are to be delivered again.
+    tells that they are to be delivered again.  What the client settles on a transacted channel counts when it commits; what it
+    rolls back is settled anew, and told anew.
     """
 
     __slots__ = ("channel", "ids", "requeue", "verb")

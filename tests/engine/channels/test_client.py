@@ -145,6 +145,8 @@ def test_a_body_is_split_by_the_size_of_frames_and_may_come_in_parts(dialect: Ch
     assert stage.violations == []
     with pytest.raises(LocalProtocolError, match="a body of 1 octets"):
         client.body(b"x")
+    with pytest.raises(EncodeError, match="octets"):
+        client.body("x")  # type: ignore[arg-type]
 
 
 def test_properties_are_taken_as_they_came() -> None:

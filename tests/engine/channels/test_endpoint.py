@@ -257,6 +257,25 @@ def test_the_channel_of_a_soft_breach_goes_and_the_connection_stays() -> None:
     assert [type(each).__name__ for each in stage.take()[1]] == ["ContentReceived"]
 
 
+def test_a_second_breach_behind_our_close_is_nothing_new() -> None:
+    stage = Stage(limits=Limits(assembly_octets=5000), client_limits=Limits())
+    client, _ = stage.open()
+    for _ in range(3):
+        client.publish("x", "k", bytes(9000))
+    stage.run()
+    assert [type(each).__name__ for each in stage.take()[1]] == ["ChannelClosed"]
+    assert stage.server.is_open
+
+
+def test_a_channel_that_was_closed_before_it_opened_is_not_told_to_be_open() -> None:
+    stage = Stage()
+    client = stage.client.channels.open()
+    client.close()
+    stage.run()
+    assert [type(each).__name__ for each in stage.take()[0]] == ["ChannelClosed"]
+    assert stage.client.channels.used == stage.server.channels.used == {}
+
+
 def test_a_channel_is_shown_by_number_and_state() -> None:
     client, served = Stage().open()
     assert (repr(client), repr(served)) == ("<Channel 1 open>", "<ServedChannel 1 open>")

@@ -154,12 +154,11 @@ class BaseChannel:
     def body(self, octets: bytes) -> None:
         """The next octets of the body that `size` announced.  LocalProtocolError for more than are left of it."""
         self._must_be_alive("a body")
-        left = self._body_left
-        if len(octets) > left:
+        left, data = self._body_left, _octets(octets)
+        if len(data) > left:
             legal = (f"at most {left} octets",) if left else ("a method",)
-            raise LocalProtocolError(f"a body of {len(octets)} octets", self.state, legal, "content.size")
+            raise LocalProtocolError(f"a body of {len(data)} octets", self.state, legal, "content.size")
         most = self._channels.carrier._max_frame_size - OVERHEAD
-        data = bytes(octets)
         for at in range(0, len(data), most):
             self._channels.carrier._write(put_frame(CONTENT_BODY, self.number, data[at : at + most]))
         self._body_left = left - len(data)

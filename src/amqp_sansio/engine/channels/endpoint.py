@@ -186,12 +186,11 @@ class Channels(Endpoints):
         return UNHEARD
 
     def hear_malformed(self, malformed: Malformed) -> None:
-        channel = self.used.get(malformed.channel)
-        said = malformed.said or "a frame"
-        if channel is None or channel._told or not ends_channel(code_of(malformed.rule, malformed.code, self.codes)):
+        channel, rule, code = self.used.get(malformed.channel), malformed.rule, malformed.code
+        if channel is None or not ends_channel(code_of(rule, code, self.codes)):
             self.carrier._fail(violation_of(self.carrier.peer, malformed))
-        else:
-            channel._blame(malformed.offset, malformed.rule, said, malformed.text, malformed.legal, malformed.code)
+        elif channel._cause is None:  # else it is closed already
+            channel._blame(malformed.offset, rule, malformed.said or "a frame", malformed.text, malformed.legal, code)
 
     def hear_passed(self, passed: Mapping[int, int], offset: int) -> None:
         """What was left of contents on channels that are closed, or of one that was refused: it goes nowhere."""

@@ -71,7 +71,7 @@ def hear(on: BaseChannel, method: Method, unit: Assembly) -> None:
 
 
 def _hear_life(on: BaseChannel, method: Method) -> None:
-    if isinstance(method, channel.OpenOk):
+    if isinstance(method, channel.OpenOk) and on._cause is None:
         on._channels.carrier._emit(ChannelOpened(on.number))
     elif isinstance(method, channel.Close):
         on._hear_close(method)
@@ -126,7 +126,7 @@ def _tell_content(on: BaseChannel, unit: Assembly, event: Event) -> None:
     event.read_as(on._channels.codec, carrier.reading)
     if carrier.eager_headers and unit.header is not None:
         try:
-            on._channels.codec.read_properties(unit.header, carrier.reading)
+            event.read_properties()
         except DecodeError as error:
             if error.limit is not None:
                 rule = rule_of("content", error)
