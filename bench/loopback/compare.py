@@ -31,7 +31,7 @@ from bench.harness import progress
 from bench.loopback.broker import Served
 from bench.loopback.cores import one_core
 from bench.loopback.floor import Echo
-from bench.loopback.rabbit import RabbitMq
+from tools.interop.rabbitmq import RabbitMq
 from tools.interop.broker_j import BrokerJ
 from tools.interop.maven import NotAvailable
 

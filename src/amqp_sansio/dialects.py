@@ -175,11 +175,15 @@ def _methods(module: str) -> Callable[[], MethodCodec]:
 
 
 def _channel_client(config: ClientConfig, confidential: bool) -> ClientHandshake:
-    raise NotImplementedError("the older dialects can be observed; there is no client for them yet")
+    from amqp_sansio.engine.channel_client import ChannelClientConnection
+
+    return ChannelClientConnection(config, confidential=confidential)
 
 
 def _channel_server(config: ServerConfig) -> ServerHandshake:
-    raise NotImplementedError("the older dialects can be observed; there is no server for them yet")
+    from amqp_sansio.engine.channel_server import ChannelServerConnection
+
+    return ChannelServerConnection(config)
 
 
 _EDITIONS: Final = {
@@ -216,6 +220,8 @@ def _codes(legal: Iterable[int], host: ReplyCode) -> CloseCodes:
 _DEPLOYED: Final = _codes(ReplyCode, ReplyCode.NOT_ALLOWED)
 _STARTS: Final = {"0-8": (8, 0), "0-9": (0, 9), "0-9-1": (0, 9)}
 """What the start of each version says of itself."""
+STARTED: Final = {(8, 0): "0-8", (0, 9): "0-9"}
+"""The version that a start names; 0-9-1 does not tell itself from 0-9."""
 _EXTENSIONS: Final = (SAYS_REFUSED, "basic.nack", "consumer_cancel_notify", "exchange_exchange_bindings", "publisher_confirms")
 _CAPABILITIES: Final = {"v0_9_1": (*_EXTENSIONS, "connection.blocked"), "v0_9_rabbitmq": _EXTENSIONS}
 """What a layout has the methods for; `SAYS_REFUSED` needs none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from amqp_sansio.dialects import VERSIONS
+from amqp_sansio.dialects import STARTED, VERSIONS
 from amqp_sansio.kernel.value import Value
 
 SIZE: Final = 8
@@ -76,6 +76,11 @@ class ProtocolHeader(Value):
             if self.octets.startswith(start):
                 return name
         return _UNKNOWN
+
+
+def started(major: int, minor: int) -> str:
+    """What a server speaks whose start says these, for a person: "AMQP 0-9", "AMQP 7-1"."""
+    return f"AMQP {STARTED.get((major, minor), f'{major}-{minor}')}"
 
 
 def parse_header(octets: bytes, start: int = 0) -> ProtocolHeader | None:

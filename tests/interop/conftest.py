@@ -13,6 +13,7 @@ from tools.interop.broker_j import BrokerJ
 from tools.interop.jms import Jms
 from tools.interop.peers import CACHE, VARIABLE, chromium, wanted
 from tools.interop.qpid_python import Suites
+from tools.interop.rabbitmq import RabbitMq
 from tools.interop.tshark import Tshark
 
 collect_ignore_glob = [] if os.environ.get(VARIABLE) else ["test_*.py"]
@@ -50,6 +51,14 @@ def codecs() -> Path:
     """The folder with pamqp and pika, for PYTHONPATH."""
     have("codecs")
     return packages.codecs(CACHE / "codecs")
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[RabbitMq]:
+    """A node for all tests that do it no harm."""
+    have("rabbitmq")
+    with RabbitMq() as node:
+        yield node
 
 
 @pytest.fixture(scope="session")

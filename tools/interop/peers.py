@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from tools.interop import broker_j, jms, packages, qpid_python, tshark
+from tools.interop import broker_j, jms, packages, qpid_python, rabbitmq, tshark
 from tools.interop.maven import NotAvailable, compiled, fetch, java
 
 CACHE: Final = Path(__file__).resolve().parents[2] / ".cache"
@@ -23,6 +23,7 @@ PACKAGES: Final = {
     "mvn": "maven",
     "tshark": "tshark",
     "chromium": "chromium",
+    "rabbitmq-server": "rabbitmq-server",
 }
 """The Debian packages of what is needed, by the command that shows whether it is there."""
 
@@ -64,6 +65,7 @@ PEERS: Final = (
     Peer("qpid_python", "Apache's Python client and its suites", _qpid_python),
     Peer("codecs", "pamqp and pika, codecs of 0-9-1", lambda: packages.codecs(CACHE / "codecs")),
     Peer("tshark", "tshark", tshark.program),
+    Peer("rabbitmq", "RabbitMQ", rabbitmq.program),
     Peer("chromium", "chromium, that shows the report", chromium),
 )
 

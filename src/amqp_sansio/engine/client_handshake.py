@@ -19,7 +19,7 @@ from amqp_sansio.events import (
     VersionRefused,
     Violation,
 )
-from amqp_sansio.protocol import ProtocolHeader
+from amqp_sansio.protocol import ProtocolHeader, started
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.connection import Open, OpenOk, Redirect, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.values import Map
@@ -79,9 +79,9 @@ class ClientHandshake(Connection):
     # --- authentication ----------------------------------------------------------------------------------------------------
 
     def _hear_start(self, start: Start, assembly: Assembly) -> None:
-        version = (start.version_major, start.version_minor)
+        version = (start.version_major or 0, start.version_minor or 0)
         if self._handshake.version not in (None, version):
-            ours, theirs = ProtocolHeader(self._our_header).name, f"AMQP {version[0]}-{version[1]}"
+            ours, theirs = ProtocolHeader(self._our_header).name, started(*version)
             self._emit(VersionRefused(ours, theirs))
             rule, text = "connection.start.client-support", f"this side speaks {ours}, the other one {theirs}"
             self._drop(assembly, rule, f"{words.START} of {theirs}", (ours,), text)

@@ -21,6 +21,14 @@ START_SECONDS: Final = 90.0
 """How long it may take until it is ready."""
 
 
+def program() -> str:
+    """Where its daemon of names is, once the server is there, too.  NotAvailable."""
+    names = shutil.which("epmd")
+    if not SERVER.is_file() or names is None:
+        raise NotAvailable("RabbitMQ is not here: apt install rabbitmq-server")
+    return names
+
+
 class RabbitMq:
     """One node with the user guest; nothing of it listens anywhere else, and nothing of it stays.
 
@@ -39,15 +47,16 @@ class RabbitMq:
         return f"amqp://guest:guest@127.0.0.1:{self.port}/"
 
     def __enter__(self) -> Self:
-        names = shutil.which("epmd")
-        if not SERVER.is_file() or names is None:
+        try:
+            names = program()
+        except NotAvailable:
             self._folder.cleanup()
-            raise NotAvailable("RabbitMQ is not here: apt install rabbitmq-server")
+            raise
         folder = Path(self._folder.name)
         environment = {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": str(folder), "LANG": "C.UTF-8",
             "ERL_EPMD_ADDRESS": "127.0.0.1", "ERL_EPMD_PORT": str(self._names_port),
-            "RABBITMQ_NODENAME": f"bench-{os.getpid()}@localhost", "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODENAME": f"interop-{os.getpid()}@localhost", "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
             "RABBITMQ_NODE_PORT": str(self.port), "RABBITMQ_DIST_PORT": str(self._node_port),
             "RABBITMQ_MNESIA_BASE": str(folder / "data"), "RABBITMQ_LOG_BASE": str(folder / "log"),
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"), "RABBITMQ_CONF_ENV_FILE": str(folder / "none"),
