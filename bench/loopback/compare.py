@@ -31,9 +31,9 @@ from bench.harness import progress
 from bench.loopback.broker import Served
 from bench.loopback.cores import one_core
 from bench.loopback.floor import Echo
-from tools.interop.rabbitmq import RabbitMq
 from tools.interop.broker_j import BrokerJ
 from tools.interop.maven import NotAvailable
+from tools.interop.rabbitmq import RabbitMq
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TARGET: Final = 0.5

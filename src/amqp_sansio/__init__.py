@@ -14,6 +14,8 @@ from amqp_sansio import events, spec
 from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, ClientConfig, Profile, ServerConfig
 from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_10, AMQP_0_10_FINAL, Dialect
 from amqp_sansio.engine import two_phase
+from amqp_sansio.engine.channel_client import ChannelClientConnection
+from amqp_sansio.engine.channel_server import ChannelServerConnection
 from amqp_sansio.engine.channels.client import Channel
 from amqp_sansio.engine.channels.server import ServedChannel
 from amqp_sansio.engine.client import ClientConnection
@@ -57,7 +59,9 @@ __all__ = [
     "AmqpError",
     "CapabilityMissing",
     "Channel",
+    "ChannelClientConnection",
     "ChannelClosedError",
+    "ChannelServerConnection",
     "ClientConfig",
     "ClientConnection",
     "Connection",

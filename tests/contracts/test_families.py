@@ -25,7 +25,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "spec.fields", "spec.methods", "spec.reply_codes", "wire.field_tables", "wire.layouts.methods", "wire.layouts.profiles",
         "wire.layouts.reply_codes", "wire.layouts.v0_8", "wire.layouts.v0_9", "wire.method_codec",
         "wire.method_frames", "wire.method_framing", "wire.method_reader", "engine.channel_checker", "engine.channel_witness",
-        "engine.channels", "events.channel",
+        "engine.channels", "engine.channel_client", "engine.channel_server", "events.channel",
         "engine.channel_witness_consumers", "engine.channel_witness_numbered", "engine.channel_witness_opening",
         "engine.channel_witness_questions", "engine.channel_witness_references", "engine.channel_witness_use",
         "ledger.consumer_tags", "ledger.leaving", "ledger.pending_replies", "ledger.tags", "tables.channel",

@@ -13,7 +13,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from amqp_sansio import ClientConfig, ClientConnection, Observer, ServerConnection
+from amqp_sansio import (
+    AMQP_0_9_1,
+    ChannelClientConnection,
+    ChannelServerConnection,
+    ClientConfig,
+    ClientConnection,
+    Observer,
+    ServerConfig,
+    ServerConnection,
+)
 from amqp_sansio.adapters import asyncio, sync, trio
 from amqp_sansio.adapters.sync.session import Session as SyncSession
 from amqp_sansio.adapters.sync.session import Subscription as SyncSubscription
@@ -42,6 +51,8 @@ def held() -> dict[str, object]:
     return {
         "ClientConnection": link.client,
         "ServerConnection": link.server,
+        "ChannelClientConnection": ChannelClientConnection(ClientConfig(dialect=AMQP_0_9_1)),
+        "ChannelServerConnection": ChannelServerConnection(ServerConfig(dialects=(AMQP_0_9_1,))),
         "Session": session,
         "Subscription": subscription,
         "Subscriber": served.subscribers["d"],
@@ -80,6 +91,17 @@ PUBLIC = {
         reading receive_data
         receive_eof redirect refuse role session_named sessions state take_deferred take_unread tick
         untimed wants_data
+    """,
+    "ChannelClientConnection": """
+        blocked bytes_to_send capabilities capable channel channel_max channels close closed_cause codec data_to_send due
+        eager_headers eventful events finished is_open limits lingers max_frame_size next_event now peer profile reading
+        receive_data receive_eof role state take_unread tick untimed update_secret wants_data
+    """,
+    "ChannelServerConnection": """
+        accept block blocked bytes_to_send capabilities capable channel_max channels close closed_cause codec data_to_send
+        decided due eager_headers eventful events fail finished is_open limits lingers max_frame_size next_event now open_ok
+        peer profile reading receive_data receive_eof redirect refuse role state take_deferred take_secret take_unread tick
+        unblock untimed wants_data
     """,
     "Session": """
         accept acquire attach cause charges_headers check_open check_speak codes_of complete completes_on_hand_out
