@@ -245,3 +245,40 @@ def test_a_content_that_lies_there_whole_is_read_in_one_step(body: bytes) -> Non
     assert found == [unit]
     assert slow.trace[1:] == read.trace
     assert slow.frames == read.frames + 1
+
+
+def test_deliveries_that_were_learned_are_cut_at_once_and_all_others_are_not() -> None:
+    """What is cut ahead is a method with the octets that were learned, but for its tag; its content lies whole behind it."""
+    payload = b"\0\x3c\0\x3c\1t" + (7).to_bytes(8, "big") + b"\0\1x\1k"
+    header = b"\0\x3c\0\0" + (3).to_bytes(8, "big") + b"\0\0"
+
+    def octets(tag: int, body: bytes = b"abc", channel: int = 1, key: bytes = b"k") -> bytes:
+        method = payload[:6] + tag.to_bytes(8, "big") + b"\0\1x\1" + key
+        return put_frame(1, channel, method) + put_frame(2, channel, header) + put_frame(3, channel, body)
+
+    whole = octets(8)
+    for said, found in (
+        (whole, True), (whole[:-1], False), (whole[:30], False), (octets(8, b"ab"), False), (octets(8, channel=2), False),
+        (octets(8, key=b"l"), False), (whole.replace(b"\xce", b"\xcf", 1), False), (put_frame(8, 0, b""), False),
+    ):  # fmt: skip
+        reader = MethodReader(Limits(), 4096, False, lambda *_: True)
+        reader.learn(1, payload, "deliver", "account")
+        reader.receive(said)
+        cut = reader.cut_ahead()
+        assert (cut is not None) is found
+        if cut is not None:
+            assert (cut[0].command, cut[0].account, *cut[1:]) == ("deliver", "account", header, 8, b"abc", 0, len(whole))
+            assert reader.offset == len(whole)
+            reader.unlearn()
+            reader.receive(said)
+            assert reader.cut_ahead() is None
+        else:
+            assert reader.offset == 0
+
+
+@pytest.mark.parametrize(("count", "known"), [(2, 2), (3, 3), (4, 1)])
+def test_so_many_deliveries_are_learned(count: int, known: int) -> None:
+    reader = MethodReader(Limits(cached_commands=3), 4096, False, lambda *_: True)
+    for number in range(count):
+        reader.learn(number, b"\0\x3c\0\x3c\1t" + bytes(8) + b"\0\1x\1k", "deliver", None)
+    assert len(reader.known) == known

@@ -8,10 +8,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from amqp_sansio.limits import Limits
-from amqp_sansio.wire.assembly import BODY, COMMAND, CONNECTION_SCOPE, CONTROL, HEADER, Assembly, Malformed
+from amqp_sansio.wire.assembly import (
+    BODY,
+    COMMAND,
+    CONNECTION_SCOPE,
+    CONTROL,
+    HEADER,
+    Assembly,
+    Cut,
+    KnownCommand,
+    Malformed,
+)
 from amqp_sansio.wire.framing import Carries, Reader
 from amqp_sansio.wire.method_frames import (
     CONTENT_BODY,
@@ -34,6 +44,9 @@ CONNECTION_CLASS: Final = 10
 UNEXPECTED_FRAME: Final = 505
 """The code for a frame that may not come where it does."""
 _FRAME_ERROR: Final = CONNECTION_SCOPE
+_TAG_OF_DELIVER: Final = FRAME_HEAD + 5
+"""Where the delivery-tag of basic.deliver is, behind a consumer-tag without octets."""
+_SHORTEST_DELIVER: Final = _TAG_OF_DELIVER + 8 + 3
 
 
 class MethodReader(Reader):
@@ -228,25 +241,41 @@ class MethodReader(Reader):
         return None
 
     def _at_once(self, channel: int, start: int, payload: bytes) -> Assembly | None:
-        """The method with its content where that lies behind it whole, in one body frame or none: most contents do.
+        """The method with its content where that lies behind it whole: see `_content`."""
+        found = None if self.wary else self._content(channel, self.position, payload[:2], len(payload))
+        if found is None:
+            return None
+        header, body, end = found
+        if self.trace is not None:
+            at, body_at = self.position, self.position + len(header) + OVERHEAD
+            self.trace.append((self._base + at, body_at - at, 0, CONTENT_HEADER, 0, channel, header[:4]))
+            if body is not None:
+                self.trace.append((self._base + body_at, end - body_at, 0, CONTENT_BODY, 0, channel, body[:4]))
+        self.position = end
+        self.frames += 1 if body is None else 2
+        return Assembly(channel, 0, COMMAND, payload, header, body, start, self._base + end)
+
+    def _content(self, channel: int, at: int, of_class: bytes, octets_before: int) -> tuple[bytes, bytes | None, int] | None:
+        """The header and body of a content that lies whole from `at` on, in one body frame or none, as most contents do, and
+        where it ends.
 
         It means what the frames mean one by one, for everything that they could be refused for makes it give up, and they are
         read one by one then.
         """
-        buffer, at = self.buffer, self.position
+        buffer = self.buffer
         body_at = at + FRAME_HEAD + HEADER_HEAD + 1
-        if self.wary or len(buffer) < body_at:
+        if len(buffer) < body_at:
             return None
         kind, of, size = frame_head(buffer, at)
-        limits = self.limits
+        limits, largest = self.limits, self._largest
         if kind != CONTENT_HEADER or of != channel or not HEADER_HEAD <= size <= limits.header_octets:
             return None
         body_at = end = at + size + OVERHEAD
-        if size + OVERHEAD > self._largest or len(buffer) < end or buffer[end - 1] != FRAME_END:
+        if size + OVERHEAD > largest or len(buffer) < end or buffer[end - 1] != FRAME_END:
             return None
         header = buffer[at + FRAME_HEAD : end - 1]
         octets = u64(header, 4)[0]
-        if header[:4] != payload[:2] + b"\0\0":
+        if header[:4] != of_class + b"\0\0":
             return None
         body: bytes | None = None
         if octets:
@@ -256,19 +285,51 @@ class MethodReader(Reader):
             end = body_at + size + OVERHEAD
             if kind != CONTENT_BODY or of != channel or size != octets or len(buffer) < end or buffer[end - 1] != FRAME_END:
                 return None
-            if size + OVERHEAD > self._largest:
+            if size + OVERHEAD > largest:
                 return None
             body = buffer[body_at + FRAME_HEAD : end - 1]
-        whole = len(payload) + len(header) + octets
+        whole = octets_before + len(header) + octets
         if whole > limits.assembly_octets or self._held + whole > limits.buffered_octets:
             return None
-        if self.trace is not None:
-            self.trace.append((self._base + at, body_at - at, 0, CONTENT_HEADER, 0, channel, header[:4]))
-            if body is not None:
-                self.trace.append((self._base + body_at, end - body_at, 0, CONTENT_BODY, 0, channel, body[:4]))
-        self.position = end
-        self.frames += 1 if body is None else 2
-        return Assembly(channel, 0, COMMAND, payload, header, body, start, self._base + end)
+        return header, body, end
+
+    # --- deliveries like others before them -----------------------------------------------------------------------------------
+
+    def learn(self, channel: int, payload: bytes, method: object, account: object) -> None:
+        """Remembers a basic.deliver by its octets without the delivery-tag: to a consumer it comes again and again."""
+        if len(self.known) >= self.limits.cached_commands:
+            self.known.clear()
+        at = 5 + payload[4]
+        key = channel.to_bytes(2, "big") + len(payload).to_bytes(4, "big") + payload[:at] + payload[at + 8 :]
+        self.known[key] = KnownCommand[Any](channel, method, False, payload, account)
+
+    def unlearn(self) -> None:
+        self.known.clear()
+
+    def cut_ahead(self) -> Cut | None:
+        """A delivery like one that was learned, with its content, where that lies whole; its third item is the delivery-tag.
+
+        All others are left to `next`, which reads the same octets with every check.
+        """
+        buffer, at = self.buffer, self.position
+        if len(buffer) - at < _SHORTEST_DELIVER or self._queue or self._searching or self.dead or self.wary:
+            return None
+        tag_at = at + _TAG_OF_DELIVER + buffer[at + _TAG_OF_DELIVER - 1]
+        kind, channel, size = frame_head(buffer, at)
+        end = at + FRAME_HEAD + size
+        if len(buffer) <= end or kind != METHOD:
+            return None
+        known = self.known.get(buffer[at + 1 : tag_at] + buffer[tag_at + 8 : end])
+        if known is None or buffer[end] != FRAME_END or size + OVERHEAD > self._largest or channel in self._open:
+            return None
+        if self.trace is not None or channel in self._dropping:
+            return None
+        found = self._content(channel, end + 1, buffer[at + FRAME_HEAD : at + FRAME_HEAD + 2], size)
+        if found is None:
+            return None
+        header, body, self.position = found
+        self.frames += 2 if body is None else 3
+        return known, header, u64(buffer, tag_at)[0], body or b"", self._base + at, self._base + self.position
 
     def _header(self, channel: int, start: int, payload: bytes) -> Assembly | None:
         partial = self._open.get(channel)

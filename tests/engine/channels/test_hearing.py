@@ -179,3 +179,41 @@ def test_an_answer_with_no_question_of_ours_left_is_unasked() -> None:
     found = broken(list(stage.client.events()))
     assert found is not None
     assert found.rule == "reply.unasked"
+
+
+@pytest.mark.parametrize("headers", ["lazy", "eager"])
+def test_deliveries_like_others_mean_what_they_mean_one_by_one(headers: str) -> None:
+    """The quick way and the way of every other method give the same events and keep the same books."""
+
+    def deliver(tag: int, body: bytes, consumer: str = "t", key: str = "k") -> bytes:
+        said = {"consumer_tag": consumer, "delivery_tag": tag, "exchange": "x", "routing_key": key}
+        return frame(AMQP_0_9_1, "basic.deliver", 1, **said) + content(body, properties=b"\x80\0\4text")
+
+    octets = [
+        *[deliver(tag, b"m" * (tag % 3)) for tag in range(1, 6)],
+        deliver(6, b"m", "u"), deliver(7, b"m"), deliver(9, b"m"), deliver(10, b"m", key="other"),
+        deliver(11, b"m" * 9000)[:5000], deliver(11, b"m" * 9000)[5000:], deliver(12, b"m"),
+        deliver(12, b"not higher"), deliver(13, b"behind the end"),
+    ]  # fmt: skip
+    heard: list[list[Event]] = []
+    books: list[object] = []
+    for quick in (True, False):
+        stage = Stage(max_frame_size=16384)
+        client, _ = stage.open()
+        client.consume("q", "t", no_wait=True)
+        client.consume("q", "u", no_wait=True, no_ack=True)
+        stage.client.eager_headers = headers == "eager"  # type: ignore[misc]
+        if not quick:
+            stage.client.channels.learn = lambda *_: None  # type: ignore[method-assign]
+        events: list[Event] = []
+        for each in octets:
+            stage.client.receive_data(each)
+            events += stage.client.events()
+        heard.append(events)
+        books.append((client.unsettled, client._deliveries.tags.last, client._deliveries.tags.count))
+        reader = stage.client.channels._reader
+        assert reader is not None
+        assert bool(reader.known) is (quick and headers == "lazy")
+    assert heard[0] == heard[1]
+    assert books[0] == books[1]
+    assert [type(each).__name__ for each in heard[0]] == ["MessageDelivered"] * 11 + ["ChannelClosed", "ConnectionClosed"]

@@ -9,7 +9,7 @@ from amqp_sansio.engine.carrier import Carrier, legal_of, violation_of
 from amqp_sansio.engine.channels.base import BaseChannel
 from amqp_sansio.engine.channels.breaches import code_of, ends_channel, order_of, rule_of_unreadable
 from amqp_sansio.engine.channels.client import Channel
-from amqp_sansio.engine.channels.hearing import hear
+from amqp_sansio.engine.channels.hearing import hear, hear_alike
 from amqp_sansio.engine.channels.server import ServedChannel
 from amqp_sansio.engine.endpoints import UNHEARD, Answered, Endpoints
 from amqp_sansio.errors import DecodeError, LimitError, LocalProtocolError
@@ -24,6 +24,8 @@ from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Cut, Malformed
 from amqp_sansio.wire.framing import Reader
 from amqp_sansio.wire.layouts.reply_codes import REPLY_CODES
 from amqp_sansio.wire.method_codec import MethodCodec
+from amqp_sansio.wire.method_reader import MethodReader
+from amqp_sansio.wire.octets import put_u64
 
 _HIGHEST: Final = 65535
 
@@ -54,7 +56,7 @@ class Channels(Endpoints):
         self._counted: Final = counted
         self._lowest = 1  # from 1 up to here none is free
         self._requests: Final[dict[int, ServedChannel]] = {}
-        self._reader: Reader | None = None
+        self._reader: MethodReader | None = None
 
     def answers(self, verb: str) -> bool:
         """Whether the dialect has an answer to a method."""
@@ -132,6 +134,7 @@ class Channels(Endpoints):
     # --- what the other side says (engine.endpoints) ----------------------------------------------------------------------
 
     def begin(self, reader: Reader) -> None:
+        assert isinstance(reader, MethodReader)
         self._reader = reader
         if self.carrier.profile.error_codes == "spec":
             self.codes = frozenset([int(code) for code in REPLY_CODES[self.codec.version]])
@@ -180,7 +183,22 @@ class Channels(Endpoints):
         self.carrier._fail(Violation(self.carrier.peer, rule, said, legal, code, number, offset, text))
 
     def hear_plain(self, cut: Cut) -> Event | None:
-        raise AssertionError("a reader of methods learns nothing")
+        known, header, tag, body, start, end = cut
+        channel: BaseChannel = known.account
+        number = channel.number
+        if self.used.get(number) is channel and channel._cause is None and tag is not None:
+            event = hear_alike(channel, known.command, tag, header, body)
+            if event is not None:
+                return event
+        at = 5 + known.payload[4]  # it is heard as any other
+        payload = known.payload[:at] + put_u64(tag or 0) + known.payload[at + 8 :]
+        self.hear(Assembly(number, 0, COMMAND, payload, header, body or None, start, end))
+        return None
+
+    def learn(self, channel: BaseChannel, payload: bytes, method: Method) -> None:
+        """Remembers a delivery: most others to the same consumer differ in their tag and content alone."""
+        if self._reader is not None and not self.carrier.eager_headers:
+            self._reader.learn(channel.number, payload, method, channel)
 
     def hear_answer(self) -> Answered:
         return UNHEARD
@@ -212,6 +230,8 @@ class Channels(Endpoints):
         """Both sides have answered: the number is free."""
         if channel._life.states[0] == "closed" and self.used.get(channel.number) is channel:
             del self.used[channel.number]
+            if self._reader is not None:
+                self._reader.unlearn()
             self._requests.pop(channel.number, None)
             self._lowest = min(self._lowest, channel.number)
 

@@ -159,6 +159,25 @@ def _hear_deliver(on: BaseChannel, method: basic.Deliver, unit: Assembly) -> Non
         on._blame(unit.start, "basic.deliver.consumer-tag", said, "no consumer has this tag", (), ReplyCode.COMMAND_INVALID)
     elif _take_tag(on, method.delivery_tag, settled is True, "basic.deliver", unit):
         _tell_content(on, unit, MessageDelivered(on.number, method, unit.header or b"", unit.body or b""))
+        on._channels.learn(on, unit.payload, method)
+
+
+def hear_alike(on: BaseChannel, method: basic.Deliver, tag: int, header: bytes, body: bytes) -> MessageDelivered | None:
+    """A delivery like `method`, but for its tag and content, on a channel that we have not closed: its event.
+
+    None, and nothing has changed, where it is not as plain as that.  It means what `hear` makes of it.
+    """
+    settled = on._consumers.settled(("basic", method.consumer_tag))
+    tags = on._deliveries.tags
+    if settled is None or on._life.states[0] != "open" or tag <= tags.last or tags.doubt:
+        return None
+    if tags.count >= on._channels.carrier.limits.deliveries:
+        return None
+    on._deliveries.deliver(tag, settled)
+    alike = basic.Deliver(method.consumer_tag, tag, method.redelivered, method.exchange, method.routing_key)
+    event = MessageDelivered(on.number, alike, header, body)
+    event.read_as(on._channels.codec, on._channels.carrier.reading)
+    return event
 
 
 def _hear_return(on: BaseChannel, method: basic.Return, unit: Assembly) -> None:
