@@ -39,6 +39,7 @@ from amqp_sansio.wire.method_frames import (
 )
 from amqp_sansio.wire.octets import u16, u64
 from amqp_sansio.wire.partial import Partial
+from amqp_sansio.wire.whole_contents import cut_content
 
 CONNECTION_CLASS: Final = 10
 UNEXPECTED_FRAME: Final = 505
@@ -256,42 +257,15 @@ class MethodReader(Reader):
         return Assembly(channel, 0, COMMAND, payload, header, body, start, self._base + end)
 
     def _content(self, channel: int, at: int, of_class: bytes, octets_before: int) -> tuple[bytes, bytes | None, int] | None:
-        """The header and body of a content that lies whole from `at` on, in one body frame or none, as most contents do, and
-        where it ends.
-
-        It means what the frames mean one by one, for everything that they could be refused for makes it give up, and they are
-        read one by one then.
-        """
-        buffer = self.buffer
-        body_at = at + FRAME_HEAD + HEADER_HEAD + 1
-        if len(buffer) < body_at:
-            return None
-        kind, of, size = frame_head(buffer, at)
-        limits, largest = self.limits, self._largest
-        if kind != CONTENT_HEADER or of != channel or not HEADER_HEAD <= size <= limits.header_octets:
-            return None
-        body_at = end = at + size + OVERHEAD
-        if size + OVERHEAD > largest or len(buffer) < end or buffer[end - 1] != FRAME_END:
-            return None
-        header = buffer[at + FRAME_HEAD : end - 1]
-        octets = u64(header, 4)[0]
-        if header[:4] != of_class + b"\0\0":
-            return None
-        body: bytes | None = None
-        if octets:
-            if len(buffer) < body_at + FRAME_HEAD:
+        """The content that lies whole from `at` on (`cut_content`), where our limits let it pass."""
+        limits = self.limits
+        found = cut_content(self.buffer, at, channel, of_class, self._largest, limits.header_octets)
+        if found is not None:
+            header, body, _ = found
+            octets = octets_before + len(header) + (0 if body is None else len(body))
+            if octets > limits.assembly_octets or self._held + octets > limits.buffered_octets:
                 return None
-            kind, of, size = frame_head(buffer, body_at)
-            end = body_at + size + OVERHEAD
-            if kind != CONTENT_BODY or of != channel or size != octets or len(buffer) < end or buffer[end - 1] != FRAME_END:
-                return None
-            if size + OVERHEAD > largest:
-                return None
-            body = buffer[body_at + FRAME_HEAD : end - 1]
-        whole = octets_before + len(header) + octets
-        if whole > limits.assembly_octets or self._held + whole > limits.buffered_octets:
-            return None
-        return header, body, end
+        return found
 
     # --- deliveries like others before them -----------------------------------------------------------------------------------
 
