@@ -10,14 +10,13 @@ moment = conn.due
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
 from amqp_sansio import events, spec
 from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, ClientConfig, Profile, ServerConfig
 from amqp_sansio.dialects import AMQP_0_8, AMQP_0_9, AMQP_0_9_1, AMQP_0_10, AMQP_0_10_FINAL, Dialect
 from amqp_sansio.engine import two_phase
-from amqp_sansio.engine.channel_client import ChannelClientConnection
-from amqp_sansio.engine.channel_server import ChannelServerConnection
-from amqp_sansio.engine.channels.client import Channel
-from amqp_sansio.engine.channels.server import ServedChannel
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.connection import Connection
 from amqp_sansio.engine.dtx import Dtx
@@ -44,6 +43,12 @@ from amqp_sansio.errors import (
 from amqp_sansio.kernel.build import VERSION
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
+
+if TYPE_CHECKING:
+    from amqp_sansio.engine.channel_client import ChannelClientConnection
+    from amqp_sansio.engine.channel_server import ChannelServerConnection
+    from amqp_sansio.engine.channels.client import Channel
+    from amqp_sansio.engine.channels.server import ServedChannel
 
 __version__ = VERSION
 """The version of the library."""
@@ -93,3 +98,19 @@ __all__ = [
     "two_phase",
     "xid",
 ]
+
+_LATER: Final = {
+    "Channel": "engine.channels.client",
+    "ChannelClientConnection": "engine.channel_client",
+    "ChannelServerConnection": "engine.channel_server",
+    "ServedChannel": "engine.channels.server",
+}
+"""Names with the module of each: what channels need is imported when somebody asks for it."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    globals()[name] = found
+    return found

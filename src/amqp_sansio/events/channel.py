@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar, cast
 
 from amqp_sansio.errors import DecodeError, HeaderError
 from amqp_sansio.events.violation import Origin, Violation
 from amqp_sansio.kernel.serials import EMPTY, TOP, RangeSet
 from amqp_sansio.kernel.value import Value
-from amqp_sansio.spec.base import Method
-from amqp_sansio.spec.methods.basic import Deliver, GetOk, Properties, Return
-from amqp_sansio.wire.method_codec import MethodCodec
+from amqp_sansio.spec.base import Method, Struct
 from amqp_sansio.wire.method_frames import HEADER_HEAD
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
+
+if TYPE_CHECKING:  # the words of a family are imported when a dialect of it is used
+    from amqp_sansio.spec.methods import basic
+    from amqp_sansio.wire.method_codec import MethodCodec
 
 M = TypeVar("M", bound=Method)
 
@@ -157,11 +159,11 @@ class Content(Value, Generic[M]):
         self._memo = properties
         return properties
 
-    def _basic(self) -> Properties:
+    def _basic(self) -> basic.Properties:
         properties = self.read_properties()
-        if not isinstance(properties, Properties):
+        if not isinstance(properties, Struct) or properties.NAME != "basic.properties":
             raise HeaderError("header", 0, f"is of class basic, not of that with {type(properties).__name__}", 502)
-        return properties
+        return cast("basic.Properties", properties)
 
 
 def _deployed() -> MethodCodec:
@@ -169,7 +171,7 @@ def _deployed() -> MethodCodec:
     return codec
 
 
-class MessageDelivered(Content[Deliver]):
+class MessageDelivered(Content["basic.Deliver"]):
     """A message for a consumer (client role; basic.deliver).  `method` says for whom, from where, and whether again."""
 
     __slots__ = ()
@@ -181,19 +183,19 @@ class MessageDelivered(Content[Deliver]):
         return self.method.delivery_tag & TOP
 
     @property
-    def properties(self) -> Properties:
+    def properties(self) -> basic.Properties:
         """Raises `HeaderError` for what cannot be read."""
         return self._basic()
 
 
-class MessageGot(Content[GetOk]):
+class MessageGot(Content["basic.GetOk"]):
     """The message that our basic.get `id` asked for (basic.get-ok); for none comes MethodAnswered with basic.get-empty."""
 
     __slots__ = ("id",)
     FIELDS: ClassVar[tuple[str, ...]] = ("channel", "id", "method", "header", "body")
     __match_args__ = ("channel", "id", "method", "header", "body")
 
-    def __init__(self, channel: int, id: int, method: GetOk, header: bytes = b"", body: bytes = b"") -> None:
+    def __init__(self, channel: int, id: int, method: basic.GetOk, header: bytes = b"", body: bytes = b"") -> None:
         super().__init__(channel, method, header, body)
         self.id: Final = id
 
@@ -203,12 +205,12 @@ class MessageGot(Content[GetOk]):
         return self.method.delivery_tag & TOP
 
     @property
-    def properties(self) -> Properties:
+    def properties(self) -> basic.Properties:
         """Raises `HeaderError` for what cannot be read."""
         return self._basic()
 
 
-class MessageReturned(Content[Return]):
+class MessageReturned(Content["basic.Return"]):
     """A message of ours comes back (client role; basic.return): nothing could be done with it.
 
     `number` is that of its publish where it can be told: one mandatory or immediate message with its exchange and routing key
@@ -219,12 +221,12 @@ class MessageReturned(Content[Return]):
     FIELDS: ClassVar[tuple[str, ...]] = ("channel", "number", "method", "header", "body")
     __match_args__ = ("channel", "number", "method", "header", "body")
 
-    def __init__(self, channel: int, number: int | None, method: Return, header: bytes = b"", body: bytes = b"") -> None:
+    def __init__(self, channel: int, number: int | None, method: basic.Return, header: bytes = b"", body: bytes = b"") -> None:
         super().__init__(channel, method, header, body)
         self.number: Final = number
 
     @property
-    def properties(self) -> Properties:
+    def properties(self) -> basic.Properties:
         """Raises `HeaderError` for what cannot be read."""
         return self._basic()
 
@@ -244,7 +246,7 @@ class ContentReceived(Content[Method]):
         self.number: Final = number
 
     @property
-    def properties(self) -> Properties:
+    def properties(self) -> basic.Properties:
         """Those of a content of class basic.  Raises `HeaderError` for what cannot be read; see `read_properties`."""
         return self._basic()
 
