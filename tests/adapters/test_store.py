@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import resource
 import sqlite3
 import stat
 from pathlib import Path
@@ -328,6 +329,36 @@ def test_a_kill_at_any_point_of_a_commit_is_no_damage(tmp_path: Path, monkeypatc
     assert [number for number, _ in seen[::2]] == [2, 3, 3, 5, 6, 6]
     for number, (_, files) in enumerate(seen):
         Store(copied(files, tmp_path / str(number))).close()
+
+
+def test_an_open_store_needs_no_further_file_descriptor(tmp_path: Path) -> None:
+    """Strangers may hold all that the process may have, before anything was ever stored."""
+    snapshot = encode_snapshot(Broker(BrokerConfig(journal=True)).snapshot())
+    for name in ("new", "used"):
+        store = Store(tmp_path)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+        try:
+            append(store, 1, 2)
+            store.compact(1, snapshot)
+            append(store, 3)
+            store.shrink()
+            assert [each.number for each in store.load()[1]] == [2, 3], name
+            store.compact(3, snapshot)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        store.close()
+
+
+def test_a_mark_that_no_store_ever_wrote_is_refused_and_may_be_removed(tmp_path: Path) -> None:
+    files = five(tmp_path / "whole")
+    odd = copied(files, tmp_path / "odd", broker_mark=b"\xff" * 50)
+    with pytest.raises(StoreError, match=r"damaged: broker\.mark says neither .*; to go on without it, remove broker\.mark$"):
+        Store(odd)
+    os.unlink(odd / "broker.mark")
+    again = Store(odd)
+    assert loaded(again) == [1, 2, 3, 4, 5]
+    again.close()
 
 
 def test_a_store_that_is_empty_though_it_was_used_is_refused(tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ import signal
 import socket
 import ssl
 import stat
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
 import pytest
 import trustme
 from tests.cli.serving import Serving, run
+from tests.waiting import awaited
 
 from amqp_sansio.adapters.asyncio.broker_server import BrokerServer
 from amqp_sansio.adapters.store import FILE, Store, StoreError
@@ -325,6 +327,24 @@ def test_full_disks(tmp_path: Path) -> None:
         assert found[:confirmed] == list(range(confirmed))
         assert len(found) <= confirmed + 1
         assert serving.stop() == 0
+
+
+def test_strangers_that_hold_all_file_descriptors_stop_no_store(tmp_path: Path) -> None:
+    """Nobody has logged in yet, and nothing was ever stored."""
+
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+
+    with Serving("--data-dir", str(tmp_path / "data"), preexec_fn=few) as serving, ExitStack() as strangers:
+        for _ in range(40):
+            strangers.enter_context(socket.create_connection(("127.0.0.1", serving.port)))
+        full = "no connection can be accepted: Too many open files\n"
+        awaited(lambda: serving.errors.count(full) >= 2, lambda: serving.process.poll() is not None)
+        strangers.close()
+        with connect(serving.url) as connection, connection.session() as session:
+            session.say(queue.Declare("q", durable=True))
+        assert serving.stop() == 0
+        assert "it stops" not in serving.errors
 
 
 def test_the_file_limit_is_raised() -> None:

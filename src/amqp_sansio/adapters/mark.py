@@ -32,21 +32,40 @@ class Mark:
 
     def __init__(self, directory: Path) -> None:
         self.path: Final = directory / FILE
+        self._new: Final = _unfinished(self.path)
+        self._prepared: tuple[FileIO, int] | None = None
+        """The file that the first `confirm` fills and renames, and the directory in which it does."""
         self._file: FileIO | None = None
 
     def read(self) -> str:
-        """NEW, OPEN or CLOSED; whatever else is in the file counts as OPEN.  OSError when it cannot be read."""
+        """NEW, OPEN or CLOSED.  OSError when it cannot be read; ValueError when something else is in the file."""
         octets = self._octets()
         if octets is None:
             return NEW
-        return CLOSED if octets.strip() == CLOSED.encode() else OPEN
+        if (word := octets.strip().decode("latin-1")) in (OPEN, CLOSED):
+            return word
+        if _COUNTED.fullmatch(octets) is None:
+            raise ValueError(f"{FILE} says neither that the store is {OPEN} nor that it is {CLOSED}")
+        return OPEN
 
     def confirmed(self) -> int:
-        """The number that `confirm` wrote last; 0 when the mark has none, or one that does not match its checksum.  OSError."""
+        """The number that `confirm` wrote last; 0 when the mark has none, or one that does not match its checksum.  OSError.
+
+        A power cut may leave a number of which one half is older than the other.
+        """
         counted = _COUNTED.fullmatch(self._octets() or b"")
         if counted is None or crc32(counted[1]) != int(counted[3], 16):
             return 0
         return int(counted[2])
+
+    def prepare(self) -> None:
+        """Opens what the first `confirm` needs: strangers may hold all file descriptors by then.  OSError."""
+        file = FileIO(os.open(self._new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w")
+        try:
+            self._prepared = file, os.open(self.path.parent, os.O_RDONLY)
+        except OSError:
+            file.close()
+            raise
 
     def write(self, word: str) -> None:
         """Writes the word, whole or not at all; it is on the disk when this returns.  OSError."""
@@ -61,18 +80,38 @@ class Mark:
         """
         said = b"%s %020d" % (OPEN.encode(), number)
         octets = b"%s %08x\n" % (said, crc32(said))
-        if self._file is None:
-            write_whole(self.path, octets)
-            self._file = FileIO(self.path, "r+")  # it stays open: a commit needs no descriptor that may not be there
-        else:
+        if self._file is not None:
             self._file.seek(0)
             self._file.write(octets)
+            return
+        if self._prepared is None:
+            self.prepare()
+        assert self._prepared is not None
+        (file, directory), self._prepared = self._prepared, None
+        try:
+            file.write(octets)
+            os.fsync(file.fileno())
+            os.replace(self._new, self.path)
+            with suppress(OSError):  # where the system lets nobody do that
+                os.fsync(directory)
+        except OSError:
+            file.close()
+            raise
+        finally:
+            os.close(directory)
+        self._file = file
 
     def close(self) -> None:
-        """Lets go of the file.  OSError."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Lets go of the files.  OSError."""
+        file, self._file = self._file, None
+        if self._prepared is not None:
+            file, directory = self._prepared
+            self._prepared = None
+            os.close(directory)
+            with suppress(FileNotFoundError):
+                self._new.unlink()
+        if file is not None:
+            file.close()
 
     def _octets(self) -> bytes | None:
         try:
@@ -83,7 +122,7 @@ class Mark:
 
 def write_whole(path: Path, octets: bytes) -> None:
     """Writes a small file, whole or not at all; it is on the disk when this returns.  OSError."""
-    temporary = path.with_suffix(".new")
+    temporary = _unfinished(path)
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         os.write(handle, octets)
@@ -92,6 +131,11 @@ def write_whole(path: Path, octets: bytes) -> None:
         os.close(handle)
     os.replace(temporary, path)
     sync_directory(path.parent)
+
+
+def _unfinished(path: Path) -> Path:
+    """What has that file's name once it is whole; of each file its own, for several may be begun at a time."""
+    return path.with_name(f"{path.name}.new")
 
 
 def sync_directory(directory: Path) -> None:

@@ -90,7 +90,10 @@ class Store:
         try:
             with self._told("cannot be opened"):
                 self._lock.execute("BEGIN EXCLUSIVE")
-            self._word = self._mark.read()
+            try:
+                self._word = self._mark.read()
+            except ValueError as error:
+                raise StoreError(self.directory, f"the store is damaged: {error}; to go on without it, remove {MARK}") from None
             look_at(path, self._word)
             if self._word != NEW:
                 with self._told("cannot be opened"):
@@ -101,6 +104,7 @@ class Store:
             try:
                 with self._told("cannot be opened"):
                     self._open()
+                self._mark.prepare()
             except BaseException:
                 self._db.close()
                 raise
