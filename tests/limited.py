@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from tests.scripted import ScriptedPeer
+
 from amqp_sansio import ClientConfig, ClientConnection, LimitError, Profile, ServerConfig, ServerConnection, Session
 from amqp_sansio.events import ConnectionClosed, Event, Origin, SessionDetached, Violation
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.connection import Open, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, RequestTimeout
-from amqp_sansio.testing.scripted import ScriptedPeer
 
 HEADER: Final = b"AMQP\x01\x01\x00\x0a"
 ONE: Final = 1  # channel

@@ -14,6 +14,7 @@ import pytest
 from tests.conversation.stage import refuse, staged
 from tests.engine.channels import limited as channels_limited
 from tests.limited import HEADER, ONE, at_client, at_server, attached, client_session, judged, refused, violations
+from tests.scripted import ScriptedPeer, Word
 
 from amqp_sansio import (
     ClientConfig,
@@ -34,7 +35,6 @@ from amqp_sansio.limits import DEFAULT_LIMITS, MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZ
 from amqp_sansio.spec import dtx, execution, file, message, queue, stream
 from amqp_sansio.spec.connection import Open, OpenOk, Secure, SecureOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detach, RequestTimeout
-from amqp_sansio.testing.scripted import ScriptedPeer, Word
 from amqp_sansio.wire.frames import FRAME_HEADER_SIZE
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_command, frame_control

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.carriers import BareCarrier, attached_session
+
 from amqp_sansio.engine.session import Session
 from amqp_sansio.spec import message
-from amqp_sansio.testing.carriers import BareCarrier, attached_session
 
 
 def with_transfers(accept_mode: int = 0, acquire_mode: int = 0, count: int = 3) -> tuple[BareCarrier, Session]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from tests.scripted import ScriptedPeer
+
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import AttachRequested
 from amqp_sansio.spec.connection import Open, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.session import Attach
-from amqp_sansio.testing.scripted import ScriptedPeer
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
 

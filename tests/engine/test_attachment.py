@@ -7,6 +7,7 @@ import pickle
 
 import attrs
 import pytest
+from tests.carriers import BareCarrier, Wire, attached_session
 
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import SessionDetachedError
@@ -24,7 +25,6 @@ from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.limits import DEFAULT_LIMITS
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as c
-from amqp_sansio.testing.carriers import BareCarrier, Wire, attached_session
 
 ALL = c.Flush(True, True, True)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from tests.carriers import attached_session
+
 from amqp_sansio.engine.breach import codes_of, violate
 from amqp_sansio.events import Origin, SessionDetached, Violation
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import execution
 from amqp_sansio.spec import session as c
-from amqp_sansio.testing.carriers import attached_session
 
 
 def test_an_error_code_goes_out_in_an_exception_behind_what_was_gathered() -> None:

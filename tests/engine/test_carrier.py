@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.carriers import BareCarrier
 
 from amqp_sansio.engine.carrier import Carrier, legal_of
 from amqp_sansio.engine.client import ClientConnection
@@ -10,7 +11,6 @@ from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.limits import MIN_MAX_FRAME_SIZE
-from amqp_sansio.testing.carriers import BareCarrier
 
 ASKED = ("_write", "_has_room", "_emit", "_ask", "_fail")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.carriers import BareCarrier, Wire
 from tests.subscribing import subscribed
 
 from amqp_sansio.config import Profile
@@ -13,7 +14,6 @@ from amqp_sansio.events import AttachRequested, CommandReceived, Origin, Session
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import execution, message
 from amqp_sansio.spec import session as c
-from amqp_sansio.testing.carriers import BareCarrier, Wire
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_command
 

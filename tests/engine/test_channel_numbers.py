@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.carriers import BareCarrier
 
 from amqp_sansio.engine.channel_numbers import Channels
 from amqp_sansio.engine.session import Session
 from amqp_sansio.errors import LimitError
 from amqp_sansio.spec.session import Attached, Detached
-from amqp_sansio.testing.carriers import BareCarrier
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 
 

@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 from tests.engine.opened import serving
+from tests.scripted import ScriptedPeer
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
@@ -20,7 +21,6 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec.connection import Tune
 from amqp_sansio.spec.session import Attach, Attached, Detached
 from amqp_sansio.testing.link import Link
-from amqp_sansio.testing.scripted import ScriptedPeer
 
 
 @pytest.mark.parametrize(("limit", "good"), [(1, False), (2, True), (3, True)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.builds import attributes
 from tests.engine.verdicts import dropped, violation_of
+from tests.scripted import ScriptedPeer, Word
 
 from amqp_sansio.config import ClientConfig, ClientExchange
 from amqp_sansio.engine.client import ClientConnection
@@ -36,7 +37,6 @@ from amqp_sansio.spec.connection import (
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.session import Attached
 from amqp_sansio.spec.values import Map
-from amqp_sansio.testing.scripted import ScriptedPeer, Word
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
 START = Start({}, ("PLAIN", "ANONYMOUS"), ("en_US",))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.builds import attributes
 from tests.engine.opened import asked, served, serving
 from tests.engine.verdicts import server_of, violation_of
+from tests.scripted import ScriptedPeer
 
 from amqp_sansio.config import STRICT_PROFILE, ClientConfig, ClientMechanism, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
@@ -36,7 +37,6 @@ from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Completed, Detached
 from amqp_sansio.testing.link import Link
-from amqp_sansio.testing.scripted import ScriptedPeer
 from amqp_sansio.wire.frames import frame_command, frame_control
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 

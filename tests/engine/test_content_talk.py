@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.carriers import BareCarrier, attached_session
 
 from amqp_sansio import (
     ClientConfig,
@@ -29,7 +30,6 @@ from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.file import FileProperties
 from amqp_sansio.spec.stream import StreamProperties
-from amqp_sansio.testing.carriers import BareCarrier, attached_session
 from amqp_sansio.testing.link import Link
 from amqp_sansio.wire.headers import encode_headers
 

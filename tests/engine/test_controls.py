@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.carriers import BareCarrier, attached_session
 from tests.engine.opened import served
 
 from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, Profile
@@ -14,7 +15,6 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec import execution, message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Control
-from amqp_sansio.testing.carriers import BareCarrier, attached_session
 from amqp_sansio.wire.frames import frame_command
 
 

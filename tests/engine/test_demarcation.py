@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
+from tests.carriers import BareCarrier, attached_session
 from tests.conformance.rules.peers import Said, overheard
 
 from amqp_sansio.config import Profile
@@ -19,7 +20,6 @@ from amqp_sansio.spec import dtx, execution, message, tx
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command
 from amqp_sansio.tables import demarcation as rows
-from amqp_sansio.testing.carriers import BareCarrier, attached_session
 
 X, Y, Z = (dtx.Xid(0, name, b"") for name in (b"x", b"y", b"z"))
 NO_ACCEPT = message.Subscribe("q", "n", 1, 0)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.builds import wrong_type
+from tests.carriers import attached_session
 
 from amqp_sansio.engine.dtx import Dtx
 from amqp_sansio.engine.xid import xid
@@ -16,7 +17,6 @@ from amqp_sansio.spec import dtx, execution
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
-from amqp_sansio.testing.carriers import attached_session
 
 X = xid(1, b"global", b"branch")
 

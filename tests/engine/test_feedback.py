@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.carriers import attached_session
 
 from amqp_sansio.engine.feedback import parts
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import queue
 from amqp_sansio.spec.session import Completed, Flush, KnownCompleted
-from amqp_sansio.testing.carriers import attached_session
 
 
 def test_a_set_is_cut_so_that_each_part_fits_into_a_frame() -> None:

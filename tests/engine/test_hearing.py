@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
+from tests.carriers import BareCarrier, attached_session
 from tests.subscribing import subscribed
 
 from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, CompletionPolicy, Profile
@@ -31,7 +32,6 @@ from amqp_sansio.spec import execution, message, queue, stream
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.values import Map
-from amqp_sansio.testing.carriers import BareCarrier, attached_session
 from amqp_sansio.testing.link import Link
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_command

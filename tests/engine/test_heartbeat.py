@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.scripted import ScriptedPeer
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
@@ -13,7 +14,6 @@ from amqp_sansio.events import ConnectionClosed, Origin
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.connection import Close, Heartbeat, Open, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.testing.link import Link
-from amqp_sansio.testing.scripted import ScriptedPeer
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
 INTERVAL = 10

@@ -8,6 +8,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.scripted import ScriptedPeer, Word
 
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.engine.client import ClientConnection
@@ -18,7 +19,6 @@ from amqp_sansio.events import ConnectionClosed, Origin
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec.connection import Close, CloseOk, Heartbeat, Open, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.session import Attach
-from amqp_sansio.testing.scripted import ScriptedPeer, Word
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
 LIMITS = Limits(handshake_seconds=30, close_seconds=10)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.builds import attributes
+from tests.scripted import ScriptedPeer, Word
 
 from amqp_sansio import (
     AmqpError,
@@ -20,7 +21,6 @@ from amqp_sansio import (
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.spec.connection import Close, Open, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.session import Attach, Attached
-from amqp_sansio.testing.scripted import ScriptedPeer, Word
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
 CLIENT: tuple[Word, ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.carriers import BareCarrier, attached_session
 
 from amqp_sansio.engine.session import Session
 from amqp_sansio.events import (
@@ -19,7 +20,6 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import dtx, execution
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.codes import XaStatus
-from amqp_sansio.testing.carriers import BareCarrier, attached_session
 
 X = dtx.Xid(0, b"x", b"")
 COMMITTED, ROLLED_BACK, UNKNOWN = TransactionOutcome

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.scripted import ScriptedPeer
+
 from amqp_sansio import ServerConfig, ServerConnection, Session
 from amqp_sansio.engine.replaying import Replaying
 from amqp_sansio.events import AttachRequested, Event, SessionAttached, SessionDetached
@@ -10,7 +12,6 @@ from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.connection import Open, StartOk, TuneOk
-from amqp_sansio.testing.scripted import ScriptedPeer
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
 ROOM = 10_000

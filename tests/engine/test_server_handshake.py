@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.engine.verdicts import dropped, server_of, violation_of
+from tests.scripted import ScriptedPeer, Word
 
 from amqp_sansio.config import STRICT_PROFILE, Accepted, Challenge, Rejected, SaslError, ServerConfig, ServerExchange
 from amqp_sansio.engine.sasl import CramMd5, CramMd5Server, PlainServer
@@ -36,7 +37,6 @@ from amqp_sansio.spec.connection import (
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach
 from amqp_sansio.spec.values import Map
-from amqp_sansio.testing.scripted import ScriptedPeer, Word
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
 START_OK = StartOk({}, "ANONYMOUS", b"", "en_US")

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 
 import pytest
+from tests.carriers import BareCarrier, attached_session
 from tests.engine.delivered import with_transfers
 
 from amqp_sansio.config import Profile
@@ -26,7 +27,6 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec import execution, message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command, Struct
-from amqp_sansio.testing.carriers import BareCarrier, attached_session
 
 
 def test_command_point_goes_before_the_first_command_only() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.builds import wrong_type
+from tests.carriers import BareCarrier, attached_session
 from tests.engine.delivered import with_transfers
 
 from amqp_sansio.engine.session import Session
@@ -14,7 +15,6 @@ from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import execution, file, message, queue
 from amqp_sansio.spec import session as c
-from amqp_sansio.testing.carriers import BareCarrier, attached_session
 
 
 def test_too_large_for_a_frame_is_refused_and_changes_nothing() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pickle
 
 import pytest
+from tests.carriers import attached_session
 
 from amqp_sansio.engine.session import Session
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command
-from amqp_sansio.testing.carriers import attached_session
 
 
 def plain(value: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.carriers import attached_session
 
 from amqp_sansio.engine.session import Session
 from amqp_sansio.engine.speaking import check_command, check_modes
@@ -12,7 +13,6 @@ from amqp_sansio.ledger.transfers import EXPLICIT, Delivery
 from amqp_sansio.limits import Limits
 from amqp_sansio.spec import message, queue, tx
 from amqp_sansio.tables import transfer as rows
-from amqp_sansio.testing.carriers import attached_session
 
 
 def test_a_check_changes_nothing_and_its_effect_does() -> None:

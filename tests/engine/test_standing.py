@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.carriers import attached_session
 
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.engine.standing import Standing, State
@@ -14,7 +15,6 @@ from amqp_sansio.spec import execution, message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.tables.endpoint import ENDPOINT
 from amqp_sansio.tables.session import EXPECTED
-from amqp_sansio.testing.carriers import attached_session
 
 STATES: dict[State, tuple[bool, bool]] = {
     "detached": (False, False),

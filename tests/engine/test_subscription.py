@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.carriers import Wire, attached_session
 from tests.subscribing import subscribed
 
 from amqp_sansio.errors import LocalProtocolError
@@ -13,7 +14,6 @@ from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec import message
 from amqp_sansio.spec import session as c
-from amqp_sansio.testing.carriers import Wire, attached_session
 
 
 def test_a_grant_is_said_in_both_units_for_either_at_zero_stops_everything() -> None:

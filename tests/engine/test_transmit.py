@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.builds import wrong_type
+from tests.carriers import attached_session
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.subscription import Subscriber
@@ -11,7 +12,6 @@ from amqp_sansio.engine.transmit import octets_of, transfer
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.spec import message, queue
-from amqp_sansio.testing.carriers import attached_session
 
 
 def test_the_golden_transfer() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.carriers import attached_session
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.session import Session
@@ -11,7 +12,6 @@ from amqp_sansio.events import CommandsCompleted, TransactionEnded, TransactionO
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec import message, tx
 from amqp_sansio.spec import session as c
-from amqp_sansio.testing.carriers import attached_session
 
 COMMITTED, ROLLED_BACK = TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BACK
 

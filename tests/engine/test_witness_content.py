@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
+from tests.scripted import Word
 
 from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.observer import Observer
@@ -13,7 +14,6 @@ from amqp_sansio.limits import DEFAULT_LIMITS, Limits
 from amqp_sansio.spec import file, stream
 from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Detach, Detached, Expected, Flush, Gap
-from amqp_sansio.testing.scripted import Word
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_command, frame_control
 

@@ -11,12 +11,12 @@ from types import ModuleType
 from typing import Any, Final
 
 import pytest
+from tests.carriers import BareCarrier, attached_session
 
 from amqp_sansio import AmqpError, DecodeError, EncodeError, LocalProtocolError, RangeSet, Session
 from amqp_sansio.engine.carrier import Role
 from amqp_sansio.spec import dtx, exchange, execution, file, message, queue, stream, tx
 from amqp_sansio.spec.base import Command, Struct
-from amqp_sansio.testing.carriers import BareCarrier, attached_session
 
 # Any: the point is to give what no annotation allows.
 Anything = Any

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tests.scripted import ScriptedPeer
+
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import ConnectionClosed, Event, Origin, SessionDetached, Violation
 from amqp_sansio.spec.connection import Close
-from amqp_sansio.testing.scripted import ScriptedPeer
 
 
 def server_of(peer: ScriptedPeer) -> ServerConnection:

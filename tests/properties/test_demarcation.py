@@ -7,6 +7,7 @@ from typing import Final
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.carriers import BareCarrier, Wire, attached_session
 from tests.conformance.rules.peers import OPENING, octets
 
 from amqp_sansio.config import Profile
@@ -26,7 +27,6 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.spec import dtx, message, tx
 from amqp_sansio.spec.base import Command
-from amqp_sansio.testing.carriers import BareCarrier, Wire, attached_session
 
 XIDS: Final = [dtx.Xid(0, name, b"") for name in (b"x", b"y", b"z")]
 SELECTS: Final[list[Command]] = [tx.Select(), dtx.Select(), dtx.Select(), dtx.Select()]

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.carriers import attached_session
 from tests.engine.test_quick import DATA, LAYOUT, command, control, conversation
 
 from amqp_sansio.captures.flows import Listener
@@ -25,7 +26,6 @@ from amqp_sansio.events.observed import ControlSeen
 from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import TOP, RangeSet
 from amqp_sansio.spec import connection, message, session
-from amqp_sansio.testing.carriers import attached_session
 from amqp_sansio.wire.one_range import OneRange
 from amqp_sansio.wire.segments import SegmentReader
 

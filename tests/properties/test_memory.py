@@ -6,12 +6,12 @@ import tracemalloc
 from collections.abc import Iterator
 
 import pytest
+from tests.scripted import ScriptedPeer
 
 from amqp_sansio import RangeSet, ServerConnection
 from amqp_sansio.spec import execution
 from amqp_sansio.spec.connection import Open, StartOk, TuneOk
 from amqp_sansio.spec.session import Attach, CommandPoint, Completed, Detach, Flush, Gap
-from amqp_sansio.testing.scripted import ScriptedPeer
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.scripted import ScriptedPeer
 
 from amqp_sansio import ServerConfig, ServerConnection
 from amqp_sansio.config import HeaderReading
@@ -16,7 +17,6 @@ from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.message import Accept, Subscribe, Transfer
 from amqp_sansio.spec.queue import Declare
 from amqp_sansio.spec.session import Attach, CommandPoint
-from amqp_sansio.testing.scripted import ScriptedPeer
 from amqp_sansio.wire.segments import frame_command, frame_control
 
 LAYOUT = AMQP_0_10.codec

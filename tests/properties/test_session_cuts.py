@@ -6,6 +6,7 @@ import pickle
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.carriers import Wire
 
 from amqp_sansio.config import Profile
 from amqp_sansio.engine.session import Session
@@ -21,7 +22,6 @@ from amqp_sansio.events import (
 )
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.spec import message
-from amqp_sansio.testing.carriers import Wire
 
 steps = st.one_of(
     st.tuples(st.just("publish"), st.integers(0, 9000), st.booleans()),

@@ -6,6 +6,7 @@ import pickle
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.carriers import BareCarrier, attached_session
 
 from amqp_sansio.config import DEFAULT_PROFILE, STRICT_PROFILE, Profile
 from amqp_sansio.engine.carrier import Role
@@ -17,7 +18,6 @@ from amqp_sansio.limits import Limits
 from amqp_sansio.spec import execution, message, queue
 from amqp_sansio.spec import session as c
 from amqp_sansio.spec.base import Command, Control
-from amqp_sansio.testing.carriers import BareCarrier, attached_session
 
 ids = st.one_of(st.integers(0, 8), st.sampled_from([TOP, TOP - 1, 0x7FFFFFFF, 0x80000000, 0x80000001]))
 half = st.integers(0, 0x7FFFFFFF)

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.scripted import ScriptedPeer
 from tests.witnesses.octets import NAME, Watch, thing_of
 
 from amqp_sansio.config import Accepted, Challenge, ClientConfig, ClientExchange, ServerConfig, ServerExchange
@@ -17,7 +18,6 @@ from amqp_sansio.grammar import attachment, commands, connection
 from amqp_sansio.grammar.algebra import difference, together
 from amqp_sansio.grammar.automaton import START, Automaton, Word
 from amqp_sansio.grammar.walks import Sampler, shortest_to_each, transition_words
-from amqp_sansio.testing.scripted import ScriptedPeer
 
 CONNECTION = connection.conversation().prefixes()
 ATTACHMENT = together(attachment.half("client", "server").prefixes(), attachment.half("server", "client").prefixes())

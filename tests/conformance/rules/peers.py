@@ -5,6 +5,8 @@ from __future__ import annotations
 from struct import pack
 from typing import NamedTuple, TypeAlias
 
+from tests.scripted import ScriptedPeer, Word
+
 from amqp_sansio.config import ClientConfig, ServerConfig
 from amqp_sansio.dialects import AMQP_0_10
 from amqp_sansio.engine.client import ClientConnection
@@ -16,7 +18,6 @@ from amqp_sansio.spec.base import Command, Control
 from amqp_sansio.spec.connection import Open, OpenOk, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.message import Transfer
 from amqp_sansio.spec.session import Attach, Attached, CommandPoint, Flush
-from amqp_sansio.testing.scripted import ScriptedPeer, Word
 from amqp_sansio.wire.segments import frame_command, frame_control
 
 HEADER = AMQP_0_10.header

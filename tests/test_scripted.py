@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.scripted import ScriptedPeer
 
 from amqp_sansio.engine.client import ClientConnection
 from amqp_sansio.engine.server import ServerConnection
 from amqp_sansio.events import Authenticated, ConnectionClosed, OpenRequested
 from amqp_sansio.spec.connection import Open, Start, StartOk, Tune, TuneOk
 from amqp_sansio.spec.execution import Sync
-from amqp_sansio.testing.scripted import ScriptedPeer
 
 HEADER = b"AMQP\x01\x01\x00\x0a"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tests.carriers import BareCarrier, Wire, attached_session
+
 from amqp_sansio.events import SessionAttached, SessionDetached
 from amqp_sansio.spec import execution
 from amqp_sansio.spec import session as c
-from amqp_sansio.testing.carriers import BareCarrier, Wire, attached_session
 
 
 def test_what_is_said_and_what_happened() -> None:
