@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from amqp_sansio.ledger.consumer_tags import ConsumerTags
 
 A = ("basic", "a")
@@ -43,5 +45,23 @@ def test_a_cancel_of_the_server_may_cross_one_of_the_client() -> None:
     book.consume(A, True, waits=True)
     assert book.cancelled(A)  # of which of the two, nobody knows
     assert not book.taken(A)
-    book.forget()
-    assert (len(book), book.unnamed) == (0, True)
+    book.cancel(A, waits=False)
+    book.consume(A, True, waits=True)
+    assert book.taken(A)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_at_the_bound_the_oldest_goes_and_there_may_be_any(more: int) -> None:
+    book, tags = ConsumerTags(False), [("basic", str(number)) for number in range(2 + more)]
+    for key in tags:
+        book.consume(key, True, waits=True)
+        gone = book.bound(2)
+    assert (gone, book.unnamed, book.tags) == (bool(more), bool(more), tuple(tags[more:]))
+
+
+def test_those_that_are_cancelled_or_have_no_name_yet_go_when_no_others_are_left() -> None:
+    book = ConsumerTags(False)
+    book.consume(A, True, waits=True)
+    book.cancel(A, waits=True)
+    book.consume(("basic", ""), True, waits=True)
+    assert [(book.bound(most), len(book), book.settled(A)) for most in (1, 0)] == [(True, 1, True), (True, 0, None)]

@@ -83,6 +83,22 @@ def test_at_the_bound_the_oldest_range_goes(base: int, ranges: int, doubt: bool)
     assert len(book.outstanding) == min(ranges, 3)
 
 
+def test_the_bound_holds_whatever_one_word_does_to_what_is_outstanding() -> None:
+    book = Ids()
+    book.take_run(40)
+    book.complete(RangeSet.of(*range(0, 40, 2)))
+    assert book.bound(3)
+    assert book.outstanding.freeze() == RangeSet.of(35, 37, 39)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_of_the_results_awaited_the_oldest_goes(more: int) -> None:
+    book = Ids()
+    gone = [book.wait(id, str(id), 2) for id in range(2 + more)]
+    assert gone == [None, None, 0][: 2 + more]
+    assert book.awaited == {id: str(id) for id in range(more, 2 + more)}
+
+
 def test_half_of_all_ids_ahead_nothing_is_known() -> None:
     book = Ids(5)
     book.take()

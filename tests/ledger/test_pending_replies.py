@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from amqp_sansio.ledger.pending_replies import Answered, PendingReplies
 
 
@@ -33,3 +35,11 @@ def test_what_is_answered_at_any_time_holds_nobody_up() -> None:
     assert asked.answer("message.ok") == Answered("message.transfer", 0, "")
     asked.clear()
     assert (asked.waiting, asked.oldest) == (0, "")
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_at_the_bound_the_oldest_goes(more: int) -> None:
+    asked = PendingReplies[int]()
+    for number in range(2 + more):
+        asked.ask("queue.declare" if number else "basic.get", number)
+    assert (asked.bound(2), asked.kept, asked.waits("basic.get")) == (bool(more), [1, 2] if more else [0, 1], not more)

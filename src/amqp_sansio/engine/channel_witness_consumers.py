@@ -67,10 +67,9 @@ class Consumers:
         return bool(settled)
 
     def _bounded(self) -> bool:
-        if len(self._tags) <= self._findings.limits.subscriptions:
+        if not self._tags.bound(self._findings.limits.subscriptions):
             return True
-        self._findings.note("limits.subscriptions", "more consumers than our limit: they are not followed any more")
-        self._tags.forget()
+        self._findings.bounded("subscriptions", "consumers")
         return False
 
     def _nobody(self, verb: str, tag: str) -> None:

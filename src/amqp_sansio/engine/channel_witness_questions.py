@@ -26,14 +26,11 @@ class Questions:
     def __init__(self) -> None:
         self._asked: Final[dict[str, PendingReplies[Question]]] = {}
 
-    @property
-    def waiting(self) -> int:
-        """How many wait."""
-        return sum([asked.waiting for asked in self._asked.values()])
-
-    def ask(self, speaker: str, verb: str, no_ack: bool, tag: str) -> None:
-        """`speaker` asks."""
-        self._asked.setdefault(speaker, PendingReplies()).ask(verb, Question(no_ack, tag))
+    def ask(self, speaker: str, verb: str, no_ack: bool, tag: str, most: int) -> bool:
+        """`speaker` asks; of more than so many of its questions the oldest goes: whether it did."""
+        asked = self._asked.setdefault(speaker, PendingReplies())
+        asked.ask(verb, Question(no_ack, tag))
+        return asked.bound(most)
 
     def waits(self, speaker: str, verb: str) -> bool:
         """Whether `speaker` has asked this."""

@@ -112,10 +112,10 @@ class ChannelUse:
         if verb not in REPLIES or not _waits(method):
             return
         tag = _text(method, "consumer_tag")
-        self._questions.ask(speaker, verb, _bit(method, "no_ack"), tag)
-        if self._questions.waiting > self._findings.limits.replay_commands:
-            self._findings.note("limits.replay_commands", "more answers are awaited than our limit: they are not followed")
-            self.lose()
+        if self._questions.ask(speaker, verb, _bit(method, "no_ack"), tag, self._findings.limits.replay_commands):
+            self._findings.bounded("replay_commands", "methods that wait for an answer")
+            self._late = True
+            self.doubt_deliveries()
 
     def _answer(self, speaker: str, verb: str, method: Method) -> None:
         asked = self._questions.answer(_OTHER[speaker], verb, None if self._late else self._findings)

@@ -58,6 +58,11 @@ class Findings:
         if self.strict and self._first(rule, about):
             self.breach(rule, said, text, legal, code)
 
+    def bounded(self, limit: str, what: str) -> None:
+        """There is more of something than this limit lets us remember: a note, once per channel and speaker."""
+        if self._first(f"limits.{limit}", what):
+            self.note(f"limits.{limit}", f"more {what} than we remember: the oldest are not followed any more")
+
     def _first(self, rule: str, about: str) -> bool:
         told = self._told.setdefault(self.channel, set())
         key = (self.speaker, rule, about)

@@ -15,7 +15,7 @@ from amqp_sansio.kernel.serials import (
     serial_le,
     serial_lt,
 )
-from amqp_sansio.ledger.ids import Ids
+from amqp_sansio.ledger.ids import Ids, bound
 from amqp_sansio.ledger.settling import Settling
 from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.message import Acquired, Transfer
@@ -34,7 +34,8 @@ from amqp_sansio.tables.session import (
 )
 from amqp_sansio.tables.transfer import ACQUIRE, RECIPIENT
 
-_MANY: Final = "more ranges than we remember: what was completed is not followed any more"
+_COMPLETED: Final = "ranges of completed commands"
+_TRANSFERS: Final = "ranges of transfers"
 
 
 class StreamWitness:
@@ -73,11 +74,9 @@ class StreamWitness:
             return None
         id = self.taken()
         if self.ids is not None and id is not None and command is not None and command.RESULT:
-            awaited = self.ids.awaited
-            if len(awaited) >= self._findings.limits.replay_commands:
-                awaited.clear()
-                self._floor = id
-            awaited[id] = command.RESULT
+            gone = self.ids.wait(id, command.RESULT, self._findings.limits.replay_commands)
+            if gone is not None:
+                self._floor = serial_add(gone, 1)
         return id
 
     def sent(self, id: int | None, transfer: Transfer, count: int = 1) -> None:
@@ -138,6 +137,7 @@ class StreamWitness:
             book = self.ids
             if book is not None:
                 book.skip(ids)
+                self._hold(book)
                 if serial_le(book.next_id, ids.last):
                     book.next_id = serial_add(ids.last, 1)
 
@@ -153,7 +153,9 @@ class StreamWitness:
             text = f"the commands {_show(unheard)} were never reported as complete"
             self._findings.divergence(rule, "session.known-completed", text)
         if self._known is not None:
-            self._known = self._grown(self._known, ids)
+            self._known.update(ids)
+            if bound(self._known, book.next_id, self._findings.limits.ranges):
+                self._findings.bounded("ranges", _COMPLETED)
 
     # The receiver's words.
 
@@ -169,9 +171,7 @@ class StreamWitness:
             if news is not None:
                 return news
         news = book.complete(ids)
-        if book.bound(self._findings.limits.ranges) and not self._doubt:
-            self._doubt = True
-            self._findings.note("limits.ranges", _MANY)
+        self._hold(book)
         if self._beyond(ids, "session.completed", 0):
             return EMPTY
         self.heard(COMPLETED, news)
@@ -250,10 +250,14 @@ class StreamWitness:
         self._bound(book)
         return refused
 
+    def _hold(self, book: Ids) -> None:
+        if book.bound(self._findings.limits.ranges):
+            self._doubt = True
+            self._findings.bounded("ranges", _COMPLETED)
+
     def _bound(self, book: Settling) -> None:
-        if book.ranges > self._findings.limits.ranges:
-            book.lose()
-            self._findings.note("limits.ranges", _MANY)
+        if book.bound(self.next or 0, self._findings.limits.ranges):
+            self._findings.bounded("ranges", _TRANSFERS)
 
     def rolled_back(self) -> None:
         """The receiver rolled back a local transaction: what it accepted in it is to be settled anew, and nobody kept which."""
@@ -293,13 +297,6 @@ class StreamWitness:
         legal = (f"ids up to {last}",) if self.next != self._floor else ("no ids: no command was sent",)
         self._findings.breach(f"{verb}.commands", f"{verb} {_show(ids)}", "commands that have not been sent", legal, code)
         return True
-
-    def _grown(self, known: MutableRangeSet, ids: RangeSet) -> MutableRangeSet | None:
-        known.update(ids)
-        if known.range_count <= self._findings.limits.ranges:
-            return known
-        self._findings.note("limits.ranges", _MANY)
-        return None
 
 
 def _awaited(book: Ids) -> tuple[str, ...]:

@@ -21,7 +21,8 @@ class ConsumerTags:
         self._leaving: Final[dict[Key, Leaving]] = {}
         """The cancels of the client that may be on their way."""
         self._revoked: Final[dict[Key, None]] = {}
-        """Those that the server has cancelled, or the ones that had the tag before: it crossed a cancel of the client."""
+        """Those of them that the server has cancelled, or the ones that had the tag before: it crossed a cancel of the
+        client."""
         self._asked: Final[list[tuple[str, bool]]] = []
         """Those that the server is to name, oldest first: class, and whether what comes for them need not be settled."""
         self.unnamed = unnamed
@@ -37,6 +38,7 @@ class ConsumerTags:
     def drop(self, key: Key) -> None:
         """The client cancels one, and nobody follows what comes."""
         self._live.pop(key, None)
+        self._revoked.pop(key, None)
 
     def taken(self, key: Key) -> bool:
         """Whether another consumer has the tag."""
@@ -64,7 +66,8 @@ class ConsumerTags:
 
     def cancel(self, key: Key, waits: bool) -> bool:
         """The client cancels one; whether there was one."""
-        settled = self._live.pop(key, None)
+        settled = self._live.get(key)
+        self.drop(key)
         if waits or settled is not None:
             self._leaving.setdefault(key, Leaving()).cancel(settled, waits)
         return settled is not None
@@ -76,8 +79,9 @@ class ConsumerTags:
         """
         leaving = self._leaving.get(key)
         behind = leaving.consumers if leaving is not None else 0
-        if behind + (key in self._live) > 1:
-            self._revoked[key] = None
+        if behind + (key in self._live) > 1:  # which of them, nobody knows
+            if key in self._live:
+                self._revoked[key] = None
         elif leaving is not None and behind:
             leaving.revoke()
         elif self._live.pop(key, None) is None:
@@ -99,10 +103,15 @@ class ConsumerTags:
             settled = next((each for name, each in self._asked if name == key[0]), None)
         return settled
 
-    def forget(self) -> None:
-        """There were too many of them: there may be any."""
-        self._live.clear()
-        self._leaving.clear()
-        self._revoked.clear()
-        self._asked.clear()
+    def bound(self, consumers: int) -> bool:
+        """Holds them to so many: whether the oldest had to go, so that there may be any from now on."""
+        if len(self) <= consumers:
+            return False
+        if self._live:
+            self.drop(next(iter(self._live)))
+        elif self._leaving:
+            del self._leaving[next(iter(self._leaving))]
+        else:
+            del self._asked[0]
         self.unnamed = True
+        return True

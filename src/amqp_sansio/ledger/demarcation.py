@@ -156,6 +156,14 @@ class Demarcation:
             for key in [key for key, start in self.suspended.items() if start == id]:
                 del self.suspended[key]
 
+    def bound(self, branches: int) -> bool:
+        """Holds what is suspended to so many branches: whether the oldest had to go, so that there is doubt from now on."""
+        if len(self.suspended) <= branches:
+            return False
+        del self.suspended[next(iter(self.suspended))]
+        self.late = True
+        return True
+
     def lost(self) -> None:
         """Some of what the client said is missing: it may stand in any state."""
         self.machine.forget()

@@ -19,6 +19,14 @@ def trim(ids: MutableRangeSet, next_id: int) -> None:
         ids.discard(RangeSet([(serial_add(next_id, 1), serial_add(next_id, -WIDEST // 2))]))
 
 
+def bound(ids: MutableRangeSet, next_id: int, ranges: int) -> bool:
+    """Holds a set of ids before the next one to so many ranges: whether the oldest had to go."""
+    excess = ids.range_count - ranges
+    if excess > 0:
+        ids.discard(ids.first_ranges(serial_add(next_id, 1 - HALF), excess))
+    return excess > 0
+
+
 class Ids:
     """What is settled by an id that its receiver names as complete.
 
@@ -59,6 +67,14 @@ class Ids:
         self.next_id = id + count
         self.outstanding.add_range(id, id + count - 1)
         return id
+
+    def wait(self, id: int, result: str, results: int) -> int | None:
+        """The command said last has a result of this name; of so many the oldest goes: its id, None where all are kept."""
+        oldest = next(iter(self.awaited)) if len(self.awaited) >= results else None
+        if oldest is not None:
+            del self.awaited[oldest]
+        self.awaited[id] = result
+        return oldest
 
     def skip(self, ids: RangeSet) -> None:
         """These will never come."""
@@ -107,12 +123,7 @@ class Ids:
 
     def bound(self, ranges: int) -> bool:
         """Holds what is outstanding to so many ranges: whether the oldest had to go, so that there is doubt from now on."""
-        if self.outstanding.range_count <= ranges:
-            return False
-        oldest = self.outstanding.next_from(serial_add(self.next_id, 1 - HALF))
-        assert oldest is not None
-        self.outstanding.discard(RangeSet.span(oldest, self.outstanding.end_of(oldest)))
-        return True
+        return bound(self.outstanding, self.next_id, ranges)
 
 
 class OwnIds(Ids):

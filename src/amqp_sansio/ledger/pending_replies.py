@@ -40,12 +40,22 @@ class PendingReplies(Generic[T]):
         """An answer is sent: to what.  None where no question waits for it."""
         answered = self.find(verb)
         if answered is not None:
-            places = self._places[answered.verb]
-            places.popleft()
-            if not places:
-                del self._places[answered.verb]
-            self.waiting -= 1
+            self._pop(answered.verb)
         return answered
+
+    def _pop(self, verb: str) -> None:
+        places = self._places[verb]
+        places.popleft()
+        if not places:
+            del self._places[verb]
+        self.waiting -= 1
+
+    def bound(self, most: int) -> bool:
+        """Holds what waits to so many: whether the oldest had to go, so that what comes as an answer may be one to it."""
+        excess = self.waiting > most
+        if excess:
+            self._pop(self.oldest)
+        return excess
 
     def find(self, verb: str) -> Answered[T] | None:
         """What this would answer; changes nothing."""

@@ -8,11 +8,15 @@ from __future__ import annotations
 from typing import Final
 
 from amqp_sansio.kernel.serials import EMPTY, MutableRangeSet, Range, RangeSet
+from amqp_sansio.ledger.ids import bound
 from amqp_sansio.tables import transfer as rows
 
 
 class Settling:
-    """Fed with transfers and with what both sides say of them.  A word that the rows refuse moves nothing."""
+    """Fed with transfers and with what both sides say of them.  A word that the rows refuse moves nothing.
+
+    Ids that it does not have are in doubt: nobody is held to what is said of them.
+    """
 
     __slots__ = ("_asked", "_wanted", "standing")
 
@@ -54,15 +58,21 @@ class Settling:
 
     def acquired(self, id: int, ids: RangeSet) -> None:
         """The sender answers that command: these are the recipient's."""
-        asked = RangeSet(self._asked.pop(id, ()))
-        self._wanted -= len(asked.ranges)
+        asked = self._answered(id)
         self.said(rows.SENDER, rows.RESULT_ACQUIRED, asked & ids)
         self.said(rows.SENDER, rows.RESULT_NOT_ACQUIRED, asked - ids)
 
-    @property
-    def ranges(self) -> int:
-        """How many ranges of ids it remembers."""
-        return self._wanted + sum([each.range_count for each in self.standing.values()])
+    def _answered(self, id: int) -> RangeSet:
+        asked = self._asked.pop(id, ())
+        self._wanted -= len(asked)
+        return RangeSet(asked)
+
+    def bound(self, next_id: int, ranges: int) -> bool:
+        """Holds each set of ids before the next one to so many ranges: whether the oldest had to go."""
+        gone = [bound(standing, next_id, ranges) for standing in self.standing.values()]
+        while self._wanted > ranges:
+            gone.append(bool(self._answered(next(iter(self._asked)))))
+        return any(gone)
 
     def lose(self) -> None:
         """What became of those so far is not known."""
