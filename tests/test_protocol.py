@@ -7,14 +7,12 @@ import pickle
 import pytest
 
 from amqp_sansio.dialects import HEADERS
-from amqp_sansio.protocol import SIZE, ProtocolHeader, mismatch, parse_header
+from amqp_sansio.protocol import ProtocolHeader, mismatch
 
 
 @pytest.mark.parametrize("version", ["0-8", "0-9", "0-9-1", "0-10", "99-0", "1.0"])
 def test_every_version_names_itself(version: str) -> None:
-    header = parse_header(HEADERS[version] + b"rest")
-    assert header == ProtocolHeader(HEADERS[version])
-    assert header is not None
+    header = ProtocolHeader(HEADERS[version])
     assert header.version == version
     assert header.amqp
     assert header.name == f"AMQP {version}"
@@ -48,13 +46,6 @@ def test_other_spellings_of_a_version(octets: str, version: str) -> None:
 )
 def test_octets_that_no_protocol_begins_with_are_strange(octets: bytes, strange: bool) -> None:
     assert ProtocolHeader(octets).strange is strange
-
-
-def test_fewer_than_eight_octets_are_not_yet_a_header() -> None:
-    for count in range(SIZE):
-        assert parse_header(HEADERS["0-10"][:count]) is None
-    assert parse_header(b"..." + HEADERS["0-10"], 3) == ProtocolHeader(HEADERS["0-10"])
-    assert parse_header(b"..." + HEADERS["0-10"][:7], 3) is None
 
 
 @pytest.mark.parametrize(

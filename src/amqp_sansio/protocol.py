@@ -83,16 +83,6 @@ def started(major: int, minor: int) -> str:
     return f"AMQP {STARTED.get((major, minor), f'{major}-{minor}')}"
 
 
-def parse_header(octets: bytes, start: int = 0) -> ProtocolHeader | None:
-    """The header at `start`; None as long as there are fewer than eight octets.
-
-    Exactly eight octets are its own: what follows them is already frames, or a security layer.
-    """
-    if len(octets) - start < SIZE:
-        return None
-    return ProtocolHeader(octets[start : start + SIZE])
-
-
 def mismatch(ours: bytes, theirs: ProtocolHeader) -> str:
     """One sentence about two sides that do not speak the same."""
     return f"this side speaks {ProtocolHeader(ours).name}, the other one {theirs.name} ({theirs.octets.hex(' ')})"

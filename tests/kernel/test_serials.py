@@ -81,7 +81,6 @@ def test_the_algebra_is_that_of_plain_sets(a: frozenset[int], b: frozenset[int])
 def test_ranges_ascend_and_do_not_touch(model: frozenset[int]) -> None:
     ids = made(model)
     ranges = ids.ranges
-    assert ranges == tuple(ids.iter_ranges())
     for (_, high), (low, _) in itertools.pairwise(ranges):
         assert serial_lt(serial_add(high, 1), low)
     if model:

@@ -17,7 +17,6 @@ from amqp_sansio.spec.message import DeliveryProperties, MessageProperties, Repl
 from amqp_sansio.spec.values import Array, List, Map, Value
 from amqp_sansio.wire.encoding import (
     encode_array,
-    encode_as,
     encode_list,
     encode_map,
     encode_struct32,
@@ -133,12 +132,16 @@ def test_what_has_no_type() -> None:
         encode_struct32(MessageProperties(application_headers={"a": List([{"b": endless}])}))  # type: ignore[list-item]
 
 
-def test_encode_as() -> None:
+def test_elements_are_written_as_the_type_of_their_array() -> None:
     """Any native that a type can hold may be written as that type."""
-    assert encode_as(0x22, 7) == b"\0\0\0\7"
-    assert encode_as(0x85, "a") == b"\1a"
-    assert encode_as(0xA0, b"a") == b"\0\0\0\1a"
-    assert encode_as(0xD8, v.Dec32("1E3")) == b"\0" + (1000).to_bytes(8, "big")
+    taken: list[tuple[int, Value, bytes]] = [
+        (0x22, 7, b"\0\0\0\7"),
+        (0x85, "a", b"\1a"),
+        (0xA0, b"a", b"\0\0\0\1a"),
+        (0xD8, v.Dec32("1E3"), b"\0" + (1000).to_bytes(8, "big")),
+    ]
+    for code, value, octets in taken:
+        assert encode_value(Array(code, [value]))[1].endswith(octets)
     refused: list[tuple[int, Value]] = [
         (0x22, "a"),
         (0x85, 1),
@@ -153,7 +156,7 @@ def test_encode_as() -> None:
     ]
     for code, value in refused:
         with pytest.raises(EncodeError):
-            encode_as(code, value)
+            encode_value(Array(code, [value]))
 
 
 @pytest.mark.parametrize(("code", "good"), [(-1, False), (0, True), (255, True), (256, False)])

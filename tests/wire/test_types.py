@@ -28,7 +28,7 @@ from amqp_sansio.wire.encoding import (
     type_code_of,
 )
 from amqp_sansio.wire.reading import DEFAULT_READING, Reading
-from amqp_sansio.wire.types import decode_array, decode_list, decode_map, decode_struct32, decode_value
+from amqp_sansio.wire.types import decode_map, decode_struct32, decode_value
 
 
 def decoded(code: int, octets: bytes, reading: Reading = DEFAULT_READING) -> Value:
@@ -367,12 +367,12 @@ def test_utf16_that_begins_with_a_mark() -> None:
 
 
 def test_containers_at_an_offset() -> None:
-    """The four public readers read at an offset and answer the offset behind."""
+    """The public readers read at an offset and answer the offset behind."""
     octets = b"zz" + encode_map({"a": 1}) + encode_list([1])
     mapped, p = decode_map(octets, 2, len(octets))
-    listed, q = decode_list(octets, p, len(octets))
+    listed, q = decode_value(0xA9, octets, p, len(octets))
     assert (mapped, listed, q) == (Map({"a": 1}), List([1]), len(octets))
-    assert decode_array(b"\0\0\0\0", 0, 4) == ((), 4)
+    assert decode_value(0xAA, b"\0\0\0\0", 0, 4) == ((), 4)
     got, end = decode_struct32(encode_struct32(Xid(1, b"g", b"b")) + b"rest", 0, 21)
     assert got == Xid(1, b"g", b"b")
     assert end == 16

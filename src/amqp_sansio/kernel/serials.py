@@ -7,7 +7,7 @@ nothing here walks through the ids inside one, for a single range may hold billi
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from amqp_sansio.kernel.lines import (
@@ -49,7 +49,7 @@ def serial_le(a: int, b: int) -> bool:
 class RangeSet:
     """An immutable set of serial numbers.
 
-    Equal, hashed and pickled by value.  It cannot be iterated id by id, on purpose: see `iter_ranges`.  Any ranges may be
+    Equal, hashed and pickled by value.  It cannot be iterated id by id, on purpose: see `ranges`.  Any ranges may be
     given, in any order, overlapping or touching; (4294967295, 0) holds two ids.  ValueError for what is not a 32-bit number.
     """
 
@@ -90,10 +90,6 @@ class RangeSet:
         """The ranges, both ends included, ascending by RFC 1982; no two touch."""
         line = self._line
         return line if len(line) < 2 else circle(line)
-
-    def iter_ranges(self) -> Iterator[Range]:
-        """The same, one after the other."""
-        return iter(self.ranges)
 
     @property
     def first(self) -> int:

@@ -124,12 +124,6 @@ HANDED_ON: Final = frozenset({(DTX_IDLE, RESUME_OTHER)})
 """Cells that a server leaves to its coordinator: only that one knows whether the branch is unknown (530 by the letter), is one
 that timed out, or is somebody else's.  The session stands in `passed` unless it is refused or answered otherwise."""
 
-IMPOSSIBLE: Final = frozenset(
-    [(state, verb) for state in (NO_TRANSACTIONS, TX) for verb in (RESUME, END_SUSPENDED, SUSPEND_AGAIN, SUSPEND_AND_FAIL)]
-    + [(state, verb) for state in (NO_TRANSACTIONS, TX, DTX_IDLE) for verb in (END, SUSPEND)]
-)
-"""Cells that no memory leads to: nothing is associated or suspended there, so the verb would be another one."""
-
 COORDINATION: Final = (
     "dtx.prepare", "dtx.commit", "dtx.rollback", "dtx.forget", "dtx.recover", "dtx.get-timeout", "dtx.set-timeout",
 )  # fmt: skip

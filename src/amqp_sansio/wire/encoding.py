@@ -72,11 +72,6 @@ def encode_value(value: Value) -> tuple[int, bytes]:
     return code, _write(code, value, 0)
 
 
-def encode_as(code: int, value: Value) -> bytes:
-    """The octets of a value as type `code`.  EncodeError when that type cannot hold it."""
-    return _write(code, value, 0)
-
-
 def _write(code: int, value: Value, depth: int) -> bytes:
     if isinstance(value, OpaqueValue):
         if value.code != code:

@@ -33,7 +33,6 @@ def test_the_default_exchange_knows_every_queue_by_its_name() -> None:
     assert list(exchange.route(message("b"))) == [queues["b"]]
     assert len(exchange) == 2
     assert queues["a"] in exchange
-    assert exchange.has_key("a")
     assert exchange.has(queues["a"], "a", None)
     assert not exchange.has(queues["a"], "b", None)
     assert exchange.has(queues["a"], None, None)

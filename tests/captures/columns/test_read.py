@@ -20,7 +20,7 @@ from tests.captures import build
 from tests.captures.columns.plainly import Row, plain_rows, rows_of
 
 from amqp_sansio.captures.columns.filters import Filter
-from amqp_sansio.captures.columns.read import read_file, read_files, read_split
+from amqp_sansio.captures.columns.read import read_file, read_split
 from amqp_sansio.captures.packets_schema import NAMES, picked
 from amqp_sansio.captures.splits import Split, SplitError, splits
 from amqp_sansio.captures.stretches import over_stream
@@ -298,7 +298,8 @@ def test_compressed_files_give_the_same_rows(name: str, pack: Callable[[bytes], 
 
 @pytest.mark.parametrize(("octets", "word"), [(b"", "empty"), (b"hello world", "68656c6c"), (b"BZh9123", "bzip2")])
 def test_what_is_no_capture_is_one_note(octets: bytes, word: str, tmp_path: Path) -> None:
-    rows, notes = rows_of(read_files([build.write(tmp_path / "a", octets), str(tmp_path / "b"), str(tmp_path)]))
+    paths = [build.write(tmp_path / "a", octets), str(tmp_path / "b"), str(tmp_path)]
+    rows, notes = rows_of(batch for number, path in enumerate(paths) for batch in read_file(path, number))
     assert rows == []
     assert word in notes[0]["note"]
     assert [note["file_id"] for note in notes] == [0, 1, 2]

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import datetime
 
-import pyarrow as pa
 import pytest
 
-from amqp_sansio.captures.columns.tables import KIND, table_batch, table_schema, wide_batch, wide_schema
+from amqp_sansio.captures.columns.tables import table_batch, table_schema
 from amqp_sansio.captures.schema import Table
-from amqp_sansio.captures.tables import COMMON, DEFAULT_TABLES, TABLES
+from amqp_sansio.captures.tables import COMMON, TABLES
 
 NS = 1_700_000_000_000_000_000
 VIOLATION = (NS, "C", "violation", "rule", "said", ["a", "b"], "text", 501, None, 7, 0, 24)
@@ -48,13 +47,3 @@ def test_times_are_cut_to_microseconds_and_stand_beside_in_nanoseconds_where_a_r
     assert made["ts"] == made["prepared_at"] == begun + datetime.timedelta(microseconds=1)
     assert (made["ts_ns"], made["prepare_at"], made["prepare_ns"]) == (NS + 1999, begun, NS + 999)
     assert (made["decided_at"], made["decided_ns"]) == (None, None)
-
-
-def test_all_tables_in_one_stream() -> None:
-    schema = wide_schema(DEFAULT_TABLES)
-    batch = table_batch(TABLES["violations"], ("some.pcap", "north", -5), [VIOLATION])
-    wide = wide_batch("violations", batch, schema)
-    assert wide.schema == schema
-    assert wide.column(KIND).to_pylist() == ["violations"]
-    assert pa.RecordBatch.from_struct_array(wide.column("violations")).to_pylist() == batch.to_pylist()
-    assert wide.column("messages").null_count == 1

@@ -32,7 +32,7 @@ def test_a_consumer_tag_is_used_once() -> None:
     stage = Stage()
     client, _ = stage.open()
     client.consume("q", "t")
-    client._consumers.forget()
+    client._consumers.drop(("basic", "t"))
     client.consume("q", "t")
     stage.run()
     found = broken(stage.take()[1])

@@ -58,9 +58,6 @@ class Default(Exchange):
         queue = self._named.get(message.envelope.routing_key)
         return (queue,) if queue is not None else ()
 
-    def has_key(self, key: str) -> bool:
-        return key in self._named
-
     def has(self, queue: Queue | None, key: str | None, arguments: Map | None) -> bool:
         if arguments:
             return False

@@ -172,10 +172,6 @@ class Exchange:
         """Whether the queue is bound to it."""
         return queue in self._by_queue
 
-    def has_key(self, key: str) -> bool:
-        """Whether some binding has that key."""
-        return key in self._by_key
-
     def has(self, queue: Queue | None, key: str | None, arguments: Map | None) -> bool:
         """Whether some binding has all of these; None stands for any."""
         if arguments is None:

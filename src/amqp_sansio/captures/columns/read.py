@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -96,11 +96,3 @@ def read_file(
             yield from read_split(split, columns, (), rows, ports)
         except SplitError as error:
             waiting = reindexed(split, error, octets)
-
-
-def read_files(
-    paths: Iterable[str], columns: tuple[Column, ...] = PACKETS, octets: int = SPLIT_OCTETS
-) -> Iterator[pa.RecordBatch]:
-    """The packets of files, one after the other, numbered from 0 in the order given."""
-    for number, path in enumerate(paths):
-        yield from read_file(path, number, columns, octets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Final, TypeAlias
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from amqp_sansio.captures.columns.moments import TIME, moments
 from amqp_sansio.captures.schema import Table, Type, in_ns
-from amqp_sansio.captures.tables import COMMON, TABLES
+from amqp_sansio.captures.tables import COMMON
 
 _TYPES: Final[dict[Type, pa.DataType]] = {
     Type.STRING: pa.string(),
@@ -33,8 +33,6 @@ Commons: TypeAlias = Common | Sequence[tuple[Common, int]]
 """That of all rows, or each with how many rows, one behind the other, it is of."""
 
 _DAY_NS: Final = 86_400_000_000_000
-KIND: Final = "table"
-"""The column of wide batches that names the table of a row."""
 
 
 @cache
@@ -92,27 +90,3 @@ def _common(common: Commons, count: int) -> list[pa.Array]:
             return [pa.array(each, kind).take(parts) for each, kind in zip(values, kinds, strict=True)]
         common = common[0][0]
     return [pa.repeat(pa.scalar(value, kind), count) for value, kind in zip(common, kinds, strict=True)]
-
-
-def wide_schema(names: Iterable[str]) -> pa.Schema:
-    """One stream for all tables: `table` names the table of a row, and the struct column of that name holds the row.
-
-    For `applyInArrow` and the like, which give one schema; afterwards each table is `where table = name`, `name.*`.
-    """
-    fields = [pa.field(KIND, pa.string(), False)]
-    fields += [pa.field(name, pa.struct(list(table_schema(TABLES[name])))) for name in names]
-    return pa.schema(fields)
-
-
-def wide_batch(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of the table `name` as a batch of `wide_schema`."""
-    count = batch.num_rows
-    arrays = []
-    for field in schema:
-        if field.name == KIND:
-            arrays.append(pa.repeat(pa.scalar(name, pa.string()), count))
-        elif field.name == name:
-            arrays.append(pa.StructArray.from_arrays(batch.columns, fields=list(field.type)))
-        else:
-            arrays.append(pa.nulls(count, field.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
