@@ -39,6 +39,10 @@ def steps(work: Callable[[], object]) -> int:
     return count
 
 
+steps(lambda: None)
+"""Python 3.12 tells bytecodes only from the second time on that it is traced."""
+
+
 def assert_linear(prepared: Callable[[int], Callable[[], object]], size: int) -> None:
     """What `prepared` makes for twice the size runs at most 2.2 times the steps.  Making it is not counted."""
     if COMPILED:

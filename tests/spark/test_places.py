@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -19,3 +20,9 @@ def test_the_virtual_environment_comes_first(monkeypatch: pytest.MonkeyPatch) ->
     assert len(others) == 2
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
     assert list(places()) == others
+
+
+def test_without_user_ids_the_last_place_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert list(places())[-1].name == f"amqp-sansio-{os.getuid()}"
+    monkeypatch.delattr(os, "getuid")
+    assert list(places())[-1].name == "amqp-sansio"

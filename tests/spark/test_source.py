@@ -363,6 +363,16 @@ def test_in_spark(spark: SparkSession, folder: Path, tmp_path_factory: pytest.Te
     assert len(list((place / "check" / "commits").glob("[0-9]*"))) == 2
 
 
+def test_whether_files_fit_into_memory_is_known_on_linux_only(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_such_file(*_: object, **__: object) -> None:
+        raise FileNotFoundError
+
+    paths = [str(path) for path in sorted(folder.iterdir())]
+    assert fit(paths)
+    monkeypatch.setattr(module, "open", no_such_file, raising=False)
+    assert not fit(paths)
+
+
 def test_payloads_stay_in_files_that_fit_into_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [str(path) for path in sorted(folder.iterdir())]
     assert fit(paths)

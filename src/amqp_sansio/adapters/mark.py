@@ -123,7 +123,8 @@ class Mark:
 def write_whole(path: Path, octets: bytes) -> None:
     """Writes a small file, whole or not at all; it is on the disk when this returns.  OSError."""
     temporary = _unfinished(path)
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    binary = getattr(os, "O_BINARY", 0)  # Windows would write every line end as two octets
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | binary, 0o600)
     try:
         os.write(handle, octets)
         os.fsync(handle)

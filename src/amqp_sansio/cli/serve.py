@@ -38,6 +38,8 @@ KEPT_SECONDS: Final = 3600
 """How long a session is kept without a connection, at most, when its client asks for it."""
 FILES: Final = 65536
 """Files that may be open, where the system lets us say so."""
+DARWIN_FILES: Final = 10240
+"""The same on macOS, whose kernel refuses more (OPEN_MAX) though it names no hard limit."""
 COMMAND_OCTETS: Final = 4096
 """Octets of the largest command message.transfer, which comes with a message and counts with it."""
 STOPPED: Final = "the broker is stopped"
@@ -325,9 +327,13 @@ def raise_file_limit() -> None:
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
-        if soft != resource.RLIM_INFINITY and soft < most:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        for most in (FILES, DARWIN_FILES):
+            wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            if soft == resource.RLIM_INFINITY or soft >= wanted:
+                return
+            with suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+                return
 
 
 def _cannot_listen(error: OSError) -> str:

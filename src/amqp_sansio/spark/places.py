@@ -15,4 +15,5 @@ def places() -> Iterator[Path]:
         yield Path(sys.prefix) / "share" / "amqp-sansio"
     cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
     yield Path(cache) / "amqp-sansio"
-    yield Path(tempfile.gettempdir()) / f"amqp-sansio-{os.getuid()}"
+    whose = f"-{os.getuid()}" if hasattr(os, "getuid") else ""  # on Windows the folder is the user's own
+    yield Path(tempfile.gettempdir()) / f"amqp-sansio{whose}"

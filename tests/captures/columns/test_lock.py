@@ -9,9 +9,11 @@ import subprocess
 import sys
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from amqp_sansio.captures.columns import lock
 from amqp_sansio.captures.columns.lock import LOCK, Lock
 from amqp_sansio.captures.errors import PlaceError
 from amqp_sansio.captures.locations import located
@@ -119,3 +121,16 @@ def test_of_two_runs_that_begin_at_once_on_a_store_one_publishes_nothing(s3: dic
     second.confirm()
     first.release()
     second.confirm()
+
+
+def test_on_windows_nobody_asks_after_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There `os.kill(process, 0)` sends a Ctrl-C: a lock that the kernel does not hold counts as held."""
+    here = lock._about()
+
+    def kill(process: int, number: int) -> None:
+        raise ProcessLookupError
+
+    monkeypatch.setattr(os, "kill", kill)
+    assert not lock._alive(here)
+    monkeypatch.setattr(lock, "os", SimpleNamespace(name="nt", kill=kill))
+    assert lock._alive(here)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,15 @@ def test_where_nothing_can_be_locked_it_is_said(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(fcntl, "flock", flock)
     with pytest.raises(LiveSetupError, match=r"has no locks: No locks available \(option journal\)"):
         disk.Lock(tmp_path, "journal").take()
+
+
+def test_without_fcntl_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with pytest.raises(LiveSetupError, match=r"this system has no file locks \(fcntl\) \(option journal\)"):
+        disk.Lock(tmp_path, "journal").take()
+
+
+def test_folders_that_cannot_be_opened_are_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk.sync_folder(tmp_path)
+    monkeypatch.delattr(os, "O_DIRECTORY")
+    disk.sync_folder(tmp_path / "nowhere")

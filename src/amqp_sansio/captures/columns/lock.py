@@ -148,6 +148,8 @@ def _alive(holder: bytes) -> bool:
     process = about.get("process")
     if about.get("host") != platform.node() or not isinstance(process, int):
         return True
+    if os.name != "posix":  # on Windows `os.kill(process, 0)` is no question: it sends a Ctrl-C
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import time
@@ -44,6 +43,8 @@ def folder(path: Path, option: str) -> Path:
 
 def sync_folder(path: Path) -> None:
     """The names in a folder are there for good."""
+    if not hasattr(os, "O_DIRECTORY"):  # Windows opens no folders, and keeps names in its own journal
+        return
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -98,6 +99,10 @@ class Lock:
         """Takes it; waits for one that is about to end.  LiveError when it does not, LiveSetupError without locks."""
         if self._file is not None:
             return
+        try:
+            import fcntl
+        except ImportError:
+            raise LiveSetupError(f"{self.path}: this system has no file locks (fcntl) (option {self._option})") from None
         until = time.monotonic() + seconds
         with told(self.path):
             file = (self.path / LOCK).open("ab")
