@@ -48,7 +48,7 @@ LINEAR: Final = 1.5
 
 
 def contenders(case: Case, count: int, varied: bool) -> dict[str, Fresh]:
-    """Who takes part; all handle the same messages."""
+    """The libraries to compare; all handle the same messages."""
     sent = messages(count, rich=case.rich, varied=varied)
     if case is PUBLISH:
         return {"ours": ours.publish(sent), "pamqp": peer_pamqp.publish(sent), "pika": peer_pika.publish(sent)}

@@ -62,7 +62,7 @@ try:
     asyncio.run(main())
 except Exception as raised:
     error = type(raised).__name__
-print(f"{held() - before} MiB, and was told {error}")
+print(f"{held() - before} MiB, and got {error}")
 """
 MIB: Final = 1024 * 1024
 
@@ -222,7 +222,7 @@ def unread(src: str) -> str:
 
 
 def again(src: str) -> str:
-    """Behind login: a session attached again, to which everything is to be said again; the client reads nothing of it."""
+    """Behind login: a session attached again, for which the broker must replay everything; the client reads nothing of it."""
     with served(src) as (process, port), socket.create_connection(("127.0.0.1", port)) as connected:
         machine = ClientConnection(ClientConfig(profile=Profile(completion="manual")))
         session: Session | None = None

@@ -93,7 +93,7 @@ class Talker:
         return id
 
     def _flush(self, speaker: str) -> None:
-        """What was said, as segments; the other side acknowledges every second one."""
+        """The octets as segments; the other side acknowledges every second one."""
         octets = b"".join(self._said[speaker])
         self._said[speaker].clear()
         other = "S" if speaker == "C" else "C"
@@ -229,7 +229,7 @@ class Talker:
         return id
 
     def _fault(self) -> None:
-        """Something that must not be said: completion of commands that were never sent."""
+        """A violation: completion of commands that were never sent."""
         self._completed("C", self._next["S"] + 1000, self._next["S"] + 1000)
         self._flush("C")
 

@@ -25,7 +25,7 @@ BEFORE: Final = (
 
 
 def broker(said: Said) -> list[str]:
-    """What "client" and "server" say is said by two clients; nothing is told, for who is served first may differ."""
+    """Two clients send what "client" and "server" say; it reports nothing, for the order of service may differ."""
     subject = Broker(BrokerConfig(limits=BROKER_LIMITS, journal=True))
     subject.tick(0.0)
     peers = {who: subject.connect(ServerConfig(limits=LIMITS)) for who in ("client", "server")}

@@ -1,4 +1,4 @@
-"""The decoders by themselves: octets that are said to be a control, a command, a header or a value."""
+"""The decoders by themselves: octets as a control, a command, a header or a value."""
 
 from __future__ import annotations
 

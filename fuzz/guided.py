@@ -67,7 +67,7 @@ def write(name: str, inputs: Iterable[bytes]) -> int:
 
 
 def fuzz(name: str, options: list[str]) -> None:
-    """In a process of its own: gives octets to the target until libFuzzer, which is told `options`, ends the process."""
+    """In a process of its own: gives octets to the target until libFuzzer, which gets `options`, ends the process."""
     import atheris
 
     with atheris.instrument_imports(include=["amqp_sansio"], enable_loader_override=False):

@@ -1,4 +1,4 @@
-"""What a guided fuzzer makes of octets: who says which of them, to which target; and the way back."""
+"""What a guided fuzzer makes of octets: their speakers, and the target; and the way back."""
 
 from __future__ import annotations
 

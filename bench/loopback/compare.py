@@ -1,6 +1,6 @@
 """Loopback: ours against Broker-J and `serve`, pika and aiormq against RabbitMQ, one client after the other, in turns.
 
-Each client is a process of its own, of which the CPU is told (user and system, all threads) between the first message and the
+Each client is a process of its own; its figure is the CPU (user and system, all threads) between the first message and the
 last; brokers are other processes.  The same acknowledgements everywhere:
 
 * publish, settled at the end: messages one after the other, and one barrier behind them;
@@ -12,7 +12,7 @@ last; brokers are other processes.  The same acknowledgements everywhere:
 Beside it stands the floor: the same octets with a socket, asyncio and trio alone, in as few wakes as can be, and as programs do
 that are not written for this (futures, streams).  As the floor shows, code that awaits pays for its loop with every wake: so
 there blocking code is judged against blocking code and code that awaits against code that awaits, and the other shares are
-only told.  Everywhere else each of ours is judged against each of theirs.
+printed without a verdict.  Everywhere else each of ours is judged against each of theirs.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Cost(NamedTuple):
 
 
 class Broker(NamedTuple):
-    """A broker that runs, and who is its client."""
+    """A broker that runs, and its client."""
 
     name: str
     url: str

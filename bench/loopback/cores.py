@@ -25,7 +25,7 @@ def family(pid: int) -> Iterator[int]:
 def one_core() -> Iterator[bool]:
     """Meanwhile this process and everything under it share one core; whether the system can do that.
 
-    Who sends to somebody on a core that sleeps pays for waking it, on a virtual machine by way of the machine's owner: several
+    Sending to a process on a sleeping core costs waking it, on a virtual machine by way of the machine's owner: several
     times what the client itself costs, and hardly the same from one minute to the next.  Where all share one core, waking
     somebody is no more than a change of process, for ours and for theirs.
     """

@@ -30,7 +30,7 @@ from bench.traffic import make
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TOLD: Final = "a figure beside"
-"""Why nobody judges what is told for comparison."""
+"""Why nobody judges the figures for comparison."""
 WARM_UP_OCTETS: Final = 2_000_000
 LARGE: Final = 600 * MEGA
 """Octets from which on figures of Spark are judged: below, what each of its jobs costs once counts too much."""
@@ -227,7 +227,7 @@ def some(figure: Figure | None) -> Figure:
 
 
 def beside_tshark(bench: Bench, times: int, turns: int, pure: Figure) -> list[Target]:
-    """The pipeline, pure and compiled (marked with a star), against tshark; one plain process, compiled, is told only."""
+    """The pipeline, pure and compiled (marked with a star), against tshark; one plain process, compiled, without a verdict."""
     captures = [bench.capture(times)]
     octets = captures[0].stat().st_size
     shark = bench.measure("tshark", captures, turns)

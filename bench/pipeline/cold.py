@@ -1,4 +1,4 @@
-"""Cold processes: what a person waits for who calls `check` or `analyze` once, everything that Python imports included."""
+"""Cold processes: the wait for one call of `check` or `analyze`, with everything that Python imports."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def verb(*words: str) -> list[str]:
 
 
 def has_engines() -> bool:
-    """Whether `analyze` can be told which engine runs it."""
+    """Whether `analyze` has an option for its engine."""
     said = subprocess.run(
         verb("analyze", "--help"), capture_output=True, text=True, check=False, env=compiled.environment(False)
     )

@@ -10,7 +10,8 @@ MEGA: Final = 1_000_000
 class Target(NamedTuple):
     """What was to be reached; `reached` is None where it could not be measured.
 
-    It is meant for captures of `least` octets or more: with fewer `octets` it is told only, as is one without a judge.
+    It is meant for captures of `least` octets or more: with fewer `octets` it is printed without a verdict, as is one without a
+    judge.
     """
 
     label: str

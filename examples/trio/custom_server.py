@@ -18,7 +18,7 @@ from amqp_sansio.spec.codes import ErrorCode
 
 
 def handle(connection: ServerConnection, event: Event) -> None:
-    """What happened on a connection, and what is said to it."""
+    """One event of a connection, and the answer."""
     match event:
         case TransferReceived(session=name, id=id, body=body):
             print(f"{name.decode()[:11]}: {body.decode()}", flush=True)

@@ -18,7 +18,7 @@ from amqp_sansio.cli.main import main
 def test_from_stdin(tmp_path: Path) -> None:
     path = str(tmp_path / "users")
     done = run("passwd", path, "alice", given=b"secret\nmore\n")
-    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, f"{path}: alice is in\n", b"")
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, f"{path}: added user alice\n", b"")
     assert Verifiers(path).verify("alice", "secret")
     done = run("passwd", "--delete", path, "alice")
     assert (done.returncode, Verifiers(path).users) == (0, {})
@@ -65,9 +65,9 @@ def test_groups_without_a_password(tmp_path: Path, capsys: pytest.CaptureFixture
     path = str(tmp_path / "users")
     assert run("passwd", path, "alice", given=b"secret\n").returncode == 0
     assert main(["passwd", path, "alice", "--groups", "staff, ops"]) == 0
-    assert capsys.readouterr().out == f"{path}: alice is in staff, ops\n"
+    assert capsys.readouterr().out == f"{path}: groups of alice: staff, ops\n"
     assert Verifiers(path).users["alice"].groups == ("staff", "ops")
     assert Verifiers(path).verify("alice", "secret")
     assert main(["passwd", path, "alice", "--groups", ""]) == 0
-    assert capsys.readouterr().out == f"{path}: alice is in no group\n"
+    assert capsys.readouterr().out == f"{path}: groups of alice: none\n"
     assert main(["passwd", path, "bob", "--groups", "staff"]) == 2

@@ -110,7 +110,7 @@ def test_a_file_that_is_wrong_is_told_with_its_line_before_anything_begins(tmp_p
 def test_without_rules_a_server_says_so_in_one_line() -> None:
     with Serving() as serving:
         assert serving.stop() == 0
-        assert serving.out.read() == b"amqp-sansio: whoever is let in may do everything (see --allow)\n"
+        assert serving.out.read() == b"amqp-sansio: every user may do everything (see --allow)\n"
 
 
 def test_rules_are_read_again_on_sighup_and_wrong_ones_change_nothing(file: Path, users: str) -> None:

@@ -24,7 +24,7 @@ HOT: dict[str, str] = {
     "exchange.unbind": "1500 and 1500; 977, 2681 and 702, 1264",
     "queue.declare": "1574 and 1574; 2134, 3702 and 1629, 2354",
     "queue.purge": "1500 and 1500; 653, 1379 and 362, 709",
-    "queue.query": "0 and 0; 645, 1373 and 360, 710; once a round trip of whoever watches a queue",
+    "queue.query": "0 and 0; 645, 1373 and 360, 710; once a round trip of a client that polls a queue",
     "tx.commit": "8 and 8; 339, 550 and 144, 371; once a message in the smallest transactions",
 }
 """Why, by verb."""

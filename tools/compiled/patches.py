@@ -1,4 +1,5 @@
-"""A plugin for pytest, on the compiled build: a test that replaces something in a compiled module is skipped, and why is said.
+"""A plugin for pytest, on the compiled build: it skips a test that replaces something in a compiled module, and gives the
+reason.
 
 Compiled code does not look up its constants, functions and methods again: nothing would happen, and the test would fail, or
 pass for no reason.

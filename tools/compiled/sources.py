@@ -3,7 +3,7 @@
 * Modules under `replaced/` stand in the place of those they are named after (the primitives of `wire.octets`).
 * Instance attributes of the engine lose their `Final`: a compiled attribute that is Final can be set by nobody but its own
   constructor, and a snapshot is restored attribute by attribute.  Events and the vocabulary keep theirs.
-* `__match_args__` is said to be the class's: mypyc makes an attribute of objects of it otherwise, and no pattern finds it.
+* `__match_args__` becomes a ClassVar: mypyc makes an attribute of objects of it otherwise, and no pattern finds it.
 * Classes are marked for mypyc: those that snapshots restore may be made without their constructor, plain values are none of the
   garbage collector's business.
 """
@@ -25,7 +25,7 @@ FINAL: Final = ("events", "spec")
 
 OPEN: Final = ("captures", "engine", "kernel", "ledger", "tables", "wire", "protocol.py", "spec/base.py", "spec/message.py")
 """Packages and files of which the classes may be derived from in interpreted code, and made without their constructor
-(`Class.__new__`, by whoever restores or fills them): mypyc gives the one with the other."""
+(`Class.__new__`, in code that restores or fills them): mypyc gives the one with the other."""
 CLOSED: Final = ("RangeSet",)
 """Classes of these that stay as they are: mypyc has no `__setattr__` of its own for open ones."""
 ACYCLIC: Final = ("events", "spec", "kernel/value.py", "captures/replay/message.py")

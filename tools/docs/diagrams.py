@@ -1,7 +1,7 @@
 """A state diagram from a table, as SVG on one line, so that Markdown passes it through.
 
-igraph lays it out (Sugiyama's method): states stand in layers by their distance from the initial one, and what is said on an
-arrow is a box of its own in the layers between, so that nothing lies on anything else. What changes no state stands inside the
+igraph lays it out (Sugiyama's method): states stand in layers by their distance from the initial one, and the words of an arrow
+are a box of its own in the layers between, so that nothing lies on anything else. What changes no state stands inside the
 state's box; the colour of an arrow tells who speaks.
 """
 
@@ -28,7 +28,7 @@ OTHER: Final = "#555555"
 
 
 class Box(NamedTuple):
-    """A state, or what is said on the way from one to another: its lines, and where its middle stands."""
+    """A state, or the words on the way from one to another: its lines, and where its middle stands."""
 
     lines: tuple[str, ...]
     x: float = 0
@@ -130,7 +130,7 @@ class Drawing:
         return COLOURS.get(speakers.pop(), OTHER) if len(speakers) == 1 else OTHER
 
     def arrow(self, number: int, rows: list[Row]) -> str:
-        """One arrow, in two parts, and what is said on it."""
+        """One arrow, in two parts, and its words."""
         colour = self._colour(rows)
         parts = []
         for edge, tip in ((2 * number, ""), (2 * number + 1, ' marker-end="url(#tip)"')):

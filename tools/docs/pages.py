@@ -146,10 +146,10 @@ def limits_page() -> str:
     head = ("name", "default", "what it bounds")
     return (
         "# Limits\n\nEvery limit has a name, a default and a test at the limit less one, at the limit and at the limit plus\n"
-        "one. A peer that goes beyond one is answered as a violation whose rule is `limits.` and the name; a caller\n"
-        "that does is told by `LimitError`. Pass your own as `limits=Limits(...)` in a config.\n\n"
+        "one. A peer that goes beyond one commits a violation whose rule is `limits.` and the name; a caller\n"
+        "that does gets `LimitError`. Pass your own as `limits=Limits(...)` in a config.\n\n"
         + _table(head, _limits(limits.Limits, limits.DEFAULT_LIMITS))
-        + "\n## Of a server\n\nWho comes beyond one finds the connection closed at once. Pass your own as\n"
+        + "\n## Of a server\n\nThe server closes a connection beyond one at once. Pass your own as\n"
         "`serve(..., limits=ServerLimits(...))`.\n\n"
         + _table(head, _limits(limits.ServerLimits, limits.DEFAULT_SERVER_LIMITS))
         + "\n## Of a broker\n\nA client that goes beyond one is refused with 506, unless another answer is named. Pass\n"

@@ -1,7 +1,7 @@
 """`make interop`: our clients and servers with real peers, which are started on loopback and stopped again.
 
-As root, on a system with apt-get, it installs the Debian packages that are missing, and says so.  A peer that cannot be had
-here is told in one line, and the rest is run.  Exit 0: all that was run is good.  75: nothing could be run.  Else: something
+As root, on a system with apt-get, it installs the Debian packages that are missing, and says so.  For a peer that cannot be had
+here it prints one line, and runs the rest.  Exit 0: all that was run is good.  75: nothing could be run.  Else: something
 was found.
 
 python -m tools.interop [--as-it-is] [--only PEER] [what pytest takes]     as it is: nothing is installed

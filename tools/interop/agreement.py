@@ -62,7 +62,7 @@ class Comparison:
 
     frames: int = 0
     verbs: set[str] = attrs.field(factory=set)
-    """What was said."""
+    """The verbs that were sent."""
     fields: set[tuple[str, str]] = attrs.field(factory=set)
     """What had a value, whether we agree on it or not; of maps ("map", code of the type)."""
     differences: list[Difference] = attrs.field(factory=list)

@@ -1,6 +1,7 @@
-"""A conversation of our client and our server in which each control and each command of AMQP 0-10 is said at least once.
+"""A conversation of our client and our server in which each control and each command of AMQP 0-10 comes at least once.
 
-conversation(say): `say()` makes, for each connection, a function that is told (from_client, octets) what goes over the wire.
+conversation(say): `say()` makes, for each connection, a function that gets (from_client, octets) for everything that goes over
+the wire.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Two:
         self._resume: Final = resume
 
     def run(self) -> None:
-        """Until both are silent.  The server answers what wants an answer, and completes what it is told to do."""
+        """Until both are silent.  The server answers what wants an answer, and completes the commands."""
         busy = True
         while busy:
             busy = False
@@ -98,7 +99,7 @@ class Two:
 
 
 def conversation(say: Callable[[], Say]) -> list[Event]:
-    """All of it; what was heard on both sides.  `say` makes who is told what goes over one more connection."""
+    """All of it: the events of both sides.  `say` makes the recorder of one more connection."""
     heard = _redirected(say())
     two = Two(say(), *_machines())
     two.run()

@@ -25,7 +25,7 @@ from tools.interop.maven import NotAvailable
 from tools.interop.packages import install
 
 REQUIREMENTS: Final = Path(__file__).with_name("qpid_python.txt")
-"""The packages, with the digests of their files: whoever passes them has the files that Apache released."""
+"""The packages, with the digests of their files: they are those of the files that Apache released."""
 TIMEOUT: Final = 300.0
 """Seconds that a module may take; what has no outcome by then is "not run"."""
 BROKER_0_10: Final = "qpid_tests.broker_0_10"
@@ -127,7 +127,7 @@ class Suites:
 
 
 def run_all(run: Callable[[Collection[str]], Report]) -> Report:
-    """What `run`, which is told the tests to leave out, reports of all tests in as many runs as the client's own race demands.
+    """What `run`, which gets the tests to leave out, reports of all tests in as many runs as the client's own race demands.
 
     An outcome counts that a run printed before the race ended it; the tests that had none by then are run again, each from its
     beginning, by a client and a broker of their own.

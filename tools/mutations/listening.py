@@ -66,7 +66,7 @@ class Listener:
             self.failed[function_of(report.nodeid)] = None
 
     def pytest_sessionfinish(self) -> None:
-        """Writes what was heard: the tests with their seconds, and for each module and line the numbers of tests."""
+        """Writes its record: the tests with their seconds, and for each module and line the numbers of tests."""
         self.coverage.stop()
         data = self.coverage.get_data()
         names = {name: number for number, name in enumerate(self.seconds)}

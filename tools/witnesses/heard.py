@@ -87,7 +87,7 @@ def differences(part: ChannelPart, random: Random, count: int = 0, most: int = M
 
 
 class Count(NamedTuple):
-    """What was heard: cases of states and words, random conversations, and the differences found in them."""
+    """What was tried: cases of states and words, random conversations, and the differences found in them."""
 
     cases: int
     conversations: int

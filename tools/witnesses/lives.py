@@ -162,7 +162,7 @@ NEVER: Final[dict[Speaker, tuple[str, ...]]] = {
     "client": (f"client:{ATTACHED}", f"client:{rows.ATTACHED_AGAIN}"),
     "server": (f"server:{ATTACH}",),
 }
-"""Words that an end never says by its role: who asks for a session, and who is asked."""
+"""Words that an end never says by its role: one end asks for a session, the other is asked."""
 
 
 def conversations(us: Speaker, lengths: Iterable[int], seed: int) -> Iterator[Conversation]:

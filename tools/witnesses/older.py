@@ -37,7 +37,7 @@ def only(language: Automaton, verbs: Collection[str]) -> Automaton:
 
 
 def asked_in_rows(edition: Edition) -> list[Question]:
-    """What may be said on an open channel, by the rows: who says it, and what answers it."""
+    """What is legal on an open channel, by the rows: the speaker, and what answers it."""
     found: list[Question] = []
     for kind, arguments in sorted(edition.dialect.codec.methods.arguments.items(), key=lambda each: each[0].VERB):
         verb = kind.VERB

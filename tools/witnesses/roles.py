@@ -1,7 +1,7 @@
 """Generated conversations held with what runs: `ClientConnection` and `ServerConnection`.
 
-A conversation of a grammar is played with one of them: what its peer says comes as octets, what it says itself it is told to
-say by the methods that a program calls.  Words are what crossed the wire.  So the rows through which they go were reached by
+A conversation of a grammar is played with one of them: what its peer says comes as octets, for what it says itself the player
+calls its methods, as a program does.  Words are what crossed the wire.  So the rows through which they go were reached by
 that role, which found no fault with any legal word of its peer.
 """
 
@@ -87,7 +87,7 @@ EXCUSED: Final[dict[Speaker, dict[tuple[str, Move], str]]] = {
 
 
 class Player:
-    """One of our connections, which says what it is told by its methods, and hears what its peer says as octets."""
+    """One of our connections: its methods are called for its words, and its peer's come as octets."""
 
     def __init__(self, us: Speaker, timeout: int = 0) -> None:
         self.us: Final = us
@@ -169,7 +169,7 @@ class Player:
 
 
 class Played(NamedTuple):
-    """What came of a conversation that was played: the words that were said, and what our side was not willing to take."""
+    """The outcome of a played conversation: the words that crossed the wire, and what our side refused."""
 
     words: tuple[Word, ...]
     blamed: str | None

@@ -45,7 +45,7 @@ class Section(NamedTuple):
     rows: Callable[[], Automaton] | None = None
     """How the tables become one automaton, where that is not their product."""
     sessions: tuple[str, ...] = ()
-    """Who speaks, where several sessions follow one table at the same time (`shared`)."""
+    """The speakers, where several sessions follow one table at the same time (`shared`)."""
 
     def run(self) -> Automaton:
         """The language of the tables."""
@@ -71,7 +71,8 @@ class Section(NamedTuple):
 
 
 def told(difference: Difference | None) -> str:
-    """A difference for a person: who takes the conversation that the other refuses, and the conversation, a word a line."""
+    """A difference for a person: which of the two takes the conversation that the other refuses, and the conversation, a word a
+    line."""
     if difference is None:
         return "the same"
     one, other = ("table", "grammar") if difference.in_first else ("grammar", "table")

@@ -49,8 +49,8 @@ _CONSUMERS: Final = (
     "counting could follow it, so both witnesses ask for the answer first."
 )
 _TAKEN: Final = (
-    "a detached that nobody asked for has no answer that would tell when it was heard: what its hearer says is taken to have "
-    "been on its way until somebody asks for a session again."
+    "a detached that nobody asked for has no answer that would tell when it arrived: what its receiver says may have been "
+    "on its way until somebody asks for a session again."
 )
 _SESSIONS: Final = (
     "how many sessions work for a branch is memory of the coordinator; the rows say how the branch stands for the one that "
@@ -145,14 +145,14 @@ SECTIONS: Final[tuple[Section, ...]] = (
 ALONE: Final = {
     "execution": "any command in any order; an exception is the last one. The engine's streams of commands follow it; "
     "only of a command behind it the observer accuses nobody: the specification says of an exception that it informs a peer, "
-    "and nowhere that nothing may follow; what ends the session is the detach, and what is said before it breaks no rule.",
+    "and nowhere that nothing may follow; what ends the session is the detach, and no word before it breaks a rule.",
     "exchange": "any command of the client in any order.",
     "queue": "any command of the client in any order.",
     "message: subscription": "credit is arithmetic (`ledger.credit`), and the grammar says only whether there may be any: it "
     "is spoken to an observer.",
     "session: life of a command id": "sets of ids are arithmetic (`engine.outbound`, `engine.inbound`).",
     "assembly": "`wire.segments` is no table: a reader is given every frame in every state. It differs in this: that a segment "
-    "is the last one, though it does not say so, is told by what comes behind it (a body) or at its last frame (a command "
+    "is the last one, though it does not say so, shows by what comes after it (a body) or at its last frame (a command "
     "without content); and unless strict it takes a header without E for the last segment, as qpidd means it.",
 }
 """Grammars without a table, and why."""

@@ -40,7 +40,7 @@ def begin(sessions: int) -> Shared:
 
 
 def moves(at: Shared, sessions: tuple[str, ...]) -> Iterator[tuple[Word, tuple[str, str, str], Shared]]:
-    """What may be said: the word, the row (state, speaker, verb) of the session concerned, and what comes of it."""
+    """What is legal: the word, the row (state, speaker, verb) of the session concerned, and what comes of it."""
     for number, session in enumerate(sessions):
         state = at.standing(number).name
         for speaker, verb in _WORDS:

@@ -1,4 +1,4 @@
-"""One TCP connection that speaks AMQP: who is who, what was said, and in which packet."""
+"""One TCP connection that speaks AMQP: which end is the client, the methods, and their packets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Many: TypeAlias = Callable[["Conversation", Witness], bool]
 """Takes many things at once from a witness that has events; False: they are to be taken one by one."""
 
 MakeWitness: TypeAlias = Callable[[bool], Witness]
-"""Makes an observer; the argument tells that the conversation is heard from its middle."""
+"""Makes an observer; the argument tells whether the capture begins in the middle of the conversation."""
 
 
 class Heard(NamedTuple):
@@ -98,7 +98,7 @@ class Conversation:
         """Octets of each side that are not in the capture."""
         self.gaps = 0
         self.middle = False
-        """Whether it is heard from its middle."""
+        """Whether the capture begins in its middle."""
         self.packet = 0
         self.time = 0
         self._prelude: list[tuple[int, bytes, int, int, int]] = []
@@ -218,7 +218,7 @@ class Conversation:
     # Who speaks AMQP.
 
     def listen(self) -> None:
-        """It is a conversation: make an observer and let it hear what was said so far."""
+        """It is a conversation: make an observer and feed it everything so far."""
         if self.server is not None:
             self.client = 1 - self.server
         middle = self.middle = self._from_the_middle()
@@ -327,7 +327,7 @@ class Conversation:
         return 2 * MOST_MARKS - 1 - len(self._marks[side].ends)
 
     def patience(self) -> tuple[int, int, int]:
-        """Nanoseconds of silence of a side of which something would be said (0: never), and since when each was silent."""
+        """Nanoseconds of silence of a side that are worth a note (0: never), and since when each was silent."""
         return 0 if self._closing else 2 * self._beat, self._last[0], self._last[1]
 
     def several(self, side: int, octets: bytes, begin: int, ends: Sequence[int], packets: list[int], times: list[int]) -> None:

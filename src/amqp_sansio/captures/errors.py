@@ -7,7 +7,7 @@ from typing import Final
 from amqp_sansio.errors import AmqpError
 
 CHANGED: Final = "the file was changed while it was being analyzed"
-"""How it is told that a file is not the one any more in which payloads were left."""
+"""The error for a file that is no longer the one in which payloads were left."""
 
 
 class CaptureError(AmqpError):

@@ -109,7 +109,7 @@ def names_in(folder: str) -> list[str]:
 
 
 def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a link to what is not there: whoever reads it tells."""
+    """Whether it is a link to nothing: the reader reports it."""
     return entry.is_symlink() and not os.path.exists(entry.path)
 
 

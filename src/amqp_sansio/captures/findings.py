@@ -15,7 +15,7 @@ NOTE: Final = "note"
 class Finding(NamedTuple):
     """One thing found.  A "violation" accuses its speaker, a "note" nobody.
 
-    `said` is what was said (for a note: one sentence), `legal` what would have been; `text` is one sentence.  `channel` is None
+    `said` is the offending word (for a note: one sentence), `legal` the legal ones; `text` is one sentence.  `channel` is None
     for the connection, `code` that of a close about it, 0 for none, `octet` where it begins in what its speaker said.
     """
 
@@ -32,7 +32,7 @@ class Finding(NamedTuple):
 
 
 def finding_of(heard: Heard) -> Finding | None:
-    """What is to be said about a thing heard, if anything."""
+    """The finding about an event, if any."""
     said = heard.said
     if isinstance(said, Violation):
         found = VIOLATION, said.speaker, heard.packet, said.rule, said.said, tuple(said.legal), said.text

@@ -58,7 +58,7 @@ class Talk(Flow):
         self.syn: list[int | None] = [None, None]
         self.name = ""
         self.label = ""
-        """For whoever prints: how lines call it, once they have said its name."""
+        """For printed lines: its short name, once they have given the long one."""
 
     def reopened(self, side: int, sequence: int) -> bool:
         """Whether a SYN with this sequence number opens another connection on the same ports."""
@@ -82,7 +82,7 @@ def address(octets: bytes, port: int) -> str:
 
 
 class Listener:
-    """Takes packets; what was heard in them is handed to `tell`, the end of each conversation to `ended`.
+    """Takes packets; hands the events in them to `tell`, the end of each conversation to `ended`.
 
     `ports` are server ports whose connections count in any case, also from the middle.
     """
@@ -196,7 +196,7 @@ class Listener:
             self._close(talk)
 
     def floor(self) -> int:
-        """Nothing will be told any more of a packet with a number below this one."""
+        """No later event is from a packet with a number below this one."""
         lowest = self._packet + 1
         for open_ends in (self._stalled, self._unfinished):
             if open_ends:
@@ -216,7 +216,7 @@ class Listener:
         self.segment(key, side, sequence, acknowledged, flags, data[start:end], found.end - max(end, start))
 
     def at(self, packet: int, time: int) -> None:
-        """What is heard next was captured in this packet.  Packets may have any numbers that grow."""
+        """The next octets were captured in this packet.  Packets may have any numbers that grow."""
         self._packet, self._time = packet, time
         self._count += 1
 
@@ -247,7 +247,7 @@ class Listener:
 
     @property
     def talking(self) -> Talk:
-        """The connection that is heard at the moment."""
+        """The connection of the current packet."""
         assert self._talking is not None
         return self._talking
 
@@ -260,7 +260,7 @@ class Listener:
         return talk
 
     def skip(self, count: int, packet: int, time: int) -> None:
-        """So many packets were heard otherwise; that was the last one."""
+        """Counts packets that were replayed elsewhere; this was the last one."""
         self._packet, self._time = packet, time
         self._count += count
 
@@ -311,7 +311,7 @@ class Listener:
         conversation.asked = talk.key[1 + 2 * conversation.server] in self._ports
 
     def _after(self, talk: Talk) -> None:
-        """Look after a connection that has just been heard."""
+        """Look after a connection after its packet."""
         conversation = talk.conversation
         key = talk.key
         if conversation.foreign:

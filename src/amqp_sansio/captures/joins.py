@@ -1,6 +1,6 @@
 """What is joined over connections once the tables are there: end-to-end latency of messages.  (Branches: `captures.views`.)
 
-As SQL, for whoever has an engine (Spark, DuckDB); `columns.joined` says the same of columns.
+As SQL, for Spark and DuckDB; `columns.joined` says the same of columns.
 """
 
 from __future__ import annotations

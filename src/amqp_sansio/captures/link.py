@@ -62,7 +62,7 @@ UNREAD: Final = {
     _MPLS_UNREAD: "MPLS with what is not IP or Ethernet is not read",
     _UNKNOWN_LINK: "its link type inside PKTAP is not known",
 }
-"""In the place of a start: packets that may hold IP and are not read, and what is said of them.  CUT holds only of packets of
+"""In the place of a start: packets that may hold IP and are not read, and the note about them.  CUT holds only of packets of
 which less was captured than was on the wire."""
 FAMILIES: Final = (2, 10, 23, 24, 28, 30)
 """AF_INET, and AF_INET6 as Linux, Windows, NetBSD, FreeBSD and Darwin number it."""

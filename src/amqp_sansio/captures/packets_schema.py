@@ -1,7 +1,7 @@
 """The columns of a table of packets: what the vectorised reader yields and what a replay is fed with.
 
-One row is one TCP segment, or a note about a place in a file at which something cannot be read.  A packet is told from every
-other by (`file_id`, `offset`), whatever the splits.  Rows of one connection in the order of (`ts_ns`, `file_id`, `offset`) are
+One row is one TCP segment, or a note about a place in a file at which something cannot be read.  (`file_id`, `offset`) is
+unique for each packet, whatever the splits.  Rows of one connection in the order of (`ts_ns`, `file_id`, `offset`) are
 its traffic in the order of time.  Plain names and words only: nothing here needs Arrow or Spark.
 """
 

@@ -1,4 +1,4 @@
-"""What was heard, as rows: one for each protocol header, control, command, method or opaque part."""
+"""Events as rows: one for each protocol header, control, command, method or opaque part."""
 
 from __future__ import annotations
 

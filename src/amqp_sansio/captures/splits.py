@@ -40,7 +40,7 @@ class SplitError(CaptureError):
         super().__init__(file, 0, octet, rule)
         self.walk: Final = walk
         self.before = 0
-        """Time of the last packet before it, ns since 1970 UTC, for whoever goes on from there."""
+        """Time of the last packet before it, ns since 1970 UTC, for a reader that goes on from there."""
 
     def __reduce__(self) -> tuple[type[SplitError], tuple[str, int, str, Walk]]:  # type: ignore[override]
         return type(self), (self.file, self.octet, self.rule, self.walk)
@@ -53,7 +53,7 @@ class Split(NamedTuple):
     split goes on, None for the last one.  `before` is the time of the packet before it, where the first record may be damaged;
     `latest` the latest time of all packets before it, as far as it is known: by the index all of them, else the first of each
     split.
-    Plain values: it travels to whoever reads it.
+    Plain values: it travels to its reader.
     """
 
     path: str
@@ -76,8 +76,8 @@ class Split(NamedTuple):
 def splits(path: str, file_id: int, octets: int = SPLIT_OCTETS, resync: bool = False) -> list[Split]:
     """The splits of a file, each of about so many octets.
 
-    With `resync` they are found without reading the file.  A file that is compressed, small or cannot be read is one split:
-    whoever reads it tells what is wrong.
+    With `resync` they are found without reading the file.  A file that is compressed, small or cannot be read is one split: its
+    reader reports what is wrong.
     """
     whole = [Split(path, file_id)]
     if is_remote(path) or size_of(path) <= octets:  # not opened: there may be very many

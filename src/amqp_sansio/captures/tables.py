@@ -395,4 +395,4 @@ CAPTURE_COLUMNS: Final = frozenset(
     | {column.name for table in TABLES.values() for column in table.columns if column.type is Type.TIME}
     | {name for table in TABLES.values() for name in table.names if name.endswith("_ns")}
 )
-"""Columns that tell how it was captured, not what was said: packets, places in files and times."""
+"""Columns about the capture, not the conversation: packets, places in files and times."""

@@ -33,7 +33,7 @@ _WINDOW: Final = 1 << 30
 
 
 class Sink(Protocol):
-    """Who hears the streams.  `side` is 0 or 1: who spoke."""
+    """Receives the streams.  `side` is 0 or 1: the speaker."""
 
     def data(self, side: int, octets: bytes, packet: int, time: int) -> None:
         """The next octets; they were captured in `packet`."""
@@ -190,7 +190,7 @@ class Flow:
         return first.plain and second.plain
 
     def skip(self, count: int, octets: tuple[int, int], packet: int, time: int) -> None:
-        """So many segments came in their order, with so many octets of each side, and were heard otherwise."""
+        """Counts segments that came in their order and were replayed elsewhere, with the octets of each side."""
         self.segments += count
         self.payload += octets[0] + octets[1]
         self.packet, self._time = packet, time

@@ -79,7 +79,7 @@ class Inside(NamedTuple):
 
 
 def innermost(data: bytes, at: int) -> Inside:
-    """Follows tunnels from the IP packet at `at`.  That it is CUT is said of whatever ends too early."""
+    """Follows tunnels from the IP packet at `at`.  Anything that ends too early is CUT."""
     in_part = ""
     for depth in range(MAX_TUNNELS + 1):
         found = payload_of(data, at)
@@ -230,5 +230,5 @@ class LeftOut:
             self.counts[why] = self.counts.get(why, 0) + count
 
     def sentences(self) -> list[str]:
-        """What is said of them."""
+        """A sentence about each kind."""
         return [packets_left_out(count, why) for why, count in self.counts.items()]

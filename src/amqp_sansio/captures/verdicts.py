@@ -35,11 +35,11 @@ _ROWS: Final = 256
 
 
 class Verdict(NamedTuple):
-    """What is to be said about one connection.
+    """The verdict about one connection.
 
     `not_judged` says why nothing in it was judged, None when something was; `octets` and `unread` are those of the client and
-    of the server that were captured, and that could not be read; `doubt` is what a person may have lost; `methods` counts what
-    is said on the channels of a dialect without commands.
+    of the server that were captured, and that could not be read; `doubt` is what a person may have lost; `methods` counts the
+    methods on the channels of a dialect without commands.
     """
 
     connection: str

@@ -13,8 +13,8 @@ from amqp_sansio.wire.codec import Codec
 def observers(strict: bool = False, frames: bool = False, dialects: Sequence[Dialect[Codec]] = DIALECTS) -> MakeWitness:
     """Makes observers; `strict` reports also what deployed peers do everywhere against the letter, `frames` every frame.
 
-    A conversation says in its protocol header which of the `dialects` it is in; one that is heard from its middle is told by
-    its frames, where these are not the same in all of them.
+    A conversation says in its protocol header which of the `dialects` it is in; in one whose beginning is missing the frames
+    tell, where these are not the same in all of them.
     """
 
     def make(middle: bool) -> Witness:

@@ -13,7 +13,7 @@ LONGEST: Final = 400
 
 
 class Conversations:
-    """All of them, in one stream: `seconds [connection] speaker: [channel] what was said`."""
+    """All of them, in one stream: `seconds [connection] speaker: [channel] method`."""
 
     def __init__(self, out: TextIO, clock: Callable[[], float]) -> None:
         self._out: Final = out
@@ -60,7 +60,7 @@ class Conversation:
             self._transcript.hear(0, speaker, octets)
         except Exception as error:  # a log that fails may not take the conversation with it
             self._lost = True
-            self.note(f"what is said cannot be followed any more ({type(error).__name__})")
+            self.note(f"cannot follow the conversation any more ({type(error).__name__})")
         for line in self._transcript.lines:
             self._log.write(self._number, line.lstrip(" 0"))
         self._transcript.lines.clear()

@@ -1,4 +1,4 @@
-"""`amqp-sansio decode`: what was said."""
+"""`amqp-sansio decode`: the methods in captures."""
 
 from __future__ import annotations
 

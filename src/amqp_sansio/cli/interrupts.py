@@ -8,7 +8,7 @@ from types import FrameType, TracebackType
 from typing import Final
 
 LOOK: Final = 0.2
-"""Seconds after which whoever waits for something looks whether he was interrupted."""
+"""Seconds after which a wait looks for an interrupt."""
 
 
 class Interrupts:

@@ -20,7 +20,7 @@ _FULL: Final = 1
 _DESCRIPTION: Final = """\
 AMQP before 1.0 as pure state machines. These verbs read captures of broker traffic (pcap, pcapng):
 
-  amqp-sansio decode traffic.pcap       what was said: one line for each control and command
+  amqp-sansio decode traffic.pcap       the conversations: one line for each control and command
   amqp-sansio check traffic.pcap        who broke the protocol: one verdict for each connection
   amqp-sansio run                       all of it at work: a real capture, two machines on a link that breaks, a broker
 
@@ -56,14 +56,14 @@ to that server port count, also those that began before the capture did."""
 
 _DECODE: Final = (
     """\
-Print what was said on every AMQP connection: one line for each control or command, in the order in which its last octet was
-captured. Goes on behind violations; what is wrong is told by `amqp-sansio check`.
+Print the conversation of every AMQP connection: one line for each control or command, in the order in which its last octet was
+captured. Goes on after violations; `amqp-sansio check` reports them.
 
 """
     + _FILES
     + """
 
-The lines show: packet number, seconds since the first packet, the connection's number in brackets, who speaks (C client, S
+The lines show: packet number, seconds since the first packet, the connection's number in brackets, the speaker (C client, S
 server), the channel, the verb, and its fields. A command's id stands after "#", "!" asks for completion (sync)."""
 )
 
@@ -87,8 +87,8 @@ exit status: 0 all files were read, whatever the peers did; 2 a file cannot be r
 
 _CHECK: Final = (
     """\
-Give one verdict on every AMQP connection: "violations" with who broke which rule in which packet, what was said and what would
-have been legal; "not judged" with the reason, where nothing could be read (TLS, another version, a security layer); "clean"
+Give one verdict on every AMQP connection: "violations" with who broke which rule in which packet, the offending word and the
+legal ones; "not judged" with the reason, where nothing could be read (TLS, another version, a security layer); "clean"
 where nobody broke a rule in what could be read. Notes accuse nobody: a refused command, a failed login, a reset, silence, a gap
 in the capture, a part that cannot be read.
 
@@ -124,7 +124,8 @@ exit status: 0 done; 2 nothing was published, or a capture could be read in part
 
 _REPORT: Final = """\
 Make one HTML page, to be looked at without a network, of the tables in a folder, or straight of captures, which are analyzed in
-this process: what went wrong, talk around each violation, latencies, credit, what is in doubt, who says most. Needs the extra
+this process: what went wrong, talk around each violation, latencies, credit, what is in doubt, the busiest senders. Needs the
+extra
 [report], and no Spark. Exit status: 0; 2 when the page cannot be made, or a capture could be read in part only."""
 
 _COMPACT: Final = """\
@@ -154,7 +155,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="store_true", help="print the version and leave")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", title="verbs (each has its own --help)")
     for name, short, long, more in (
-        ("decode", "print what was said in captures", _DECODE, _DECODE_MORE),
+        ("decode", "print the conversations in captures", _DECODE, _DECODE_MORE),
         ("check", "tell who broke the protocol in captures", _CHECK, _CHECK_MORE),
     ):
         verb = verbs.add_parser(

@@ -13,7 +13,7 @@ from amqp_sansio.captures.plain import Json
 json_line: Final = JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=False).encode
 
 NO_CONNECTION: Final = "no AMQP connection was found: --port N counts also those to port N that began before the capture did"
-"""What is said when files were read and nothing was in them."""
+"""The line for files with nothing in them."""
 _BARE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./#*@:+$%&~^|;<>")
 _LONGEST: Final = 60
 _COLOURS: Final = {"red": 31, "green": 32, "magenta": 35}

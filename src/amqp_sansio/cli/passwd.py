@@ -20,14 +20,14 @@ def passwd(path: str, user: str, *, delete: bool = False, groups: str | None = N
     if groups is not None:
         named = tuple([each.strip() for each in groups.split(",") if each.strip()])
         write_groups(path, user, named)
-        print(f"{path}: {user} is in {', '.join(named) or 'no group'}")
+        print(f"{path}: groups of {user}: {', '.join(named) or 'none'}")
         return 0
     if delete:
         write(path, user, None)
-        print(f"{path}: {user} is taken out")
+        print(f"{path}: removed user {user}")
         return 0
     write(path, user, Verifier.make(_password(user)))
-    print(f"{path}: {user} is in")
+    print(f"{path}: added user {user}")
     return 0
 
 

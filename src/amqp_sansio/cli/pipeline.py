@@ -23,7 +23,7 @@ _TABLES: Final = frozenset(("numpy", "pyarrow"))
 MOST_OF_A_BODY: Final = 65536
 """Octets of a body that may be kept in a table."""
 ALL_CORES: Final = "local[*]"
-"""Where Spark runs unless it is said."""
+"""Where Spark runs by default."""
 MASTERS: Final = "local[*] (this machine), spark://host:port, yarn, k8s://..., or sc://host:port for Spark Connect"
 
 

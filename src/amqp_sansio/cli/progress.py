@@ -1,4 +1,4 @@
-"""How far long work is, on stderr: for whoever waits."""
+"""The progress of long work, on stderr."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Progress:
         self._stands = self._terminal
 
     def clear(self) -> None:
-        """Something else is written now, or nothing more is told: the line on a terminal goes."""
+        """Removes the line from a terminal, before other output or at the end."""
         if self._stands:
             self._stands = False
             self._stream.write("\r\033[K")

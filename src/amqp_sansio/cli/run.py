@@ -111,7 +111,7 @@ def _read(verb: str, *names: str) -> None:
 
 
 def _surroundings(outcome: Outcome) -> None:
-    """What was said before and behind the first cuts."""
+    """The conversation before and after the first cuts."""
     lines = outcome.transcript
     cuts = [at for at, line in enumerate(lines) if line.endswith("the link is cut")]
     for at in cuts[:_SHOWN]:

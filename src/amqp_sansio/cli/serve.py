@@ -67,7 +67,7 @@ class Wishes:
     error_codes: ErrorCodes = "qpid"
     login_seconds: float = 30.0
     allow: str | None = None
-    """The file of rules; None: whoever is let in may do everything."""
+    """The file of rules; None: every user may do everything."""
     logins_per_address: int = DEFAULT_SERVER_LIMITS.unopened_per_address
     """Connections of one address that have not logged in."""
 
@@ -207,7 +207,7 @@ async def _serve(
         scheme = "amqps" if tls is not None else "amqp"
         said = f"amqp-sansio: listening on {scheme}://{Endpoint(*server.address)}\n"
         if rules is None:
-            said += "amqp-sansio: whoever is let in may do everything (see --allow)\n"
+            said += "amqp-sansio: every user may do everything (see --allow)\n"
         sys.stdout.write(said)  # all at once: whoever starts us may read one line and close the pipe
         sys.stdout.flush()
         why = await ended
@@ -257,7 +257,7 @@ def loopback(address: str) -> bool:
 
 
 def configuration(wishes: Wishes, address: str) -> Callable[[], ServerConfig]:
-    """Who makes the settings of each connection.  ServeError for --auth none where others could come; VerifierError."""
+    """Makes the settings of each connection.  ServeError for --auth none where others could come; VerifierError."""
     profile, limits = Profile(error_codes=wishes.error_codes), wishes.limits
     if wishes.auth == "none":
         if not loopback(address):

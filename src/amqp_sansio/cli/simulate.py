@@ -28,7 +28,7 @@ Nothing may be lost, nothing doubled unmarked, credit is never exceeded, order h
 in-doubt branches are resolved, nobody breaks the protocol. A seed that fails is shrunk, and what happened is printed."""
 
 _SIMULATE_MORE: Final = """\
-JSON (--json): one object on each line, ASCII, with seed, ok, counts, digest (a checksum of all octets that were said) and,
+JSON (--json): one object on each line, ASCII, with seed, ok, counts, digest (a checksum of all octets sent) and,
 where a seed failed, rule, text, story (lines) and plan, which `--plan FILE` runs again.
 
 exit status: 0 all invariants held; 1 one did not; 2 nothing was run"""

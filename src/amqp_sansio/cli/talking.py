@@ -14,13 +14,13 @@ MOST_MESSAGE: Final = 1 << 40
 VERBS: Final = ("serve", "passwd", "rules", "store", "send", "receive", "probe")
 
 _SERVE: Final = """\
-Serve a broker. It prints its address when it is ready, and ends cleanly on SIGTERM and SIGINT: its clients are told so, and
-what is durable is kept.
+Serve a broker. It prints its address when it is ready, and ends cleanly on SIGTERM and SIGINT: it closes its connections, and
+keeps what is durable.
 
 It listens on loopback unless --host says otherwise. With --auth none everybody is let in, ANONYMOUS or by PLAIN with any
 name and password; then it refuses to listen elsewhere. With --auth FILE users are those of `amqp-sansio passwd`.
 
-Whoever is let in may do everything, unless --allow FILE says who may do what (see `amqp-sansio rules`).
+Every user may do everything, unless --allow FILE says who may do what (see `amqp-sansio rules`).
 
 Without --data-dir nothing touches the disk, and with the process all is gone. With it, durable queues, exchanges and bindings,
 and persistent messages on durable queues, are on the disk before the client hears that they are there."""
@@ -42,7 +42,7 @@ compact   write a new snapshot in place of the journal and give free room back t
 
 check and compact need the store for themselves: stop the broker first, or check a backup."""
 
-_STORE_MORE: Final = "exit status: 0 the store is whole; 1 it is damaged, in use or not there, which is told"
+_STORE_MORE: Final = "exit status: 0 the store is whole; 1 it is damaged, in use or not there, with a line on stderr"
 
 _SEND: Final = """\
 Send messages: each BODY is one, else all of stdin is, or each of its lines with --lines. With --queue they go to that queue,
@@ -142,7 +142,7 @@ def _add_serve(verb: argparse.ArgumentParser) -> None:
     )
     verb.add_argument("--port", default=5672, type=_port_or_0, metavar="N", help="the port (5672); 0: any that is free")
     verb.add_argument(
-        "--auth", default="none", metavar="none|FILE", help="who is let in: everybody (none), or the users of FILE"
+        "--auth", default="none", metavar="none|FILE", help="who may connect: everybody (none), or the users of FILE"
     )
     verb.add_argument("--allow", metavar="FILE", help="who may do what: rules, read again on SIGHUP (all may do everything)")
     verb.add_argument("--tls-cert", metavar="F", help="the certificate, with those that lead to its authority (PEM)")
@@ -165,7 +165,7 @@ def _add_rules(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("action", choices=("check",), help="what to do")
     verb.add_argument("file", metavar="FILE", help="the file, as `serve --allow` takes it")
     verb.add_argument("words", nargs="*", metavar="VERB KIND NAME", help="the request: consume queue orders")
-    verb.add_argument("--as", metavar="NAME", dest="identity", help='who asks; "" for anonymous')
+    verb.add_argument("--as", metavar="NAME", dest="identity", help='the user; "" for anonymous')
     verb.add_argument("--key", metavar="K", help="the routing or binding key, with an exchange")
     verb.add_argument("--host", default="", metavar="NAME", help="the virtual host")
     verb.add_argument("--auth", metavar="FILE", help="the users and their groups (see `amqp-sansio passwd`)")
@@ -208,7 +208,7 @@ def _add_probe(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--section", metavar="NAME", help="only that section: connection, session, execution, message, tx, dtx, "
                       "exchange, queue, file, stream, assembly")  # fmt: skip
     verb.add_argument("--conversations", default=1000, type=_whole(10**9, 1), metavar="N", help="how many (1000)")
-    verb.add_argument("--seed", default=0, type=_whole(2**63), metavar="N", help="decides what is said (0)")
+    verb.add_argument("--seed", default=0, type=_whole(2**63), metavar="N", help="seed of the conversations (0)")
     verb.add_argument("--only", type=_whole(10**9), metavar="NUMBER", help="only that conversation of them")
     verb.add_argument("--user", default="", metavar="NAME", help="who to come in as, by PLAIN (ANONYMOUS, else guest)")
     verb.add_argument("--password", metavar="TEXT", help="the password; without it the environment's AMQP_PASSWORD")
@@ -283,7 +283,7 @@ _INTERMIXED: Final[dict[str, tuple[str, str, Callable[[argparse.ArgumentParser],
     "receive": (_RECEIVE, _CLIENT_MORE, _add_receive),
     "rules": (_RULES, _RULES_MORE, _add_rules),
 }
-"""Verbs with options between their words: what they say of themselves, and who adds their arguments."""
+"""Verbs with options between their words: their help, and the function that adds their arguments."""
 
 
 # --- running ------------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from amqp_sansio.cli.pipeline import ALL_CORES, plan_of, report
 
 
 def watch(given: argparse.Namespace) -> int:
-    """Follows the folder until it is told to stop (or, with --once, until everything has been read) and publishes."""
+    """Follows the folder until an interrupt (or, with --once, until it has read everything) and publishes."""
     from amqp_sansio.spark.session import open_session, require_extra
 
     require_extra()

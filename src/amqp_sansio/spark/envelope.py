@@ -30,7 +30,7 @@ FULL_OCTETS: Final = 1024 * 1024
 
 @cache
 def arrow_schema(table: str) -> pa.Schema:
-    """The Arrow schema of a table, by its name, or of what is told of late files."""
+    """The Arrow schema of a table, by its name, or of the records of late files."""
     return LATE_SCHEMA if table == LATE else table_schema(TABLES[table])
 
 

@@ -32,7 +32,7 @@ STATE_SCHEMA: Final = "snapshot binary"
 """Of a stream that forgets nothing, which a checkpoint of an earlier version has."""
 EXPIRING_SCHEMA: Final = "snapshot binary, last_ns long, port int"
 """`last_ns`: when the last packet was captured.  `port`: where the snapshot is empty, the server's port of an AMQP connection
-that was taken for over and is heard from its middle when it goes on."""
+that counted as over and is replayed from its middle when it goes on."""
 HOUR_NS: Final = 3_600_000_000_000
 REMEMBERED: Final = 30
 """After so many times the hours it is forgotten, too, that a connection was taken for over."""

@@ -71,7 +71,7 @@ def write_tables(records: DataFrame, place: str, prefix: str) -> list[Written]:
 def write_replayed(bundles: DataFrame, options: ReplayOptions, partitions: int, place: str, prefix: str) -> list[Written]:
     """The whole pass from bundles of packets to Parquet files below `place`, on the executors; gives the list of files.
 
-    As `replayed` and `write_tables`, with less on the way: a row is a bundle, and who replays writes.
+    As `replayed` and `write_tables`, with less on the way: a row is a bundle, and the task that replays writes.
     """
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -83,7 +83,7 @@ def write_replayed(bundles: DataFrame, options: ReplayOptions, partitions: int, 
 
 
 def replays(bundles: Iterable[pa.RecordBatch], options: ReplayOptions) -> Iterator[Records]:
-    """Everything that was said in bundles that come in their order, connection by connection: many are heard at once."""
+    """The records of bundles that come in their order, connection by connection: many are replayed at once."""
     gathered = Gathered(options)
     going: dict[int, ConnectionReplay] = {}
     last = 0

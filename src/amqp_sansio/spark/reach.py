@@ -1,7 +1,7 @@
-"""Whether Spark answers where a master is said to be: asked before Spark itself tries, which it does for minutes, in silence.
+"""Whether Spark answers at the address of a master: asked before Spark itself tries, which it does for minutes, in silence.
 
-A Spark Connect server is greeted in HTTP/2, a standalone master is asked for a file that it does not have.  Nothing secret is
-said, and nothing is left behind.  What cannot be told from here, such as what stands behind a proxy, is left to Spark.
+A Spark Connect server is greeted in HTTP/2, a standalone master is asked for a file that it does not have.  It sends nothing
+secret and leaves nothing behind.  What it cannot see from here, such as a master behind a proxy, is left to Spark.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REQUEST: Final = (8 + 1 + 4 + len(_NO_FILE)).to_bytes(8, "big") + b"\x06" + len
 _FRAME: Final = 9
 """Octets that tell what the first frame of an answer is, of either protocol."""
 _SETTINGS: Final = 4
-"""The kind of the first frame of who speaks HTTP/2."""
+"""The kind of the first frame of an HTTP/2 peer."""
 _KINDS: Final = 16
 """More than there are of Spark's frames."""
 _LONGEST_FRAME: Final = 1 << 31
@@ -90,7 +90,7 @@ def _greet(master: str, host: str, there: socket.socket) -> str | None:
         except TimeoutError:
             return _silent(name, "TLS")
         except ssl.SSLError as error:
-            return f"no {name} answers there: TLS failed ({(error.reason or 'no reason is told').lower().replace('_', ' ')})"
+            return f"no {name} answers there: TLS failed ({(error.reason or 'no reason given').lower().replace('_', ' ')})"
     else:
         answer = _answer(there, _GREETING)
     if answer is None:

@@ -43,8 +43,8 @@ NAME: Final = "amqp_capture"
 FORMS: Final = ("packets", "bundles")
 """What a row is: a packet, or some packets of one connection (see `captures.columns.bundles`)."""
 OCTETS: Final = ("row", "file", "cached")
-"""Where bundles have the payloads of their packets: in the row; left in the file, which whoever replays them must see, unless
-it is compressed; in the file if all files fit into half of the memory that this machine has left, else in the row."""
+"""Where bundles have the payloads of their packets: in the row; left in the file, which the replaying task must see, unless it
+is compressed; in the file if all files fit into half of the memory that this machine has left, else in the row."""
 FILES_OF_A_PARTITION: Final = 512
 """Files, at most, that share a partition: to open one costs something."""
 FILES_PER_TRIGGER: Final = 16

@@ -45,7 +45,7 @@ def read_bundles(
     ports: Sequence[int] = (),
 ) -> DataFrame:
     """The packets of these files (see `captures.inputs.files_of`) as bundles, some packets of one connection in a row, with the
-    number below `tasks` of who replays it: TASK.
+    number below `tasks` of the task that replays it: TASK.
 
     What cannot be AMQP, and has none of these `ports`, is left out where a split shows it from its beginning to its end.
 
@@ -96,7 +96,7 @@ def cut_in_tasks(
 
 
 def with_task(bundles: pa.RecordBatch, chosen: Mapping[int, int], tasks: int) -> pa.RecordBatch:
-    """The same with the column TASK: who replays the connection, chosen or by its number."""
+    """The same with the column TASK: the task that replays the connection, chosen or by its number."""
     import pyarrow as pa
 
     numbers = [chosen.get(each, each % tasks) for each in bundles.column("connection").to_pylist()]
@@ -115,7 +115,7 @@ def stream_bundles(
 
 
 def placing(spark: SparkSession) -> dict[str, str]:
-    """Where bundles have the payloads of their packets, as an option: on one machine, whoever replays them sees the files."""
+    """Where bundles have the payloads of their packets, as an option: on one machine, every task sees the files."""
     return {"octets": "cached" if is_local(spark) else "row"}
 
 

@@ -41,7 +41,7 @@ MARKER: Final = "_amqp-sansio.json"
 TRIGGER: Final = "10 seconds"
 """How often a stream looks for files.  A batch costs a second whatever is in it, so more often is dear."""
 RESTARTS: Final = 4
-"""Failures in a row, without a batch done between them, after which a stream is given up."""
+"""Failures in a row, without a batch done between them, after which the stream ends."""
 COMMIT_PAUSE: Final = 0.05
 """Seconds between two looks whether the batch that was written last has been noted, when the stream is stopped."""
 FIRST_PAUSE: Final = 1.0

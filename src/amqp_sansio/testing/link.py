@@ -60,8 +60,8 @@ class Link(Generic[C, S]):
     many octets arrive at once: None as they were written, a number, or the least and most.  `choices` decides: a list of
     numbers, or a `random.Random`.  `seconds` is how long a step takes on the machines' clock; None: nobody ticks.
 
-    An `Observer` of these `dialects` hears everything in the order in which it was said; whoever breaks the protocol is in
-    `violations`.  `strict`: it holds both to the letter; None: there is no observer.
+    An `Observer` of these `dialects` hears everything in the order in which it was sent; `violations` holds its accusations.
+    `strict`: it holds both to the letter; None: there is no observer.
 
     `on_client` and `on_server` are called with the connection and each of its events, as soon as it is handed out.
     """
@@ -170,7 +170,7 @@ class Link(Generic[C, S]):
         )
 
     def step(self) -> list[Heard]:
-        """One step: what is due arrives, both machines tick, events are handed out, what is to be said begins to fly."""
+        """One step: what is due arrives, both machines tick, events are handed out, output begins to fly."""
         self.moment += 1
         for speaker in SPEAKERS:
             self._deliver(speaker)

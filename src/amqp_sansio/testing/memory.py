@@ -11,7 +11,7 @@ from amqp_sansio.engine.session import Session
 from amqp_sansio.events import Event
 
 ROUNDS: Final = 100_000
-"""Rounds after which a conversation that does not come to rest is given up."""
+"""Rounds after which a conversation that does not come to rest is an error."""
 
 
 class MemoryClient:
@@ -21,7 +21,7 @@ class MemoryClient:
         self.connection: Final = connection
         """Say on it, or on its sessions, what the test is about; `MemoryBroker.run` carries it."""
         self.events: Final[list[Event]] = []
-        """All that it was told, in order; the test may clear it."""
+        """All its events, in order; the test may clear them."""
         self._memory: Final = memory
         self._peer: Final = peer
         self._cut = False
@@ -72,7 +72,7 @@ class MemoryBroker:
         return client
 
     def run(self) -> None:
-        """Until nobody has anything to say; what the clients were told stands in their `events`."""
+        """Until nobody has anything to send; the clients' events stand in their `events`."""
         for _ in range(ROUNDS):
             for client in self.clients:
                 client.connection.tick(self.now)
@@ -88,7 +88,7 @@ class MemoryBroker:
         raise AssertionError(f"they go on for more than {ROUNDS} rounds")
 
     def advance(self, seconds: float) -> None:
-        """What was said arrives, then time passes, for all.  ValueError below 0."""
+        """Output arrives, then time passes, for all.  ValueError below 0."""
         if not seconds >= 0:
             raise ValueError(f"time goes forward: at least 0 seconds, not {seconds!r}")
         self.run()

@@ -56,7 +56,7 @@ class Ear:
 
 
 def fields_of(said: Value) -> str:
-    """The fields of a control, command or struct that were said, in parentheses; secrets as their length."""
+    """The fields of a control, command or struct that are set, in parentheses; secrets as their length."""
     given = [name for name in said.FIELDS if getattr(said, name) is not None and getattr(said, name) is not False]
     shown = [f"{name}={_shown(said, name)}" for name in given]
     return f"({', '.join(shown)})"
@@ -70,7 +70,7 @@ def _shown(said: Value, name: str) -> str:
 
 
 class Transcript:
-    """The lines of a conversation: `moment speaker: [channel] what was said`.  Secrets show as their length."""
+    """The lines of a conversation: `moment speaker: [channel] method`.  Secrets show as their length."""
 
     def __init__(self, dialect: SessionDialect = DEFAULT) -> None:
         self._dialect: Final = dialect

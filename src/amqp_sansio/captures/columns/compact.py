@@ -47,8 +47,7 @@ def groups_of(
 ) -> list[list[Written]]:
     """Which files are worth merging: at least `few` of one table, day and broker, together at most `octets`.
 
-    `alike`: only files of about the same size, within a factor of 16, so that who merges again and again writes each row a few
-    times only.
+    `alike`: only files of about the same size, within a factor of 16, so that repeated merges write each row a few times only.
     """
     small: dict[tuple[str, str, int], list[Written]] = {}
     for file in sorted(files, key=lambda file: file.path):

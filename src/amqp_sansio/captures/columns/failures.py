@@ -47,4 +47,4 @@ def _reason(error: OSError | MemoryError) -> str:
         return whole if plain in whole else plain  # Arrow's own errors have a whole sentence there
     if isinstance(error, MemoryError):
         return f"out of memory ({text})" if text else "out of memory"
-    return text or "no reason is told"
+    return text or "no reason given"

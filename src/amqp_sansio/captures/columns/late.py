@@ -1,6 +1,6 @@
 """Files of a stream that came too late: what they hold is older than what was judged of its connections already.
 
-Such packets are heard behind the later ones: what they say is taken for a repetition, or leaves a gap, and rows that were
+The replay reads such packets after the later ones: they count as a repetition, or leave a gap, and rows that were
 written stay as they are.  So the file is named, with how much of it came too late.
 """
 

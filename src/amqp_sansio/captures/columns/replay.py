@@ -39,7 +39,7 @@ LOOK_PACKETS: Final = 256
 
 Ends: TypeAlias = tuple[bytes, int, bytes, int]
 FEW_PACKETS: Final = 12
-"""Packets that are heard one by one: to look whether they can be heard together costs as much."""
+"""Packets that are replayed one by one: to look whether they can be replayed together costs as much."""
 
 DEFAULT_OPTIONS: Final = ReplayOptions()
 
@@ -80,7 +80,7 @@ class ConnectionReplay:
         self._key = 0
         self._idle: str | None = None
         self.latest_ns = 0
-        """The latest time of all packets, ns since 1970 UTC, where whoever feeds them looks at it (see `late`)."""
+        """The latest time of all packets, ns since 1970 UTC, for the feeder (see `late`)."""
 
     @property
     def quiet(self) -> bool:
@@ -324,7 +324,8 @@ def ends_of(source: str, sport: int, target: str, dport: int) -> Ends:
 
 
 def _by_file(packets: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The packets of each file by themselves, which can be heard many at once; all of them together where files take turns."""
+    """The packets of each file by themselves, which can be replayed many at once; all of them together where files take
+    turns."""
     count = packets.num_rows
     files = packets.column(packets.schema.get_field_index("file_id")).to_numpy()
     edges = (np.flatnonzero(files[1:] != files[:-1]) + 1).tolist()

@@ -26,7 +26,7 @@ from amqp_sansio.captures.packets_schema import PACKETS, picked
 from amqp_sansio.captures.replay.options import ReplayOptions
 
 WAITING_OCTETS: Final = 8 * 1024 * 1024
-"""Octets of packets that wait, to be heard by all connections at once."""
+"""Octets of packets that wait, for a replay of all connections at once."""
 FILE_OCTETS: Final = 1024 * 1024
 """Octets of them that do not wait for another file."""
 MERGED_ROWS: Final = 8192

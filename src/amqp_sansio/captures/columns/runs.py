@@ -14,7 +14,7 @@ from amqp_sansio.captures.packet import packet_number
 from amqp_sansio.captures.tcp import ACK
 
 RUN_OCTETS: Final = 256 * 1024
-"""Octets of one side that are heard at once."""
+"""Octets of one side that are replayed at once."""
 RUN_NANOSECONDS: Final = 1_000_000_000
 """Time that they may have taken: whatever is agreed on meanwhile, no silence that counts is shorter."""
 LOOKED_AT: Final = 512
@@ -53,7 +53,7 @@ class Packets:
         """Which say something on the connection itself, or are not whole."""
         spoken = self.lengths * sides
         self.said: Final = np.zeros((2, len(times)), np.int64)
-        """How much each side has said in this batch before each packet, had nothing been said twice."""
+        """How much each side has sent in this batch before each packet, without retransmissions."""
         np.cumsum((self.lengths - spoken)[:-1], out=self.said[0, 1:])
         np.cumsum(spoken[:-1], out=self.said[1, 1:])
 
@@ -187,7 +187,7 @@ def _hear(listener: Listener, talk: Talk, packets: Packets, here: int, stop: int
 
 
 def _fitting(begins: list[int], times: list[int], begin: int, end: int) -> int:
-    """The index behind the packets that may be heard at once."""
+    """The index behind the packets that may be replayed at once."""
     furthest, deadline = begins[begin] + RUN_OCTETS, times[begin] + RUN_NANOSECONDS
     for index in range(begin, end):
         if begins[index] > furthest or times[index] > deadline:
@@ -196,7 +196,7 @@ def _fitting(begins: list[int], times: list[int], begin: int, end: int) -> int:
 
 
 def _skip(listener: Listener, talk: Talk, packets: Packets, here: int, behind: int, order: int, octets: list[int]) -> None:
-    """So many packets were heard here, with so many octets of each side."""
+    """Counts packets that were replayed here, with the octets of each side."""
     last = behind - 1
     time = int(packets.times[last])
     number = packet_number(order + behind, int(packets.files[last]), int(packets.places[last]))

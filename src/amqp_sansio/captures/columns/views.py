@@ -1,4 +1,4 @@
-"""The views of `captures.views` as pandas frames, for whoever has neither Spark nor DuckDB."""
+"""The views of `captures.views` as pandas frames, without Spark or DuckDB."""
 
 from __future__ import annotations
 

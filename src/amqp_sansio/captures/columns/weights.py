@@ -1,4 +1,4 @@
-"""How much each connection has said, about, and who replays which: so that nobody waits long for the last one.
+"""About how much each connection has sent, and which task replays it: so that no task runs long after the others.
 
 Samples tell: of some splits the first megabytes, and of those every so many packets.  What they miss costs evenness, no more.
 """
@@ -35,7 +35,7 @@ LAST_TASK: Final = 0.3
 def weights(splits: Sequence[Split], samples: int = SAMPLES) -> dict[int, int]:
     """Of each connection that is found in samples of these splits a number that grows with what its replay costs.
 
-    What is compressed, or cannot be read, tells nothing: whoever reads it will say so.
+    A compressed or unreadable file tells nothing; its reader will report that.
     """
     found: dict[int, int] = {}
     for split in splits[:: max(1, -(-len(splits) // samples))]:

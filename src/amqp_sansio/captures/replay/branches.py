@@ -52,14 +52,14 @@ class Branch:
         self.status: str | None = None
         self.outcome = "unknown"
         self.shaky = False
-        """Octets were lost in which more may have been said of it: its outcome and doubts are nobody's to tell."""
+        """Lost octets may have held more about it: its outcome and doubts are unknown."""
         self.starts = 0
         self.transfers = 0
         self.accepts = 0
         self.error: int | None = None
 
     def doubt(self) -> None:
-        """More may have been said of it than was heard."""
+        """We may have missed something about it."""
         self.shaky = True
         if self.outcome in ("active", "prepared", "failed"):
             self.outcome = "unknown"
@@ -84,7 +84,7 @@ class Branches:
         self._rows: Final = rows
         self._branches: dict[str, Branch] = {}
         self._firm: dict[str, Branch] = {}
-        """Those of which all was heard."""
+        """Those of which we have everything."""
 
     def of(self, xid: str, time: int) -> Branch:
         """The branch of that name, new if it was not named before."""
@@ -165,7 +165,7 @@ class Branches:
         self._firm.clear()
 
     def finish(self) -> None:
-        """Nothing more is heard of any."""
+        """Nothing more comes about any."""
         for branch in self._branches.values():
             self._leave(branch)
         self._branches.clear()

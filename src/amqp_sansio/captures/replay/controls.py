@@ -1,7 +1,7 @@
 """Controls one by one: rows of `controls`.
 
-Those that are said over and over (completions, heartbeats) would be as many as the commands; of them only the last few before
-each violation and the first few after it are kept, which is what somebody who looks at it wants to see.
+The frequent ones (completions, heartbeats) would be as many as the commands; of them it keeps only the last few before each
+violation and the first few after it, which are the ones that explain it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Controls:
         self.often((time, speaker, channel, verb, said, *place))
 
     def often(self, row: Row) -> None:
-        """One of those that are said over and over: the columns, with ranges of ids in the place of the arguments."""
+        """One of the frequent ones: the columns, with ranges of ids in the place of the arguments."""
         if self._after:
             self._after -= 1
             self._tell(row)
@@ -69,7 +69,7 @@ class Controls:
                 del self._last[0]
 
     def violation(self) -> None:
-        """Somebody broke a rule: what was said just before and after is worth its rows."""
+        """Somebody broke a rule: the controls just before and after are worth their rows."""
         for row in self._last:
             self._tell(row)
         self._last.clear()

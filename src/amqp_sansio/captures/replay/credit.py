@@ -18,7 +18,7 @@ SUBSCRIPTIONS: Final = 4096
 
 
 class Books(Protocol):
-    """Who gives us the observer's books: it has heard already what we hear."""
+    """Gives us the observer's books: it has the event already when we get it."""
 
     def subscriptions(self, channel: int) -> Subscriptions | None: ...
 
@@ -95,7 +95,7 @@ class CreditLine:
                 self._tell(time, name, found, "refilled", stalled=self._ended(name, found, time))
 
     def end(self, time: int) -> None:
-        """Nothing more is heard of the session."""
+        """Nothing more comes in the session."""
         for name, found in self.subscriptions.items():
             if found.stalled is not None:
                 self._tell(time, name, found, "end", stalled=_passed(found.stalled, time))

@@ -1,8 +1,8 @@
 """What a person may have lost, by the rows of a connection: the same number for `check`, the tables and the report.
 
 In this order: messages published and never completed, messages delivered and never settled, branches prepared and not decided,
-local transactions whose commit nobody answered.  A result, an exception, or a message that was settled can be in doubt for
-nobody, whether its completion was heard or not.
+local transactions whose commit nobody answered.  A result, an exception, or a message that was settled is never in doubt, with
+or without its completion.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _IN_DOUBT: Final = place(DTX, "in_doubt")
 
 
 class BranchSaid(NamedTuple):
-    """What one connection says of a branch: of which broker, the last time anything was said of it, whether it is decided."""
+    """What one connection says of a branch: its broker, the time of the last word about it, whether it is decided."""
 
     broker: str
     xid: str

@@ -32,7 +32,7 @@ C_TEXT: Final = place(COMMANDS, "error_text")
 
 
 class Half:
-    """`known` tells whether everything it said, and everything the other side said of it, has been heard."""
+    """`known` tells whether we have everything it said, and everything the other side said of it."""
 
     __slots__ = ("awaited", "commands", "count", "evicted", "evicted_unsettled", "grace", "incomplete", "known", "rows",
                  "transfers", "unsettled")  # fmt: skip
@@ -243,7 +243,7 @@ class Half:
     # The end.
 
     def _end(self, message: Message, outcome: str) -> None:
-        """Nothing more is heard of a message."""
+        """Nothing more comes about a message."""
         if message.outcome is None:
             done = message.done is not None and message.kind.fleeting and message.accepted is None
             message.outcome = DONE if done else outcome
@@ -254,7 +254,7 @@ class Half:
         message.leave(self.rows)
 
     def flush(self, outcome: str) -> None:
-        """Nothing more is heard of anything: every row goes out, `outcome` for those of which nobody knows more."""
+        """Nothing more comes: every row goes out, `outcome` for those of which nobody knows more."""
         for row in self.commands.values():
             self._leave(row, outcome)
         self.rows.commands.extend(self.awaited.values())
@@ -280,5 +280,5 @@ class Half:
 
     @property
     def outcome(self) -> str:
-        """What becomes of what is open when nothing more is heard."""
+        """The outcome of everything that is open at the end."""
         return OPEN if self.known else UNKNOWN

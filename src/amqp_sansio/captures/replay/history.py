@@ -1,4 +1,4 @@
-"""What was said on the channels of a connection as rows: what every family's history does, unless it knows better."""
+"""The words on the channels of a connection as rows: what every family's history does, unless it knows better."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from amqp_sansio.spec.base import Control
 
 
 class History:
-    """The rows go to `rows`; `late` tells of each speaker whether it was not heard from the beginning.  A base class."""
+    """The rows go to `rows`; `late` tells of each speaker whether we missed its beginning.  A base class."""
 
     __slots__ = ("_head", "_rows", "_talk", "late")
 
@@ -30,7 +30,7 @@ class History:
         self._rows: Final = rows
         self._head: Final = options.body_head
         self.late: Final = late
-        """Whether something that a speaker said was not heard."""
+        """Whether we missed something that a speaker said."""
 
     def command(self, heard: Heard, said: CommandSeen) -> bool:
         """One command heard; whether it is a message."""
@@ -70,4 +70,4 @@ class History:
         self.late[speaker] = True
 
     def finish(self, end: str, time: int) -> None:
-        """Nothing more will be heard: the rows of what is open.  `end` is how the connection ended."""
+        """Nothing more comes: the rows of what is open.  `end` is how the connection ended."""

@@ -53,7 +53,7 @@ class Properties(NamedTuple):
 
 NOTHING: Final = Properties()
 Demarcation = tuple[int | None, str | None]
-"""The local transaction and the branch in which something was said."""
+"""The local transaction and the branch to which a command belongs."""
 OUTSIDE: Final[Demarcation] = (None, None)
 
 
@@ -72,7 +72,7 @@ class Fate:
 
 
 class Message:
-    """A transfer: times in ns since 1970 UTC, filled in as they are heard; it leaves when nothing more is awaited.
+    """A transfer: times in ns since 1970 UTC, filled in as events come; it leaves when nothing more is awaited.
 
     `first` is its first octet, `content` the first of its header or body, `last` the last; `id_octets` the message-id;
     `packet` the number of its last packet and `start` its offset in the stream.
@@ -127,7 +127,7 @@ class Message:
 
     @property
     def doubtful(self) -> bool:
-        """Whether somebody may have lost it, if nothing more is heard: published and not complete, acquired and not settled."""
+        """Whether somebody may have lost it, if nothing more comes: published and not complete, acquired and not settled."""
         if self.out or self.outcome is not None:
             return False
         return self.done is None if self.kind.direction == "C" else self.acquired is not None

@@ -1,4 +1,4 @@
-"""What a replay is told beforehand."""
+"""The options of a replay."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from amqp_sansio.captures.tables import DEFAULT_TABLES, TABLES
 IDLE_HOURS: Final = 24.0
 """Hours without a packet after which the state of a pair of addresses and ports expires in a stream, unless said otherwise."""
 MOST_IDLE_HOURS: Final = 100_000.0
-"""The most that may be said: eleven years."""
+"""The highest value: eleven years."""
 
 
 @attrs.frozen(kw_only=True)

@@ -147,7 +147,7 @@ class Recorder:
         verbs[verb] = verbs.get(verb, 0) + count
 
     def _choose(self, late: dict[str, bool]) -> None:
-        """What is spoken is known now, as far as it ever will be: nothing has been said in it yet."""
+        """The dialect is known now, as far as it ever will be: no method has come yet."""
         make = HISTORIES.get(self._talk.conversation.family, History)
         if type(self.history) is not make:
             self.history = make(self._talk, self._rows, self._options, late)
@@ -209,7 +209,7 @@ class Recorder:
 
     @property
     def not_judged(self) -> str | None:
-        """Why nothing that was said was judged; None when something was."""
+        """Why nothing was judged; None when something was."""
         if self._verbs["C"]:
             return None
         header = self._header
@@ -263,7 +263,7 @@ class Recorder:
         return first if self._talk.conversation.client else second
 
     def finish(self, idle: str | None = None) -> None:
-        """Nothing more will be heard of it.  `idle`: why it counts as over although nobody ended it."""
+        """Nothing more comes.  `idle`: why it counts as over although nobody ended it."""
         talk = self._talk
         conversation = talk.conversation
         time = talk.last  # not that of another connection that has taken its ports

@@ -32,8 +32,8 @@ KINDS: Final = 256
 """Kinds of transfers of a session that are remembered, so that those of one subscription share one."""
 
 DOUBTED: Final = 256
-"""Accepts that wait for a first commit to tell whether they are in a transaction, where octets in which that was said may be
-missing; beyond it they count as they were said: nobody works so long without a commit."""
+"""Accepts that wait for a first commit to tell whether they are in a transaction, where the octets of tx.select may be missing;
+beyond it they count as they came: nobody works so long without a commit."""
 
 
 Place: TypeAlias = tuple[int, int | None, int, int]
@@ -51,7 +51,7 @@ class When(NamedTuple):
 
 
 class Session:
-    """`known`: it was heard from its attach on; otherwise what is not known of it is null."""
+    """`known`: we have it from its attach on; otherwise what is not known of it is null."""
 
     __slots__ = ("_about", "_branches", "_kinds", "_maybe", "_rows", "_xid", "attached", "channel", "client", "credit",
                  "demarcation", "detach", "detach_by", "detach_code", "error", "name", "raw", "server", "timeout", "ts",

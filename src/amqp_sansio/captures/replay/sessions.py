@@ -1,4 +1,4 @@
-"""What was said in the sessions of a connection (0-10), as rows."""
+"""The sessions of a connection (0-10) as rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Sessions(History):
         super().__init__(talk, rows, options, late)
         self._sessions: dict[int, Session] = {}
         self._heard: dict[int, Session] = {}
-        """Those of which something was heard since some of the server's words were lost."""
+        """Those in use since some of the server's words were lost."""
         self._branches = Branches(rows)
 
     def command(self, heard: Heard, said: CommandSeen) -> bool:
@@ -121,7 +121,7 @@ class Sessions(History):
         return session
 
     def _session(self, channel: int) -> Session | None:
-        """The session on a channel, of which something is heard now."""
+        """The session on the channel of the current event."""
         session = self._sessions.get(channel)
         if session is not None:
             self._heard[channel] = session
@@ -178,7 +178,7 @@ class Sessions(History):
 
 
 def structs_of(said: CommandSeen) -> tuple[Struct, ...]:
-    """The structs of a header; none when they cannot be read, which was told apart."""
+    """The structs of a header; none when they cannot be read, which has its own row."""
     try:
         return said.structs
     except DecodeError:

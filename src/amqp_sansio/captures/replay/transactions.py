@@ -42,14 +42,14 @@ class Transactions:
         self._ending: ById[Transaction] = ById()
 
     def touch(self, time: int) -> Transaction:
-        """Something is said in the current transaction."""
+        """A command comes in the current transaction."""
         current = self.current
         if current.begin is None:
             current.begin = time
         return current
 
     def ends(self, time: int, id: int | None, commits: bool) -> None:
-        """tx.commit or tx.rollback is said."""
+        """tx.commit or tx.rollback comes."""
         ending = self.touch(time)
         ending.end = time
         ending.commits = commits
@@ -73,7 +73,7 @@ class Transactions:
             self._over(ending, "refused", None)
 
     def finish(self, how: str) -> None:
-        """Nothing more is heard; `how`: abandoned (the session ended), open or unknown."""
+        """Nothing more comes; `how`: abandoned (the session ended), open or unknown."""
         for ending in self._ending.values():
             doubt = "in-doubt" if ending.commits else "abandoned" if how == "abandoned" else "open"
             self._over(ending, "unknown" if how == "unknown" else doubt, None)

@@ -86,7 +86,7 @@ COLUMNS: Final = (
     Column("content_encoding", "string", pa.string(), "the encoding of the body", lambda row: row.message.content_encoding),
     Column("user_id", "binary", pa.binary(), "who sent it", lambda row: row.message.user_id),
     Column("app_id", "binary", pa.binary(), "the application that sent it", lambda row: row.message.app_id),
-    Column("priority", "int", pa.int32(), "0 to 9; 4 where nothing was said",
+    Column("priority", "int", pa.int32(), "0 to 9; 4 where the publisher set none",
            lambda row: 4 if row.delivery.priority is None else int(row.delivery.priority)),
     Column("persistent", "boolean", pa.bool_(), "whether the broker keeps it on disk",
            lambda row: row.delivery.delivery_mode == PERSISTENT),

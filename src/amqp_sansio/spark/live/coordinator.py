@@ -105,7 +105,7 @@ class Coordinator:
     def commit(self, query: str, epoch: int, published: Sequence[Published]) -> bool:
         """All tasks of an epoch are done: it counts.  False when it had been decided before: then these do not.
 
-        LiveError before the decision: nothing counts.  Behind it: it will be finished by who comes next.
+        LiveError before the decision: nothing counts.  After it: the next run finishes it.
         """
         with self.decisions.lock:
             return self._decide(query, epoch, published)

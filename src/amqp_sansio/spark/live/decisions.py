@@ -41,7 +41,7 @@ class Decisions:
     def __init__(self, path: Path) -> None:
         self.path: Final = folder(path, OPTION)
         self.lock: Final = Lock(path, OPTION)
-        """Held while it is decided what becomes of branches: who was thought dead may still be at it."""
+        """Held while deciding about branches: a worker that seemed dead may still be at it."""
         note = get_json(path / NOTE)
         if note is None:
             if any(path.glob("decision-*.json")):

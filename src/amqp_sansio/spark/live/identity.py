@@ -21,7 +21,7 @@ from amqp_sansio.spec.dtx import Xid
 FORMAT: Final = 0x53504B31
 """"SPK1": branches of this package's Spark source and sink."""
 OWNER_OCTETS: Final = 16
-"""Octets of who owns a branch."""
+"""Octets of the owner of a branch."""
 CHANCE_OCTETS: Final = 8
 """Octets that make each attempt another branch."""
 SOURCE: Final = b"S"

@@ -154,7 +154,7 @@ class Intake:
         self._ask(lambda: self._session.talk.transactions.rollback_branch(branch))
 
     def sync(self) -> None:
-        """All that was said is done."""
+        """Everything sent so far is done."""
         try:
             self._session.sync()
         except (AmqpError, TimeoutError) as error:

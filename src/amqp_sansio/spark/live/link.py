@@ -29,7 +29,7 @@ NO_SUCH_BRANCH: Final = 404
 UNDONE: Final = frozenset([XaStatus.XA_RBROLLBACK, XaStatus.XA_RBTIMEOUT, XaStatus.XA_HEURRB])
 """The broker rolled a branch back by itself."""
 BY_ITSELF: Final = frozenset([XaStatus.XA_HEURRB, XaStatus.XA_HEURCOM, XaStatus.XA_HEURMIX, XaStatus.XA_HEURHAZ])
-"""The broker decided by itself, and remembers it until it is told to forget."""
+"""The broker decided by itself, and remembers it until dtx.forget."""
 
 LASTING: Final = (
     ("no mechanism in common", "options url, username, password, mechanism"),
@@ -74,7 +74,7 @@ class Link:
 
     @property
     def connection(self) -> Connection:
-        """The connection, for who opens sessions."""
+        """The connection, for opening sessions."""
         return self._connection
 
     def close(self) -> None:

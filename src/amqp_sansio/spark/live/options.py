@@ -26,7 +26,7 @@ OCTETS: Final = 64 * 1024 * 1024
 SECONDS: Final = 1.0
 """Seconds after the first message of a segment from which on it does not wait for more, unless told otherwise."""
 WAIT: Final = 0.5
-"""Seconds to wait for the first message of a segment, before Spark is told that there is nothing."""
+"""Seconds to wait for the first message of a segment, before the source reports to Spark that there is nothing."""
 RETRY: Final = 30.0
 """Seconds for which a broker that was lost is tried again, before the query fails."""
 BRANCH_TIMEOUT: Final = 3600

@@ -2,7 +2,7 @@
 
     spark.readStream.format("amqp").option("url", "amqp://...").option("queue", "orders").load()
 
-What the options are is said in `options`, what the columns are in `columns`.
+The options are in `options`, the columns in `columns`.
 """
 
 from __future__ import annotations

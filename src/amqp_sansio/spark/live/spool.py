@@ -98,7 +98,7 @@ class Spool:
         return Draft(Segment(number, len(messages), octets, named, name), branch, part)
 
     def drafts(self) -> list[Draft]:
-        """What was written and does not count, whole or not.  Only for who has the lock."""
+        """What was written and does not count, whole or not.  Only for the holder of the lock."""
         found = []
         for path in self.path.glob(f"*{PART}"):
             match = _NAME.fullmatch(path.name.removesuffix(PART))
@@ -121,7 +121,7 @@ class Spool:
             sync_folder(self.path)
 
     def tidy(self, drafts: Sequence[Draft]) -> None:
-        """Removes drafts, and what was removed already.  Only for who has the lock."""
+        """Removes drafts, and what was removed already.  Only for the holder of the lock."""
         for draft in drafts:
             draft.part.unlink(missing_ok=True)
         for path in self.path.glob("*.segment"):

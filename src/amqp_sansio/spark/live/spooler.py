@@ -6,7 +6,7 @@ is recorded as a segment, by its name (`recorded`); the branch is committed (`co
 when its segment is recorded, and else rolled back, and so is the branch of a draft: it may have ended and not be prepared, and
 then no broker lists it.  Whenever we die, that gives each message to the segment or to the queue.
 
-At least once: the segment is written and recorded before its messages are accepted (`accepted`).  Who dies between has the
+At least once: the segment is written and recorded before its messages are accepted (`accepted`).  A crash in between leaves the
 messages twice, and they come again as redelivered.
 """
 

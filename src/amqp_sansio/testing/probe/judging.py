@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
 
 def answer_of(steps: list[Step], ended: bool, answered: bool) -> Answer:
-    """How the server took what was said, by what it said since."""
+    """How the server took the conversation, by what it sent since."""
     for step in steps:
         said = step.said
         if isinstance(said, c.Close):

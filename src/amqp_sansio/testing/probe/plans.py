@@ -1,4 +1,5 @@
-"""What is said to a server: every move of every grammar that a client can lead to, each illegal step, then at random."""
+"""What the probe sends to a server: every move of every grammar that a client can lead to, each illegal step, then at
+random."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from amqp_sansio.testing.speech.trespass import Trespass, trespasses
 from amqp_sansio.testing.speech.voice import Setting, Voice
 
 ALIVE: Final = "server: it goes on"
-"""The rule that a server survives what it is told."""
+"""The rule that a server survives whatever it receives."""
 CHANCES: Final = 3
 """How often a server that is gone is looked for."""
 

@@ -12,7 +12,7 @@ from amqp_sansio.testing.speech.voice import speaker_of
 
 REASONS: Final[dict[tuple[str, Word], str]] = {
     ("connection", "server:connection.close-ok"): (
-        "it would come before the answer to what was said ahead of the close, and servers answer in order"
+        "it would come before the answer to the words ahead of the close, and servers answer in order"
     ),
     ("message: subscription", "server:message.cancel completed"): (
         "it would come before the completion of the stop or flush ahead of the cancel, and servers complete in order"
@@ -47,7 +47,7 @@ def missed(part: Part, gone: Iterable[tuple[int, Word]]) -> list[Missed]:
             at = START
             for before in ways[state]:
                 if (at, before) not in gone:
-                    why = f"it lies behind {before}, which was not said before"
+                    why = f"it lies behind {before}, which did not come before"
                     break
                 at = language.moves[at][before]
         key = word, why or "another way leads there"

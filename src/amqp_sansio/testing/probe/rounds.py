@@ -69,7 +69,7 @@ class Round:
         self._live = False
         self._refused = False
         self._crossing: Final = self.part is not None and self.part.opening == "nothing"
-        """Whether we speak when what is planned was heard, whatever else has come."""
+        """Whether we speak when the planned word has come, whatever else has come."""
 
     @property
     def rule(self) -> str:
@@ -139,7 +139,7 @@ class Round:
         return any(step.speaker == "server" and objection(step, channel) for step in self.talk.steps)
 
     def _heard(self, step: Step) -> None:
-        """Every step, as it is said or heard."""
+        """Every step, as we send or receive it."""
         word = self.voice.hear(step) if step.speaker == "server" and self._live else None
         self.voice.told(step)
         if self._crossing and isinstance(step.said, Start):
@@ -281,7 +281,7 @@ class Round:
         return answers is None or self.talk.until(lambda step: isinstance(step.said, (Close, *answers))) is not None
 
     def _settled(self) -> bool:
-        """Whether the server has done all that was said, or has ended something."""
+        """Whether the server has done everything it was asked, or has ended something."""
         part = self.part
         if part is not None and part.section in ("session", "assembly", "message"):
             return self.talk.aside()
@@ -354,6 +354,6 @@ class Round:
             self.findings.append(Finding(self.rule, True))
 
     def conversation(self, finding: Finding | None = None) -> Conversation:
-        """All that was said, with what it shows."""
+        """All steps, with what they show."""
         breaks = "" if finding is None or finding.kept else finding.rule
         return Conversation(self.plan.part, self.talk.steps, self.talk.opened, breaks)

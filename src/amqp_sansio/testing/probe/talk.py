@@ -1,6 +1,6 @@
 """One connection to the server that is probed: says steps, hears steps, and has two observers listen to all of it.
 
-What has come is heard frame by frame, when it is listened to: so we may say something that crosses what the server has said.
+`listen` takes one frame of what has come: so we may say something that crosses what the server has said.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _EMPTY_READS: Final = 10_000
 
 
 class ProbeError(AmqpError):
-    """Nothing can be said about the server: it cannot be reached, or does not let us in."""
+    """No verdict about the server: it cannot be reached, or does not let us in."""
 
 
 class Transport(Protocol):
-    """A connection to whoever is tested.
+    """A connection to the tested server.
 
     `exchange` sends the octets (none: only listens) and gives what came back: b"" when nothing came for as long as one should
     wait, None when the other side has ended the connection and nothing is left.  Whatever came is given before None.
@@ -46,7 +46,7 @@ class Transport(Protocol):
 
 
 class Talk:
-    """`steps` is all that was said by both; `accused` what the server did wrong, to an observer that tolerates much."""
+    """`steps` is all that both sent; `accused` what the server did wrong, to an observer that tolerates much."""
 
     def __init__(self, transport: Transport, setting: Setting) -> None:
         self.transport: Final = transport
@@ -70,7 +70,7 @@ class Talk:
         self._came = bytearray()
         """What came and was not listened to yet."""
         self.listener: Callable[[Step], object] | None = None
-        """Is told every step as it is said or heard."""
+        """Gets every step as we send or receive it."""
 
     def say(self, *steps: Step) -> None:
         """Says steps; they leave with the next look for an answer."""
@@ -87,7 +87,7 @@ class Talk:
             self.listener(step)
 
     def listen(self) -> bool:
-        """Hears the next frame; where none has come, sends what is to be said and waits.  False when nothing comes."""
+        """Hears the next frame; where none has come, sends our output and waits.  False when nothing comes."""
         if self._hear_next():
             return True
         if self.ended:
@@ -223,7 +223,7 @@ class Talk:
             self.say(Step("client", s.CommandPoint(0, 0), channel))
 
     def aside(self) -> bool:
-        """A question on another channel, asked behind all that was said: whether the server answered it."""
+        """A question on another channel, asked after all the steps: whether the server answered it."""
         channel = self.setting.channel + ASIDE
         if not self._asides:
             try:

@@ -292,7 +292,7 @@ def begin(world: World, line: Line, tenure: Tenure, name: Xid, group: Group | No
 
 
 def detach(world: World, line: Line, tenure: Tenure, step: Step) -> None:
-    """Gives the transport up; whoever asked for that goes on later."""
+    """Gives the transport up; the caller goes on later."""
     line.harm()
     tenure.session.detach()
     world.tell(f"{line.name} detaches its session")

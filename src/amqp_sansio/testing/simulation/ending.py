@@ -78,10 +78,10 @@ class Ending:
         world.ledger.drained(self.found)
         for site in world.sites:
             world.crash(site, False)
-            self._drain(site, f"who comes after a restart of {site.name}", True)
+            self._drain(site, f"a client after a restart of {site.name}", True)
 
     def _heal(self) -> None:
-        """Nothing stalls any more, and whoever is away comes back."""
+        """Nothing stalls any more, and clients that are away come back."""
         world = self.world
         for _ in range(4):
             for line in world.every:
@@ -219,7 +219,7 @@ class Ending:
         return answers[0].xids or ()
 
     def _undo(self, recovered: Xid) -> None:
-        """It is rolled back now: whoever asked for its commit was not heard."""
+        """It is rolled back now: the request for its commit never arrived."""
         for group in self.world.ledger.groups:
             xids = self.world.xids.get(group.name)
             if xids is not None and key_of(xids) == key_of(recovered):

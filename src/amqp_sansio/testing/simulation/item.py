@@ -18,7 +18,7 @@ Belief = Literal["no", "maybe", "yes"]
 class Group:
     """A transaction: its messages share one fate.
 
-    open: nobody has asked for its commit.  asked: commit was said, or decided.  unknown: and the answer was lost.
+    open: nobody has asked for its commit.  asked: commit was sent, or decided.  unknown: and the answer was lost.
     """
 
     name: str

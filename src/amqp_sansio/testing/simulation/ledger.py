@@ -141,7 +141,7 @@ class Ledger:
                 item.brittle = True
 
     def drained(self, present: set[bytes]) -> None:
-        """Everything that is left was taken out, and that is `present`: what must be there is, and no half of a transaction."""
+        """`present` is everything that was left: what must be there is, and no half of a transaction."""
         for group in self.groups:
             if group.outcome in ("asked", "unknown"):
                 self._settle(group, present)

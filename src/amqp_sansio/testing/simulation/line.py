@@ -363,11 +363,11 @@ class Line:
                 )  # fmt: skip
 
     def due(self) -> float:
-        """Until when a branch that begins now cannot have been given up."""
+        """Until when a branch that begins now cannot have timed out."""
         return self.world.now + DRIFT * PATIENCE
 
 
 def _in_doubt(branch: Branch) -> None:
-    """Nobody knows whether its rollback was heard: until somebody decides, the broker may keep what was accepted in it."""
+    """Nobody knows whether its rollback arrived: until somebody decides, the broker may keep what was accepted in it."""
     for item in branch.group.accepts:
         item.brittle = True

@@ -1,4 +1,4 @@
-"""Makes a failure small: steps are taken out of the plan, and numbers made 0, as long as the same invariant breaks."""
+"""Makes a failure small: removes steps from the plan and makes numbers 0, as long as the same invariant breaks."""
 
 from __future__ import annotations
 

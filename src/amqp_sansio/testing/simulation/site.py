@@ -19,7 +19,7 @@ CONFIG: Final = BrokerConfig(journal=True, branch_timeout=PATIENCE, most_branch_
 class Site:
     """One broker.
 
-    Its journal comes to the disk in three moments: entries are taken, they are written and synced, the broker is told so.  A
+    Its journal comes to the disk in three moments: entries are taken, they are written and synced, the broker learns it.  A
     crash may come between any two of them; what was not synced is lost, and of the first entry that was not, a part may stand
     on the disk.
     """

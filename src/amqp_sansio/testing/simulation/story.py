@@ -1,4 +1,4 @@
-"""What happened, in words: what everybody did, and below it what was said because of that."""
+"""What happened, in words: what everybody did, and below it the methods that followed."""
 
 from __future__ import annotations
 

@@ -65,9 +65,9 @@ class Tenure:
         """Whether it works on branches of its own."""
         self.branch: Branch | None = None
         self.late = False
-        """Whether a branch of it was given up, so that what it has said about it since is refused."""
+        """Whether a branch of it timed out, so that the broker refuses what it has sent about it since."""
         self.asked: Final[dict[int, tuple[str, Branch]]] = {}
-        """By command id: what was said about a branch and is not answered."""
+        """By command id: commands about a branch without an answer."""
 
     def harm(self, now: float) -> None:
         """Its connection broke, or may have."""

@@ -9,7 +9,7 @@ from amqp_sansio.testing.simulation.served import ServedPeer
 
 
 class Pipe:
-    """One direction: what was said and has not arrived."""
+    """One direction: what was sent and has not arrived."""
 
     __slots__ = ("ended", "flying", "heard", "until")
 
@@ -34,7 +34,7 @@ class Pipe:
         return octets
 
     def arrive(self, hearer: ClientConnection | ServedPeer, most: int, moment: int) -> bool:
-        """Up to `most` octets are heard, or the end is; whether anything was."""
+        """Up to `most` octets arrive, or the end does; whether anything did."""
         if self.until > moment or self.heard:
             return False
         if self.flying:

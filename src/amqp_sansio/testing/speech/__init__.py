@@ -1,1 +1,1 @@
-"""Words of the grammars as things that are said: real controls and commands, with arguments that fit together."""
+"""Words of the grammars as real methods: controls and commands, with arguments that fit together."""

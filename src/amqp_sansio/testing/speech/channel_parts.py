@@ -20,7 +20,7 @@ _UPDATE: Final = ("client:connection.update-secret", "server:connection.update-s
 _DELIVERIES: Final = frozenset(["server:basic.deliver", "server:basic.deliver no-ack"])
 _REFUSED: Final = "server:other-protocol-header"
 _RESUME: Final = frozenset(["client:channel.resume"])
-"""It may be said on an open channel, too: the document does not say what it is for."""
+"""It is legal on an open channel, too: the document does not say what it is for."""
 _REPLIES: Final = ("reply.", "method.direction")
 
 
@@ -32,13 +32,13 @@ class ChannelPart(NamedTuple):
     grammar: Callable[[int], Automaton]
     """The language when so many words may wait for an answer, as far as it counts: that is not regular without a bound."""
     opening: tuple[Word, ...] | None = _OPEN
-    """What is said before it on a connection that is open; None when it begins with the first octet."""
+    """The words before it on a connection that is open; None when it begins with the first octet."""
     rules: tuple[str, ...] = ("",)
     """The beginnings of the rules that it is about."""
     publishes: bool = False
     """Whether a message is published wherever the server confirms one."""
     asks: frozenset[Word] = frozenset()
-    """What may be said at any time, but for the number of words that wait."""
+    """What is legal at any time, but for the number of words that wait."""
 
     def language(self, most: int = 2) -> Automaton:
         """Its conversations, which may break off anywhere."""
@@ -64,7 +64,7 @@ class ChannelPart(NamedTuple):
         return rule.startswith(self.rules)
 
     def spoken(self, words: Sequence[Word]) -> tuple[list[Spoken], list[Spoken]]:
-        """What is said before it, and the words."""
+        """The words before it, and its own."""
         voice = ChannelVoice(self.edition.dialect, publishes=self.publishes)
         before = [] if self.opening is None else voice.opening(*self.opening)
         return before, [each for at, word in enumerate(words) for each in voice.say(word, words[at + 1 :])]
@@ -79,7 +79,7 @@ def _language(part: ChannelPart, most: int) -> Automaton:
 
 
 def _without(language: Automaton, *words: Word) -> Automaton:
-    """What of a language can be said without these words."""
+    """The part of a language without these words."""
     return Automaton([{text: to for text, to in each.items() if text not in words} for each in language.moves], language.finals)
 
 

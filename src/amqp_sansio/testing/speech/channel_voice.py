@@ -57,7 +57,7 @@ class ChannelVoice:
         return [each for word in (*_OPENING, *words) for each in self.say(word)]
 
     def say(self, word: Word, ahead: Sequence[Word] = ()) -> list[Spoken]:
-        """A word, and what must be said before it; `ahead`: the words that follow, on which the size of a content
+        """A word, and what must come before it; `ahead`: the words that follow, on which the size of a content
         depends."""
         speaker, _, said = word.partition(":")
         found: list[Spoken] = []

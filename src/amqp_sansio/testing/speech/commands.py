@@ -22,7 +22,7 @@ from amqp_sansio.testing.speech.voice import NONE, Setting, Voice
 
 BODY: Final = b"a message"
 RIVAL: Final = "rival"
-"""The destination of a second consumer of the queue, who takes messages before another can acquire them."""
+"""The destination of a second consumer of the queue, which takes messages before another can acquire them."""
 
 
 class ExecutionVoice(Voice):

@@ -46,7 +46,7 @@ class Edition(NamedTuple):
 
     @property
     def traffic(self) -> Traffic:
-        """What is said on an open connection beside close."""
+        """The words on an open connection beside close."""
         alphabet = self.grammar.language("use-connection", *self.marks).alphabet
         said = [word for word in alphabet if not word.endswith(HEARTBEAT)]
         client, server = [tuple([word for word in said if word.startswith(who)]) for who in ("client", "server")]

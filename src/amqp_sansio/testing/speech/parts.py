@@ -1,4 +1,4 @@
-"""The parts of the protocol that have a grammar, each with its voice: what is said legally, and by whom."""
+"""The parts of the protocol that have a grammar, each with its voice: the legal words, and their speakers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OPENING: Final = (
 
 
 def without(language: Automaton, *left_out: Word) -> Automaton:
-    """The conversations in which none of these words is said."""
+    """The conversations without these words."""
     moves = [{word: to for word, to in each.items() if word not in left_out} for each in language.moves]
     return Automaton(moves, language.finals).minimal()
 
@@ -129,7 +129,7 @@ def _streams() -> Automaton:
 
 
 def _client_stream() -> Automaton:
-    """`expected` is said once for each flush that asks for it; one is under way at a time."""
+    """`expected` comes once for each flush that asks for it; one is under way at a time."""
     return commands.half("client", "server", 1)
 
 

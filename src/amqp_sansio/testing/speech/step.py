@@ -103,7 +103,7 @@ def _cut(octets: bytes) -> str:
 
 
 class Conversation(Sequence[Step]):
-    """Steps in the order in which they are heard.
+    """Steps in the order in which they arrive.
 
     The first `opened` of them are the usual way to begin and are shown as one line.
     `breaks` is the rule that the last step breaks; "" when all of it is legal.  `legal` is what would have been legal instead.

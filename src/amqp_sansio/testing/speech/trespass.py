@@ -1,4 +1,4 @@
-"""What a broker refuses though it is said in the right order: named exceptions of the model, each with what leads to it."""
+"""What a broker refuses though it comes in the right order: named exceptions of the model, each with what leads to it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Who turns words into steps: one voice for each part of the protocol, with the memory that its grammar leaves out.
+"""Turns words into steps: one voice for each part of the protocol, with the memory that its grammar leaves out.
 
-A voice is told of every step, said or heard, so that ids, ranges and names fit what was said before.
+A voice learns every step, sent or received, so that ids, ranges and names fit those before.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Voice:
     """The memory of one session: how many commands each side has said, which results and completions are owed.
 
     `say` gives the steps that a word stands for, `hear` the word that a step stands for (None: nothing that it is about).
-    The caller tells every step to `told`, once, when it is said; `say` changes nothing before that.
+    The caller passes every step to `told`, once, when it is sent; `say` changes nothing before that.
     """
 
     def __init__(self, setting: Setting | None = None) -> None:
@@ -144,7 +144,8 @@ class Voice:
 
 
 def speaker_of(word: Word) -> Speaker:
-    """Who says a word: recipients of transfers and sessions of a branch are clients here, senders of transfers the server."""
+    """The speaker of a word: recipients of transfers and sessions of a branch are clients here, senders of transfers the
+    server."""
     return "server" if word.partition(":")[0] in ("server", "sender", "clock", "administrator") else "client"
 
 

@@ -1,4 +1,4 @@
-"""Strategies of hypothesis for whoever tests a client, a broker or a decoder of AMQP (extra `[testing]`).
+"""Strategies of hypothesis for tests of a client, a broker or a decoder of AMQP (extra `[testing]`).
 
 Values of every wire type, every control and command with every combination of fields, header structs, the ways in which octets
 may arrive, legal conversations and nearly legal ones, and whole scenarios with payloads.

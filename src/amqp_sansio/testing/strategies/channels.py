@@ -14,7 +14,7 @@ from amqp_sansio.testing.strategies.conversations import LONGEST, words
 
 
 class ChannelConversation(NamedTuple):
-    """Words of a part of a grammar, and what is said: the steps before them, and those that they are."""
+    """Words of a part of a grammar, and their steps: those before them, and those that they are."""
 
     part: ChannelPart
     words: tuple[Word, ...]

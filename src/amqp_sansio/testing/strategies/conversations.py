@@ -66,7 +66,7 @@ def conversations(
     """Legal conversations, as real controls and commands of both sides, from the first octet on.
 
     `section` such as "tx" (None: any); `role="client"`: the server only answers, as a peer does that wants nothing; then the
-    client's steps may be said to a server, one after the other.  None, or "server": both do what they may.  Where it is legal,
+    client's steps may be sent to a server, one after the other.  None, or "server": both do what they may.  Where it is legal,
     results and completions come in between.  `max_size` words at most behind the opening.
     """
     part = draw(parts(section))

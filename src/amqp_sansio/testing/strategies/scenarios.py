@@ -91,7 +91,7 @@ class _Scene(Voice):
         return QueueQueryResult(self._asked, message_count=waiting, subscriber_count=used)
 
     def answer(self) -> None:
-        """The broker completes all that was said, and delivers what it may."""
+        """The broker completes everything, and delivers what it may."""
         for step in self.feedback("server"):
             self.add(step)
         for name in sorted(self.subscribed):

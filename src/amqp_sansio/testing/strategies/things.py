@@ -1,4 +1,4 @@
-"""Strategies of what is said: controls, commands and structs, made of the same tables as the generated code.
+"""Strategies of controls, commands and structs, made of the same tables as the generated code.
 
 Every field is there or not, so that every combination of fields comes.
 """
