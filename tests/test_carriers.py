@@ -9,7 +9,7 @@ from amqp_sansio.spec import execution
 from amqp_sansio.spec import session as c
 
 
-def test_what_is_said_and_what_happened() -> None:
+def test_what_was_sent_and_what_happened() -> None:
     carrier = BareCarrier("client")
     carrier.hear(c.Flush(True))
     assert carrier.said() == [c.Detached(b"", 3)]

@@ -37,7 +37,7 @@ def test_no_secret_in_a_repr() -> None:
 
 
 @pytest.mark.parametrize("size", [4095, 65536, True, None, "4096"])
-def test_a_frame_size_out_of_range_is_told_at_once(size: int) -> None:
+def test_a_frame_size_out_of_range_is_reported_at_once(size: int) -> None:
     with pytest.raises(EncodeError, match="max_frame_size"):
         ClientConfig(max_frame_size=size)
     with pytest.raises(EncodeError, match="max_frame_size"):
@@ -49,7 +49,7 @@ def test_a_frame_size_in_range_is_kept(size: int) -> None:
     assert ClientConfig(max_frame_size=size).max_frame_size == size
 
 
-def test_texts_that_the_wire_cannot_carry_are_told_at_once() -> None:
+def test_texts_that_the_wire_cannot_carry_are_reported_at_once() -> None:
     ClientConfig(virtual_host="v" * 255)
     with pytest.raises(EncodeError, match="virtual_host"):
         ClientConfig(virtual_host="v" * 256)

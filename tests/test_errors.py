@@ -55,7 +55,7 @@ def test_all_errors_have_one_base_and_a_sample_above() -> None:
     assert defined == {type(error) for error, _ in SAMPLES}
 
 
-def test_nothing_legal_is_said_in_words() -> None:
+def test_nothing_legal_has_words_of_its_own() -> None:
     assert "nothing is legal now" in str(LocalProtocolError("open", "closed"))
 
 

@@ -60,7 +60,7 @@ def test_octets_that_no_protocol_begins_with_are_strange(octets: bytes, strange:
         (b"\0" * 8, "nothing known"),
     ],
 )
-def test_who_speaks_something_else_is_named(octets: bytes, name: str) -> None:
+def test_another_protocol_is_named(octets: bytes, name: str) -> None:
     header = ProtocolHeader(octets)
     assert header.version is None
     assert header.name == name

@@ -38,7 +38,7 @@ def test_the_tests_of_the_manual_pass(tmp_path: Path) -> None:
     assert "2 passed" in done.stdout
 
 
-def test_who_asks_for_no_broker_imports_nothing_of_it(tmp_path: Path) -> None:
+def test_a_test_without_a_broker_imports_nothing_of_it(tmp_path: Path) -> None:
     done = run(tmp_path, "import sys\n\ndef test_nothing() -> None:\n    assert 'amqp_sansio' not in sys.modules\n")
     assert done.returncode == 0, done.stdout
 

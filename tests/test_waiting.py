@@ -11,7 +11,7 @@ def test_what_comes_is_what_is_given() -> None:
     assert awaited(lambda: next(coming)) == "it"
 
 
-def test_who_is_over_is_looked_at_once_more() -> None:
+def test_a_wait_that_is_over_looks_once_more() -> None:
     """What was done at the very end counts: the look comes behind the question."""
     order: list[str] = []
 

@@ -42,7 +42,7 @@ def test_a_loop_as_an_embedder_writes_it() -> None:
     assert broker.peers == (peer,)
 
 
-def test_only_who_has_something_to_send_is_ready(world: World) -> None:
+def test_only_connections_with_output_are_ready(world: World) -> None:
     first, one = world.session(b"1")
     second, two = world.session(b"2")
     done(first, one, queue.Declare("q"))
@@ -122,7 +122,7 @@ def test_a_connection_that_takes_nothing_is_not_read_and_holds_nobody_up() -> No
     assert len(list(client.connection.events())) >= 100
 
 
-def test_the_end_of_the_octets_is_heard_even_when_nobody_takes_ours() -> None:
+def test_the_end_of_the_octets_is_received_even_when_nobody_takes_ours() -> None:
     world = World(BrokerConfig(limits=BrokerLimits(outbox_octets=1000)))
     client, session = world.session()
     client.deaf = True
@@ -261,7 +261,7 @@ def test_octets_count_as_heard_at_the_next_tick() -> None:
     assert client.peer in world.broker.peers
 
 
-def test_a_client_that_never_opens_is_given_up(world: World) -> None:
+def test_a_client_that_never_opens_times_out(world: World) -> None:
     world.tick(1.0)
     peer = world.broker.connect()
     moment = world.broker.tick(1.0)
@@ -332,7 +332,7 @@ def test_what_is_no_time_and_no_config_is_refused() -> None:
     assert broker.peers == ()
 
 
-def test_virtual_hosts_that_are_empty_and_idle_are_given_up_when_another_one_is_wanted(world: World) -> None:
+def test_virtual_hosts_that_are_empty_and_idle_are_removed_when_another_one_is_wanted(world: World) -> None:
     """Sixty-four names that somebody opened once do not lock out everybody else."""
     world = World(BrokerConfig(limits=BrokerLimits(virtual_hosts=4)), world.chunk)
     used = world.connect(ClientConfig(virtual_host="used"))

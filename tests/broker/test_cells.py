@@ -72,7 +72,7 @@ def test_what_a_session_may_say(state: str, said: str, cell: sessions.Cell, code
     assert code == expected
 
 
-def test_every_cell_of_sessions_is_said() -> None:
+def test_every_cell_of_sessions_has_its_answer() -> None:
     """By its state and verb; what memory makes impossible apart."""
     reached: set[tuple[str, str]] = set()
     for state, said, _cell in [each.values for each in sessions.CELLS]:
@@ -182,7 +182,7 @@ def test_what_a_branch_answers(expected: Expected, codes: ErrorCodes) -> None:
     assert world.broker.host().queues["q"].messages == (1 if committed or heuristic else 0)
 
 
-def test_every_cell_of_branches_is_said() -> None:
+def test_every_cell_of_branches_has_its_answer() -> None:
     assert {(cell.state, cell.verb) for cell in EXPECTED} == set(b.CELLS)
     assert {cell.verb for cell in EXPECTED} == set(VERBS)
 

@@ -63,7 +63,7 @@ def test_a_body_may_be_large_and_a_moment_a_fraction() -> None:
 
 
 @given(st.data())
-def test_damaged_octets_are_told(data: st.DataObject) -> None:
+def test_damaged_octets_are_reported(data: st.DataObject) -> None:
     """Whichever octets of an entry are changed, and however, decoding it raises RestoreError and nothing else."""
     octets = bytearray(ONE)
     for at in data.draw(st.lists(st.integers(0, len(octets) - 1), min_size=1, max_size=3, unique=True)):
@@ -73,14 +73,14 @@ def test_damaged_octets_are_told(data: st.DataObject) -> None:
 
 
 @given(st.integers(0, len(ONE) - 1))
-def test_an_entry_cut_short_is_told(length: int) -> None:
+def test_an_entry_cut_short_is_reported(length: int) -> None:
     """An entry of which only the beginning was stored is no entry."""
     with pytest.raises(RestoreError):
         decode_entry(ONE[:length])
 
 
 @given(st.data())
-def test_octets_that_are_wrong_in_spite_of_their_checksum_are_told(data: st.DataObject) -> None:
+def test_octets_that_are_wrong_in_spite_of_their_checksum_are_reported(data: st.DataObject) -> None:
     """Octets that claim to be whole are an entry or raise RestoreError: nothing else is ever raised."""
     octets = bytearray(ONE)
     for at in data.draw(st.lists(st.integers(HEAD, len(octets) - 1), min_size=1, max_size=3)):
@@ -106,7 +106,7 @@ def test_octets_that_are_wrong_in_spite_of_their_checksum_are_told(data: st.Data
         (pack(ENTRY, {"number": 1, "operations": List([List([11, "h", List([1, b""])])])}), "not enough values"),
     ],
 )
-def test_what_is_wrong_is_said(octets: bytes, words: str) -> None:
+def test_what_is_wrong_is_reported(octets: bytes, words: str) -> None:
     with pytest.raises(RestoreError, match=words):
         decode_entry(octets)
 

@@ -207,7 +207,7 @@ STEP = 40 if os.environ.get("AMQP_PROFILE") == "soak" else 20
 
 
 @pytest.mark.parametrize("wanted", WANTS)
-def test_greed_is_told_and_bounded_and_does_others_no_harm(wanted: str) -> None:
+def test_greed_is_reported_and_bounded_and_does_others_no_harm(wanted: str) -> None:
     if on_and_on(
         taken := memory(wanted)
     ):  # a table of the whole process may have doubled meanwhile: it does so once, a leak again

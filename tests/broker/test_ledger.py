@@ -162,7 +162,7 @@ def test_what_it_makes_of_an_empty_host_is_the_same() -> None:
         (Operation("h"), "no operation that this version knows"),
     ],
 )
-def test_what_cannot_follow_is_told(operation: Operation, words: str) -> None:
+def test_what_cannot_follow_is_reported(operation: Operation, words: str) -> None:
     there = Ledger()
     there.add((Q, ONE), "before")
     with pytest.raises(RestoreError, match=words) as told:

@@ -62,7 +62,7 @@ def test_full_at_the_limit_of_the_outbox() -> None:
         assert peer.full is full
 
 
-def test_what_is_said_again_fills_the_outbox_and_no_more() -> None:
+def test_what_is_sent_again_fills_the_outbox_and_no_more() -> None:
     """A client that attaches again, wants everything again and takes nothing; it is not read meanwhile."""
     most, body = 50_000, 9000
     world = World(BrokerConfig(limits=BrokerLimits(outbox_octets=most)))

@@ -35,7 +35,7 @@ def test_queues_take_turns_slice_by_slice() -> None:
     assert bodies[: 2 * SLICE] == [b"a"] * SLICE + [b"b"] * SLICE
 
 
-def test_a_dispatch_stops_where_it_was_told() -> None:
+def test_a_dispatch_stops_at_its_limit() -> None:
     world = World()
     client, session = world.session()
     done(client, session, queue.Declare("q"))

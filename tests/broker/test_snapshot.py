@@ -204,7 +204,7 @@ def test_numbers_go_on() -> None:
     assert (numbers, then.broker._journals.last) == ([1, 2], world.broker._journals.last + 1)
 
 
-def test_entries_that_are_in_the_snapshot_are_passed_over_and_a_gap_is_told() -> None:
+def test_entries_that_are_in_the_snapshot_are_passed_over_and_a_gap_is_reported() -> None:
     world, _, session = declared()
     snapshot = world.broker.snapshot()
     session.send(queue.Declare("a", durable=True))
@@ -321,7 +321,7 @@ def test_a_prepared_branch_is_recovered_and_decided(decision: dtx.Commit | dtx.R
 
 
 @given(st.data())
-def test_damaged_octets_are_told(data: st.DataObject) -> None:
+def test_damaged_octets_are_reported(data: st.DataObject) -> None:
     """Whichever octets of a snapshot are changed, decoding it raises RestoreError and nothing else."""
     octets = bytearray(SAMPLE)
     for at in data.draw(st.lists(st.integers(0, len(octets) - 1), min_size=1, max_size=3, unique=True)):
@@ -364,7 +364,7 @@ def changed(value: Any, path: tuple[Any, ...], to: object) -> Any:
 
 
 @given(st.sampled_from(paths(SNAPSHOT)), st.sampled_from([None, -1, 2**70, "x", b"x", (), {}, (1, 2, 3), True, 1.5]))
-def test_a_value_that_no_broker_made_is_told(path: tuple[Any, ...], to: object) -> None:
+def test_a_value_that_no_broker_made_is_reported(path: tuple[Any, ...], to: object) -> None:
     """Whatever stands in a snapshot instead of what was there, restoring works or raises RestoreError."""
     try:
         Broker.restore(changed(SNAPSHOT, path, to), config=JOURNAL)
@@ -382,12 +382,12 @@ def test_a_value_that_no_broker_made_is_told(path: tuple[Any, ...], to: object) 
         ([], "TypeError"),
     ],
 )
-def test_what_is_wrong_is_said(snapshot: Any, words: str) -> None:
+def test_what_is_wrong_is_reported(snapshot: Any, words: str) -> None:
     with pytest.raises(RestoreError, match=words):
         Broker.restore(snapshot, config=JOURNAL)
 
 
-def test_a_virtual_host_that_the_config_does_not_know_is_told() -> None:
+def test_a_virtual_host_that_the_config_does_not_know_is_reported() -> None:
     with pytest.raises(RestoreError, match="virtual host ''"):
         Broker.restore(SNAPSHOT, config=BrokerConfig(virtual_hosts=("other",)))
 

@@ -153,7 +153,7 @@ def test_a_host_that_does_not_take_it_says_why(operation: QueueDeclared, words: 
         rebuilt(ledger)
 
 
-def test_a_limit_that_is_lower_than_before_is_told() -> None:
+def test_a_limit_that_is_lower_than_before_is_reported() -> None:
     stage = Stage()
     with pytest.raises(RestoreError, match=r"virtual host 'h': .*limit queues is 1"):
         rebuilt(survey(stage.host, stage.coordinator), limits=attrs.evolve(DEFAULT_BROKER_LIMITS, queues=1))

@@ -52,7 +52,7 @@ def opened(talk: Talk) -> Talk:
     return talk.say(0, build.TUNE_OK + build.OPEN).say(1, build.OPEN_OK)
 
 
-def test_what_was_said_by_whom_in_which_packet() -> None:
+def test_each_word_has_its_speaker_and_packet() -> None:
     talk = opened(Talk())
     assert talk.verbs() == [
         ("C", "header", 1), ("S", "header", 2), ("S", "1.1", 2), ("C", "1.2", 3), ("S", "1.5", 4), ("C", "1.6", 5),
@@ -62,7 +62,7 @@ def test_what_was_said_by_whom_in_which_packet() -> None:
     assert talk.conversation.recognised
 
 
-def test_a_thing_is_heard_in_the_packet_that_brought_its_last_octet() -> None:
+def test_an_event_belongs_to_the_packet_that_brought_its_last_octet() -> None:
     talk = Talk().say(0, build.HEADER[:3]).say(0, build.HEADER[3:5]).say(1, build.HEADER).say(0, build.HEADER[5:])
     assert [each for each in talk.verbs() if each[0] == "C"] == [("C", "header", 4)]
 
@@ -95,19 +95,19 @@ def test_the_limit_on_what_is_kept_before_anybody_is_known(octets: int, foreign:
     assert Talk().say(0, b"x" * octets).conversation.foreign is foreign
 
 
-def test_who_is_asked_for_is_heard_from_the_middle() -> None:
+def test_connections_asked_for_are_replayed_from_the_middle() -> None:
     talk = Talk(begun=False, asked=True).say(1, build.HEARTBEAT).say(0, b"rest" + build.HEARTBEAT * 2)
     assert talk.made == [True]
     assert {("S", "1.10", 1), ("C", "1.10", 2)} <= set(talk.verbs())
 
 
-def test_a_gap_is_told_where_it_is() -> None:
+def test_a_gap_is_reported_where_it_is() -> None:
     talk = opened(Talk())
     talk.conversation.gap(0, 7, 99, 99 * SECOND)
     assert talk.verbs()[-1] == ("C", "gap", 99)
 
 
-def test_a_reset_is_told_with_its_packet() -> None:
+def test_a_reset_is_reported_with_its_packet() -> None:
     talk = opened(Talk())
     talk.conversation.reset(1, 50, 50 * SECOND)
     assert ("S", "tcp.reset", 50) in talk.verbs()
@@ -115,7 +115,7 @@ def test_a_reset_is_told_with_its_packet() -> None:
 
 
 @pytest.mark.parametrize(("quiet", "told"), [(9, False), (10, False), (11, True)])
-def test_silence_of_more_than_two_intervals_is_told_once(quiet: int, told: bool) -> None:
+def test_silence_of_more_than_two_intervals_is_noted_once(quiet: int, told: bool) -> None:
     talk = Talk().say(0, build.HEADER).say(1, build.HEADER + build.START).say(0, build.START_OK).say(1, build.TUNE)
     five = build.TUNE_OK[:-2] + b"\x00\x05"
     talk.say(0, five + build.OPEN).say(1, build.OPEN_OK, 0)

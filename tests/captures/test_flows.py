@@ -89,7 +89,7 @@ def test_without_the_first_packets_of_the_connection(missing: int) -> None:
     assert {name for name, _, _ in Log(build.conversation().segments[missing:]).said} == {NAME}
 
 
-def test_who_goes_on_as_a_server_does_is_the_server() -> None:
+def test_a_side_that_goes_on_as_a_server_does_is_the_server() -> None:
     segments = build.conversation().segments
     first = next(index for index, each in enumerate(segments) if not each.from_client and each.octets)
     assert {name for name, _, _ in Log(segments[first:]).said} == {NAME}
@@ -112,7 +112,7 @@ def test_the_port_must_be_the_servers() -> None:
     assert Log(talk.segments).ended == []
 
 
-def test_who_does_not_speak_amqp_is_left_alone() -> None:
+def test_connections_without_amqp_are_left_alone() -> None:
     talk = build.Talk().open().say(True, b"GET / HTTP/1.0\r\n\r\n").say(False, b"HTTP/1.0 200 OK\r\n" + build.HEADER).close()
     assert Log(talk.segments).said == []
     # The beginning of a later segment is not the beginning of the stream.

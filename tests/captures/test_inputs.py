@@ -43,7 +43,7 @@ def test_one_that_cannot_be_opened_is_left_to_the_work_unless_it_is_alone(tmp_pa
     assert octets_of(found) == (tmp_path / "good.pcap").stat().st_size
 
 
-def test_what_is_compressed_and_torn_is_told_in_words(tmp_path: Path) -> None:
+def test_what_is_compressed_and_torn_is_reported_in_words(tmp_path: Path) -> None:
     (tmp_path / "torn.pcap.gz").write_bytes(gzip.compress((DATA / "tx.pcap").read_bytes())[:12])
     with pytest.raises(CaptureError, match=r"torn\.pcap\.gz: cannot be read: the gzip stream is damaged: "):
         files_of([str(tmp_path)])

@@ -23,5 +23,5 @@ def test_a_column_that_is_none_is_refused(words: str | tuple[str, ...]) -> None:
         picked(words)
 
 
-def test_spark_is_told_what_may_be_null() -> None:
+def test_spark_gets_what_may_be_null() -> None:
     assert ddl(picked("ts_ns,note")) == "`ts_ns` bigint NOT NULL, `note` string"

@@ -48,6 +48,6 @@ def test_what_is_no_capture_is_named(octets: bytes, word: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["missing", ".", "with\0nul"])
-def test_what_cannot_be_opened_is_told(name: str, tmp_path: Path) -> None:
+def test_what_cannot_be_opened_is_reported(name: str, tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="cannot be opened"):
         list(read_packets(f"{tmp_path}/{name}", nobody))

@@ -68,7 +68,7 @@ def test_a_split_that_does_not_land_says_where_it_ended(tmp_path: Path) -> None:
     assert reindexed(wrong, SplitError(path, Path(path).stat().st_size, "", error.walk)) == []
 
 
-def test_a_file_that_has_changed_is_told(tmp_path: Path) -> None:
+def test_a_file_that_has_changed_is_reported(tmp_path: Path) -> None:
     path = build.write(tmp_path / "x", build.pcap(MADE))
     parts = splits(path, 0, 20_000)
     build.write(tmp_path / "x", build.pcap(MADE)[:30_000])

@@ -49,7 +49,7 @@ def test_a_clean_connection_is_counted(tmp_path: Path) -> None:
     assert min(verdict.octets) > 100
 
 
-def test_who_is_accused_of_what(tmp_path: Path) -> None:
+def test_each_accusation_names_the_speaker_and_the_rule(tmp_path: Path) -> None:
     violation = Violation("C", "a.rule", "what was said", ("this", "that"), 501, 1, 8, "one sentence")
     verdict = judged(tmp_path, Note("n", "a note"), violation, OpaqueSeen("why"))
     assert verdict.verdict == "violations"

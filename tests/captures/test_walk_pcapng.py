@@ -71,7 +71,7 @@ def test_a_section_changes_what_follows() -> None:
         (build.block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 2, 0, -1)), "version 2.0", True),
     ],
 )
-def test_what_is_wrong_is_said(octets: bytes, words: str, resumes: bool) -> None:
+def test_what_is_wrong_is_reported(octets: bytes, words: str, resumes: bool) -> None:
     found = run(octets)
     assert found.problem is not None
     assert words in found.problem

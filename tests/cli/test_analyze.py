@@ -84,7 +84,7 @@ def test_the_size_of_files_is_for_either_engine(tmp_path: Path, monkeypatch: pyt
     assert asked == [([HELLO], str(tmp_path), 3 << 20)]
 
 
-def test_without_pyspark_it_is_what_runs_and_that_is_said(
+def test_without_pyspark_it_is_what_runs_and_a_line_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "EXTRA", ("pyspark", "no_such_library"))

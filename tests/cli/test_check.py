@@ -63,7 +63,7 @@ def test_what_a_peer_said_cannot_spoil_the_terminal(tmp_path: Path, capsys: pyte
     assert "\x1b" not in out
 
 
-def test_where_nothing_was_found_what_may_be_missing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_nothing_was_found_a_line_says_what_may_be_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = build.write(tmp_path / "x", build.pcap(build.records(build.conversation([b"one"]).segments[12:])))
     assert check([path], as_json=True, ports=(), strict=False) == NOTHING_JUDGED
     assert capsys.readouterr() == ("", f"amqp-sansio: {NO_CONNECTION}\n")

@@ -44,7 +44,7 @@ def test_a_conversation_without_its_beginning_says_so(tmp_path: Path, capsys: py
     assert printed(capsys)[1].endswith(", from the middle")
 
 
-def test_where_nothing_was_found_what_may_be_missing_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_nothing_was_found_a_line_says_what_may_be_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     middle = build.write(tmp_path / "x", build.pcap(build.records(build.conversation([b"one"]).segments[12:])))
     assert decode([middle], as_json=True, ports=(), secrets=False) == 0
     assert capsys.readouterr() == ("", f"amqp-sansio: {NO_CONNECTION}\n")
@@ -70,7 +70,7 @@ def test_a_row_for_each_thing(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert next(row for row in rows if row["verb"] == "connection.start-ok")["fields"]["response"] == ""
 
 
-def test_credit_is_said_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_credit_is_shown_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flow = build.frame(bytes.fromhex("040a010007000164" + "00ffffffff"), 1, 1)
     talk = build.Talk().open().say(True, build.HEADER).say(False, build.HEADER + build.START).say(True, build.START_OK)
     talk.say(False, build.TUNE).say(True, build.TUNE_OK + build.OPEN).say(False, build.OPEN_OK).say(True, build.ATTACH)

@@ -71,7 +71,7 @@ def test_exit_statuses(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("answer", "hold", "text"), strangers.WRONG)
-def test_who_is_no_broker_is_told_as_the_adapters_tell_it(
+def test_a_server_that_is_no_broker_is_reported_as_the_adapters_do(
     answer: bytes, hold: bool, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with strangers.someone(answer, hold) as url:

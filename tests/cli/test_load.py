@@ -124,7 +124,7 @@ def deaf(port: int, name: str) -> socket.socket:
     return connected
 
 
-def test_who_does_not_read_slows_nobody_and_costs_no_memory() -> None:
+def test_a_client_that_does_not_read_slows_nobody_and_costs_no_memory() -> None:
     backlog = 16 * MIB
     with Serving() as serving:
 

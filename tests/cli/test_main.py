@@ -44,7 +44,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     "arguments", [["decode"], ["decode", "--port", "0", "x"], ["decode", "--port", "http", "x"], ["nothing"]]
 )
-def test_misuse_is_told_with_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_misuse_ends_with_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
@@ -122,7 +122,7 @@ def test_a_broken_pipe_is_quiet(tmp_path: Path) -> None:
         assert process.returncode == 141
 
 
-def test_a_full_disk_behind_stdout_is_told_in_one_sentence() -> None:
+def test_a_full_disk_behind_stdout_is_reported_in_one_sentence() -> None:
     with open("/dev/full", "wb") as full, run("decode", HELLO, stdout=full) as process:
         assert process.communicate()[1] == b"amqp-sansio: stdout cannot be written: No space left on device\n"
     assert process.returncode == 1

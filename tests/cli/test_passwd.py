@@ -45,7 +45,7 @@ def test_at_a_terminal_it_is_asked_for_twice(tmp_path: Path, monkeypatch: pytest
     assert Verifiers(path).verify("alice", "three")
 
 
-def test_who_ends_the_terminal_instead_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ending_the_terminal_instead_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def ended(prompt: str) -> str:
         raise EOFError
 

@@ -101,7 +101,7 @@ def test_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_where_nothing_was_found_what_may_be_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_nothing_was_found_a_line_says_what_may_be_missing(capsys: pytest.CaptureFixture[str]) -> None:
     nothing = attrs.evolve(outcome(), rows={"connections": 0, "violations": 0})
     for as_json in (False, True):
         assert report(nothing, as_json) == 0
@@ -111,7 +111,7 @@ def test_where_nothing_was_found_what_may_be_missing_is_said(capsys: pytest.Capt
         assert capsys.readouterr().err == ""
 
 
-def test_damage_is_told_by_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_shows_in_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert report(outcome(damage=1), as_json=True) == 2
     assert "1 place in the captures cannot be read" in capsys.readouterr().err
 

@@ -38,9 +38,7 @@ def test_a_transcript_can_be_had_again(capsys: pytest.CaptureFixture[str]) -> No
         assert f"again: amqp-sansio probe {address} --conversations 12 --seed 0 --section tx" in told
 
 
-def test_whoever_waits_for_many_conversations_sees_how_far_they_are(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_of_many_conversations_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(progress, "ELSEWHERE", 0.0)
     with Serving() as serving:
         assert main(["probe", f"127.0.0.1:{serving.port}", "--section", "tx", "--conversations", "2"]) == 0

@@ -40,7 +40,7 @@ def rounds(told: Progress) -> None:
     [(files, "reading dtx: 7 of 9 files"), (octets, "reading a.pcap: 12 MB"), (rounds, "40 of 10000 seeds")],
 )
 @pytest.mark.parametrize("terminal", [True, False])
-def test_how_far_the_work_is_is_told_now_and_then(
+def test_progress_is_shown_now_and_then(
     tell: Callable[[Progress], None], said: str, terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
@@ -76,7 +76,7 @@ def test_it_tells_while_a_capture_is_read(
 
 
 @pytest.mark.parametrize("verb", ["check", "decode"])
-def test_on_a_terminal_the_line_is_gone_when_something_else_is_said(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_the_line_is_gone_before_other_output(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(sys, "stdout", screen)

@@ -71,7 +71,7 @@ def file(tmp_path: Path) -> Path:
         (["--as", "alice", "manage", "host", "x"], 1, "denied by default: no rule matches"),
     ],
 )  # fmt: skip
-def test_the_rule_that_decides_is_told(
+def test_the_rule_that_decides_is_reported(
     words: list[str], status: int, said: str, file: Path, users: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["rules", "check", str(file), "--auth", users, *words]) == status
@@ -98,7 +98,7 @@ def test_what_is_no_request_is_refused(
         check(Asked(file=str(file), identity=identity, words=words, key=key))
 
 
-def test_a_file_that_is_wrong_is_told_with_its_line_before_anything_begins(tmp_path: Path) -> None:
+def test_a_file_that_is_wrong_is_reported_with_its_line_before_anything_begins(tmp_path: Path) -> None:
     path = tmp_path / "rules.toml"
     path.write_text('default = "deny"\n[[rule]]\nallow = "x"\nquue = "q"\n')
     said = f"amqp-sansio: {path}: line 4: a rule has no 'quue'; it has allow, deny, verb, exchange, queue, key, host\n"

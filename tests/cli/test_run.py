@@ -34,7 +34,7 @@ def test_the_same_seed_prints_the_same(capsys: pytest.CaptureFixture[str]) -> No
     assert printed[0] == printed[1] != printed[2]
 
 
-def test_a_lost_or_doubled_message_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_or_doubled_message_is_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     class Worse(Crossing):
         def run(self) -> Outcome:
             outcome = super().run()
@@ -47,7 +47,7 @@ def test_a_lost_or_doubled_message_is_told(capsys: pytest.CaptureFixture[str], m
     assert "SOMETHING IS WRONG" in out
 
 
-def test_a_broker_that_loses_something_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_loses_something_is_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served, "tell", lambda messages: served.Story(confirmed=messages, received=(b"order 0",), ended=0))
     assert main(["run"]) == 1
     assert "1 messages of 500, 499 lost" in capsys.readouterr().out

@@ -83,7 +83,7 @@ def test_by_an_exchange(serving: Serving) -> None:
     assert [message.body for message in taken(serving, "bound")] == [b"hello", b"again"]
 
 
-def test_what_nobody_takes_is_told(serving: Serving) -> None:
+def test_what_nobody_takes_is_reported(serving: Serving) -> None:
     done = run("send", serving.url, "--exchange", "amq.topic", "--key", "nobody", "--json", "hello", "again")
     assert (done.returncode, json.loads(done.stdout)) == (1, {"sent": 0})
     assert done.stderr == b"amqp-sansio: the other side returned the message: unroutable\n"

@@ -56,7 +56,7 @@ def test_it_says_where_it_is_serves_and_ends_on_a_signal() -> None:
             assert serving.errors == ""
 
 
-def test_its_clients_are_told_that_it_ends() -> None:
+def test_its_clients_learn_that_it_ends() -> None:
     with Serving() as serving, connect(serving.url) as connection:
         session = connection.session()
         session.__enter__()
@@ -65,7 +65,7 @@ def test_its_clients_are_told_that_it_ends() -> None:
             session.sync()
 
 
-def test_who_does_not_answer_holds_nothing_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_does_not_answer_holds_nothing_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     with Serving() as serving, socket.create_connection(("127.0.0.1", serving.port)):
         assert serving.stop() == 0
 
@@ -95,7 +95,7 @@ def test_what_is_durable_is_there_again(tmp_path: Path) -> None:
         assert serving.stop() == 0
 
 
-def test_an_argument_that_changes_nothing_is_said_once() -> None:
+def test_an_argument_that_changes_nothing_is_named_once() -> None:
     with Serving() as serving:
         with connect(serving.url) as connection, connection.session() as session:
             session.say(queue.Declare("q"))
@@ -261,7 +261,7 @@ def test_a_broker_has_one_tag_as_long_as_its_store(tmp_path: Path) -> None:
     assert restore(None, 0.0, Wishes()).config.federation_tag != restore(None, 0.0, Wishes()).config.federation_tag
 
 
-def test_a_tag_that_cannot_be_kept_is_told(tmp_path: Path) -> None:
+def test_a_tag_that_cannot_be_kept_is_reported(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (tmp_path / TAG).mkdir()
     with pytest.raises(StoreError, match="cannot be written"):
@@ -269,7 +269,7 @@ def test_a_tag_that_cannot_be_kept_is_told(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_store_with_a_hole_is_told(tmp_path: Path) -> None:
+def test_a_store_with_a_hole_is_reported(tmp_path: Path) -> None:
     store = Store(tmp_path)
     broker = Broker(BrokerConfig(journal=True))
     for name in ("a", "b", "c"):
@@ -359,7 +359,7 @@ def test_the_file_limit_is_raised() -> None:
         assert serving.stop() == 0
 
 
-def test_what_is_broken_is_told_and_ends_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_is_reported_and_ends_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever we did wrong ourselves: it does not run on."""
 
     class Broken(Broker):
@@ -451,7 +451,7 @@ def test_one_address_has_so_many_places_to_log_in() -> None:
             assert beyond.recv(1) == b""
 
 
-def test_who_takes_too_long_to_log_in_is_dropped() -> None:
+def test_a_client_that_takes_too_long_to_log_in_is_dropped() -> None:
     with Serving("--login-timeout", "0.1") as serving, socket.create_connection(("127.0.0.1", serving.port)) as connected:
         connected.settimeout(60)
         assert connected.recv(1) == b""

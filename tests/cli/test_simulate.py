@@ -14,7 +14,7 @@ from amqp_sansio.testing import simulation
 from amqp_sansio.testing.simulation import plan
 
 
-def test_a_good_seed_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_good_seed_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--seed", "3", "--steps", "40"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("seed 3: ")
@@ -28,9 +28,7 @@ def test_many_seeds_are_added_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert [json.loads(line)["seed"] for line in capsys.readouterr().out.splitlines()] == [4, 5]
 
 
-def test_whoever_waits_for_many_seeds_sees_how_far_they_are(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_of_many_seeds_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Also where no terminal is, for instance in a log; nothing of it is among the results."""
     run = ["simulate", "--count", "2", "--steps", "5", "--clients", "1", "--brokers", "1"]
     assert main(run) == 0
@@ -64,7 +62,7 @@ def test_a_failure_is_shrunk_told_and_replayed(tmp_path: Path, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "no json"])
-def test_what_is_no_plan_is_told(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_plan_is_reported(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "plan.json"
     file.write_text(text)
     assert main(["simulate", "--plan", str(file)]) == 2
@@ -74,7 +72,7 @@ def test_what_is_no_plan_is_told(text: str, tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     "wrong", [["--seeds", "3..1"], ["--seeds", "x"], ["--brokers", "3"], ["--clients", "0"], ["--steps", "-1"]]
 )
-def test_wrong_numbers_are_told(wrong: list[str]) -> None:
+def test_wrong_numbers_are_reported(wrong: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["simulate", *wrong])
     assert ended.value.code == 2

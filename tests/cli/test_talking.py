@@ -30,7 +30,7 @@ from amqp_sansio.cli.main import main
         (["receive", "q", "--timeout", "nan"], "is not a number of seconds"),
     ],
 )
-def test_misuse_is_told_with_status_2(arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_misuse_ends_with_status_2(arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2

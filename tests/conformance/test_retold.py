@@ -152,7 +152,7 @@ def test_ports_used_again_and_connections_interleaved(ask: Ask, tmp_path: Path) 
         assert [{**row, "connection": ""} for row in lines(rows)[each, "S"]] == expected
 
 
-def test_what_is_sent_before_a_reset_is_heard_of_counts(ask: Ask, tmp_path: Path) -> None:
+def test_what_is_sent_before_a_reset_arrives_counts(ask: Ask, tmp_path: Path) -> None:
     told = segments(DATA / "hello.pcap")
     reset = replace(told[1], flags=RST)
     at = next(index for index, each in enumerate(told) if each.number > 20 and each.payload and each.source == told[0].source)

@@ -138,7 +138,7 @@ def messages() -> None:
 
 
 @pytest.mark.skipif(COMPILED, reason="compiled code does not let its tables be watched")
-def test_every_table_is_walked_by_whoever_it_speaks_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_table_is_walked_by_the_speakers_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
     by: dict[str, set[str]] = defaultdict(set)
     for table in tables():
         monkeypatch.setattr(table, "moves", Walked(table, by))

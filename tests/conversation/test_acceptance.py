@@ -49,7 +49,7 @@ def test_one_word_for_many_messages() -> None:
     assert stage.broker.host("").queues["q"].messages == 0
 
 
-def test_what_is_said_behind_them_is_heard_behind_them() -> None:
+def test_later_commands_arrive_after_them() -> None:
     stage, talk, held, heard = holding(4)
     held[0].accept()
     held[1].accept()
@@ -68,7 +68,7 @@ def test_a_message_is_settled_once(again: str) -> None:
         getattr(held[0], again)()
 
 
-def test_messages_accepted_while_the_connection_is_made_again_are_said_then() -> None:
+def test_messages_accepted_during_a_reconnect_are_sent_after_it() -> None:
     stage, _, held, heard = holding(3)
     stage.cut()
     for each in held:
@@ -89,7 +89,7 @@ def test_messages_of_a_session_that_is_lost_come_again() -> None:
     assert stage.broker.host("").queues["q"].messages == 2
 
 
-def test_who_leaves_has_said_so_before() -> None:
+def test_leaving_sends_them_before() -> None:
     stage, talk, held, _ = holding(1)
     held[0].accept()
     stage.get(talk.detach())

@@ -48,7 +48,7 @@ def test_a_result_comes_before_its_completion_or_not_at_all() -> None:
         assert (failed.value.session, failed.value.command, failed.value.id) == (b"s", verb, id)
 
 
-def test_what_was_said_is_known_by_name() -> None:
+def test_commands_are_known_by_name() -> None:
     answers = Answers()
     answers.message(0, 1)
     answers.completion(1, "execution.sync")
@@ -77,7 +77,7 @@ def test_the_same_message_returned_again_costs_nothing() -> None:
     assert_linear(lambda size: returning(size), 2000)
 
 
-def test_messages_are_returned_whenever_they_were_said() -> None:
+def test_messages_are_returned_whenever_they_were_sent() -> None:
     answers = Answers()
     told: list[int] = []
     for id in (2**32 - 2, 2**32 - 1, 0, 1, 2):

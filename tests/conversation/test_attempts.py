@@ -49,14 +49,14 @@ def test_each_endpoint_is_tried_once_for_the_first_connection() -> None:
     assert "b:1: too late" in trying.error.cause
 
 
-def test_one_endpoint_is_told_plainly() -> None:
+def test_one_endpoint_has_a_plain_error() -> None:
     trying = attempts("amqp://a")
     trying.first()
     assert trying.after(REFUSED) is None
     assert str(trying.error) == "a:5672: connection refused: nobody listens there"
 
 
-def test_who_tries_for_ever_remembers_the_last_word_of_each_endpoint_alone() -> None:
+def test_trying_for_ever_remembers_the_last_word_of_each_endpoint_alone() -> None:
     trying = attempts("amqp://a,b", RetryPolicy(attempts=None, first=1.0, longest=1.0, jitter=0.0, give_up=None))
     trying.first()
     converse(trying.client, ServerConnection())
@@ -70,7 +70,7 @@ def test_who_tries_for_ever_remembers_the_last_word_of_each_endpoint_alone() -> 
     assert "word 999" in str(trying.error)
 
 
-def test_who_was_connected_comes_back_as_the_policy_says_to_all_that_are_known() -> None:
+def test_a_client_that_was_connected_comes_back_as_the_policy_says_to_all_that_are_known() -> None:
     trying = attempts("amqp://a,b", POLICY)
     trying.first()
     converse(trying.client, ServerConnection(ServerConfig(known_hosts=("amqp:tcp:b:5672,tcp:c:9", "nonsense:tcp:x:y"))))
@@ -117,7 +117,7 @@ def test_redirects_have_an_end() -> None:
     assert "redirected more than" in str(trying.error)
 
 
-def test_a_redirect_to_nowhere_is_told() -> None:
+def test_a_redirect_to_nowhere_is_reported() -> None:
     trying = attempts("amqp://a")
     trying.first()
     converse(trying.client, ServerConnection(ServerConfig()), "amqp:carrier-pigeon:x")
@@ -125,7 +125,7 @@ def test_a_redirect_to_nowhere_is_told() -> None:
     assert "cannot be understood" in str(trying.error)
 
 
-def test_who_closes_is_not_brought_back() -> None:
+def test_a_client_that_closes_is_not_brought_back() -> None:
     trying = attempts("amqp://a", POLICY)
     trying.first()
     trying.client.close()
@@ -270,7 +270,7 @@ def test_a_chain_of_redirects_names_no_more_hosts_than_the_limit() -> None:
     ("amqp://127.0.0.1", True), ("amqp://[::1]", True), ("amqps://far", True),
     ("amqp://localhost", False), ("amqp://far", False), ("amqp://10.0.0.1", False), ("amqp://[fe80::1%25lo]", False),
 ])  # fmt: skip
-def test_plain_is_said_by_tls_and_at_loopback_addresses_alone_unless_asked_for(url: str, secret: bool) -> None:
+def test_plain_is_sent_over_tls_and_at_loopback_addresses_alone_unless_asked_for(url: str, secret: bool) -> None:
     for asked in ("", "?insecure_plain=1", "?insecure_plain=0"):
         address = Address.parse(url + asked)
         trying = Attempts(Client(address.config(ANN), prefix="p"), address, lambda: 0.0)

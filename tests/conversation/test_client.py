@@ -99,7 +99,7 @@ def test_after_a_loss_there_is_a_new_wait_for_the_next_connection() -> None:
     assert stage.client.connections == 2
 
 
-def test_who_gives_up_tells_everybody_who_waits() -> None:
+def test_giving_up_fails_every_pending_call() -> None:
     stage = Stage()
     talk = stage.client.open_session()
     stage.client.begin()
@@ -172,7 +172,7 @@ def test_a_connection_is_of_use_once_something_was_answered() -> None:
     assert stage.client.useful
 
 
-def test_what_cannot_be_is_told_to_who_asks_for_it() -> None:
+def test_the_impossible_raises_at_its_caller() -> None:
     with pytest.raises(SaslError, match="PLAIN cannot carry a NUL"):
         Client(ClientConfig(username="a\0", password="b"), prefix="p")
 

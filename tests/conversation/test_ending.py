@@ -22,7 +22,7 @@ def test_who_let_an_end_pass_is_not_waited_for_again_on_that_connection() -> Non
     assert ending.timeout == 10.0
 
 
-def test_who_has_spoken_since_is_waited_for_again() -> None:
+def test_a_broker_that_has_spoken_since_is_waited_for_again() -> None:
     stage = staged()
     ending = Ending(stage.client, 10.0)
     ending.missed()
@@ -34,7 +34,7 @@ def test_who_has_spoken_since_is_waited_for_again() -> None:
     assert ending.timeout == 10.0
 
 
-def test_who_gets_on_has_come_further_however_much_is_said_meanwhile() -> None:
+def test_a_broker_that_makes_progress_has_come_further_however_much_is_sent_meanwhile() -> None:
     stage = staged()
     ending = Ending(stage.client, 10.0)
     talk = stage.client.open_session()

@@ -72,14 +72,14 @@ def test_how_a_connection_ended(closed: ConnectionClosed, text: str) -> None:
     assert cause_of(closed) == text
 
 
-def test_a_violation_is_told_by_its_words() -> None:
+def test_the_error_of_a_violation_has_its_words() -> None:
     violation = Violation("server", "a.rule", "said", ("legal",), 501, 0, 0, "what it was")
     assert cause_of(ConnectionClosed(Origin.VIOLATION, 501, "", violation)) == (
         "the other side broke the protocol (501): a.rule: what it was"
     )
 
 
-def test_another_protocol_is_told_by_what_was_said() -> None:
+def test_the_error_of_another_protocol_quotes_it() -> None:
     text = "version mismatch: this side speaks AMQP 1, the other one HTTP (48)"
     violation = Violation("server", "connection.start.client-support", "x", ("y",), 0, None, 0, text)
     assert cause_of(ConnectionClosed(Origin.VIOLATION, None, "", violation)) == (

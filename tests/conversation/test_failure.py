@@ -27,7 +27,7 @@ def test_a_refusal_is_the_fault_of_the_one_whose_command_it_names() -> None:
     assert type(failure.for_whom(8)) is type(failure.for_whom(None)) is SharedSessionFailed
 
 
-def test_whoever_sees_the_error_of_the_others_has_seen_the_failure() -> None:
+def test_seeing_the_error_of_the_others_is_seeing_the_failure() -> None:
     failure = Failure()
     assert [failure.seen] == [True]
     failure.error, failure.id = SessionFailed(b"s", 404, "no"), 7

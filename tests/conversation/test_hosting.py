@@ -75,7 +75,7 @@ def test_controls_that_bring_no_event_keep_nobody_waiting(config: ServerConfig) 
     assert rounds > 15
 
 
-def test_who_has_ended_is_ready_once_more_and_then_forgotten() -> None:
+def test_a_connection_that_has_ended_is_ready_once_more_and_then_forgotten() -> None:
     server = OwnServer(ServerConfig(), lambda connection, event: None)
     connection = server.connect()
     connection.receive_eof()
@@ -106,7 +106,7 @@ def test_a_handler_that_raises_loses_its_connection_and_nobody_elses() -> None:
         carry(server, (ClientConnection(ClientConfig()), bad))
 
 
-def test_what_is_said_outside_of_the_handler_goes_out() -> None:
+def test_output_from_outside_of_the_handler_goes_out() -> None:
     server = OwnServer(ServerConfig(), lambda connection, event: None)
     guest, client = server.connect(), ClientConnection(ClientConfig())
     carry(server, (client, guest))
@@ -154,7 +154,7 @@ def test_an_event_costs_the_same_beside_however_many_connections() -> None:
     assert turn(40) == turn(10)
 
 
-def test_time_is_told_to_all() -> None:
+def test_every_connection_ticks() -> None:
     ended: list[Event] = []
     server = OwnServer(ServerConfig(), lambda connection, event: ended.append(event))
     server.connect()

@@ -44,7 +44,7 @@ def test_no_more_comes_than_is_prefetched(accept: bool) -> None:
     assert bodies(inbox)[0] == b"8"
 
 
-def test_who_does_not_settle_gets_nothing_more() -> None:
+def test_a_consumer_that_does_not_settle_gets_nothing_more() -> None:
     stage, talk = filled(20)
     inbox = talk.subscribe("q", prefetch=4)
     stage.run()
@@ -158,7 +158,7 @@ def test_more_tells_of_messages_and_of_the_end() -> None:
     stage.get(ending)
 
 
-def test_what_is_settled_while_the_connection_is_made_again_is_said_then() -> None:
+def test_what_is_settled_during_a_reconnect_is_sent_after_it() -> None:
     stage, talk = filled(3)
     inbox = talk.subscribe("q")
     stage.run()

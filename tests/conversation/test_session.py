@@ -158,7 +158,7 @@ def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_com
     run(handled())
 
 
-def test_what_was_published_before_a_refusal_that_somebody_heard_is_told_at_the_end() -> None:
+def test_the_end_reports_what_was_published_before_a_refusal_that_somebody_got() -> None:
     world = World(retry=NEVER)
 
     async def careless() -> None:
@@ -174,7 +174,7 @@ def test_what_was_published_before_a_refusal_that_somebody_heard_is_told_at_the_
         run(careless())
 
 
-def test_a_message_that_nobody_asked_about_is_told_at_the_end() -> None:
+def test_the_end_reports_a_message_that_nobody_asked_about() -> None:
     world = World()
 
     async def careless() -> None:
@@ -186,7 +186,7 @@ def test_a_message_that_nobody_asked_about_is_told_at_the_end() -> None:
     assert world.stage.client.talks == {}
 
 
-def test_what_was_in_doubt_and_nobody_asked_about_is_told_at_the_end() -> None:
+def test_the_end_reports_what_was_in_doubt_and_nobody_asked_about() -> None:
     world = World()
 
     async def careless() -> None:
@@ -199,7 +199,7 @@ def test_what_was_in_doubt_and_nobody_asked_about_is_told_at_the_end() -> None:
         run(careless())
 
 
-def test_an_error_in_the_block_is_the_one_that_is_told() -> None:
+def test_an_error_in_the_block_is_the_one_that_is_raised() -> None:
     world = World()
 
     async def failing(deaf: bool) -> None:

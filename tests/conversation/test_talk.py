@@ -34,7 +34,7 @@ from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_control
 
 
-def test_what_is_said_is_answered() -> None:
+def test_commands_are_answered() -> None:
     stage = staged()
     talk = stage.open()
     stage.get(talk.say(queue.Declare("q")))
@@ -63,7 +63,7 @@ def test_a_refused_command_fails_its_ticket_and_everything_behind_it() -> None:
 
 
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy()])
-def test_a_refused_subscription_is_the_fault_of_whoever_receives_from_it(retry: RetryPolicy) -> None:
+def test_receiving_from_a_refused_subscription_raises_its_refusal(retry: RetryPolicy) -> None:
     stage = staged(retry=retry)
     talk = stage.open()
     stage.get(talk.say(queue.Declare("q")))
@@ -96,7 +96,7 @@ def test_with_a_retry_policy_a_session_that_failed_is_opened_again_by_the_next_c
     assert message.body == b"two"
 
 
-def test_what_did_not_come_back_is_told_once_to_the_call_that_finds_the_session_open_again() -> None:
+def test_the_call_that_finds_the_session_open_again_raises_once_what_did_not_come_back() -> None:
     stage = staged()
     talk = stage.open()
     stage.get(talk.say(queue.Declare("mine", exclusive=True)))
@@ -116,7 +116,7 @@ def test_what_did_not_come_back_is_told_once_to_the_call_that_finds_the_session_
     stage.get(talk.say(queue.Declare("mine", exclusive=True)))
 
 
-def test_what_is_said_in_a_transaction_whose_session_failed_is_refused() -> None:
+def test_commands_in_a_transaction_whose_session_failed_are_refused() -> None:
     stage = staged()
     talk = stage.open()
     talk.transactions.begin()
@@ -153,7 +153,7 @@ def test_a_message_that_nobody_takes_fails_its_own_ticket_only() -> None:
     assert str(tickets[1].error).startswith("unroutable")
 
 
-def test_what_nobody_asked_about_is_told_in_the_end() -> None:
+def test_the_end_reports_what_nobody_asked_about() -> None:
     stage = staged()
     talk = stage.open()
     heard = talk.publish("", "nowhere", b"", mandatory=True)
@@ -265,7 +265,7 @@ def test_a_session_that_is_kept_is_resumed_and_replayed() -> None:
     assert (stage.depth("q"), talk.remade) == (10, 0)
 
 
-def test_a_session_that_is_lost_is_made_again_and_what_is_in_doubt_is_told() -> None:
+def test_a_lost_session_is_made_again_and_reports_what_is_in_doubt() -> None:
     stage = staged()
     talk = stage.open(timeout=0)
     stage.get(talk.say(queue.Declare("q")))
@@ -329,7 +329,7 @@ def test_a_session_over_which_everybody_gives_up_fails_everybody() -> None:
         inbox.take()
 
 
-def test_what_is_said_between_a_refusal_and_its_detach_fails_as_the_session_did() -> None:
+def test_commands_between_a_refusal_and_its_detach_fail_as_the_session_did() -> None:
     """The engine says that it is too late; the user is told why."""
     stage = staged(retry=NEVER)
     talk = stage.open()
@@ -349,7 +349,7 @@ def test_what_is_said_between_a_refusal_and_its_detach_fails_as_the_session_did(
             each()
 
 
-def test_what_has_no_result_is_not_asked_for_one_and_nothing_is_said() -> None:
+def test_asking_for_a_result_that_cannot_be_sends_nothing() -> None:
     """The reverse, a command with a result that is said, is complete like any other: nobody waits for what it found."""
     stage = staged()
     talk = stage.open()
@@ -376,7 +376,7 @@ def test_a_broker_that_completes_without_the_result_is_named_to_who_asked() -> N
 
 
 @pytest.mark.parametrize("retry", [NEVER, RetryPolicy(first=0.0, jitter=0.0)])
-def test_who_waits_on_a_session_that_was_refused_and_is_never_detached_hears_the_refusal_in_time(retry: RetryPolicy) -> None:
+def test_calls_on_a_session_that_was_refused_and_never_detached_raise_the_refusal_in_time(retry: RetryPolicy) -> None:
     """The exception is followed by the session's end; a broker that leaves that out is waited for so long and no longer."""
     stage = staged(retry=retry, config=ClientConfig(heartbeat=0, limits=Limits(detach_seconds=5)))
     talk = stage.open()
@@ -480,7 +480,7 @@ def test_the_prefetch_is_one_at_least() -> None:
 
 
 @pytest.mark.parametrize("attempts", [0, 5])
-def test_who_waits_for_an_attach_that_is_cut_off_hears_what_came_of_it(attempts: int) -> None:
+def test_a_pending_attach_that_is_cut_off_gets_its_outcome(attempts: int) -> None:
     """The connection is lost between attach and attached: nobody waits for ever."""
     stage = Stage(retry=RetryPolicy(attempts=attempts, first=0.0, jitter=0.0))
     stage.connect()
@@ -497,7 +497,7 @@ def test_who_waits_for_an_attach_that_is_cut_off_hears_what_came_of_it(attempts:
             waited.result()
 
 
-def test_who_waits_asks_by_a_barrier() -> None:
+def test_a_pending_call_sends_a_barrier() -> None:
     """A broker may answer session.flush with what is done by then, which is nothing yet, and say no more: Broker-J does."""
     stage = staged()
     talk = stage.open()

@@ -32,7 +32,7 @@ def test_fails_with_an_error() -> None:
     assert repr(ticket) == "<Ticket failed>"
 
 
-def test_who_does_not_wait_any_more_is_not_called() -> None:
+def test_a_callback_that_was_taken_back_is_not_called() -> None:
     ticket: Ticket[None] = Ticket()
     called: list[int] = []
 

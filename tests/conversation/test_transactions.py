@@ -106,7 +106,7 @@ def test_a_block_that_ends_badly_while_the_connection_is_made_again_is_undone_fi
     assert stage.broker.host("").queues["q"].messages == 1
 
 
-def test_in_a_block_whose_session_was_lost_nothing_can_be_said_and_nothing_was_done() -> None:
+def test_in_a_block_whose_session_was_lost_no_command_goes_out_and_nothing_was_done() -> None:
     stage, talk = opened(timeout=0)
     talk.transactions.begin()
     talk.publish("", "q", b"x")
@@ -150,7 +150,7 @@ def test_a_commit_under_way_at_a_cut_has_its_answer_when_the_session_is_resumed(
     assert stage.depth("q") == 1
 
 
-def test_who_gives_up_is_told_that_nobody_knows() -> None:
+def test_giving_up_raises_that_nobody_knows() -> None:
     stage, talk = opened()
     commit = talk.transactions
     commit.begin()
@@ -267,7 +267,7 @@ def test_a_two_phase_commit_is_carried_out(participants: tuple[str, ...]) -> Non
     assert stage.depth("q") == len(participants)
 
 
-def test_answers_that_are_lost_or_refused_are_told_to_the_two_phase_commit() -> None:
+def test_answers_that_are_lost_or_refused_reach_the_two_phase_commit() -> None:
     stage, talk = opened(timeout=0)
     lost, refused = TwoPhase({"one": XID}), TwoPhase({"one": xid(1, b"unknown", b"")})
     (ask,) = lost.take()
@@ -287,7 +287,7 @@ def test_answers_that_are_lost_or_refused_are_told_to_the_two_phase_commit() -> 
     assert refused.awaited == ()
 
 
-def test_a_list_that_is_asked_for_is_told() -> None:
+def test_a_list_that_is_asked_for_comes_back() -> None:
     stage, talk = opened()
     whole = TwoPhase.recover(Decision((("one", XID),)))
     while not whole.finished:

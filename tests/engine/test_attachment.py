@@ -73,7 +73,7 @@ def test_a_client_asks_for_the_lifetime_that_it_wants() -> None:
 
 
 @pytest.mark.parametrize("granted", [61, 2**32 - 1, None])
-def test_who_is_granted_more_than_it_asked_for_keeps_what_it_asked_for(granted: int | None) -> None:
+def test_a_side_that_is_granted_more_than_it_asked_for_keeps_what_it_asked_for(granted: int | None) -> None:
     carrier, session = attached_session("client", timeout=60)
     carrier.hear(c.Timeout(granted))
     assert carrier.happened()[-1] == TimeoutGranted(b"s", granted)

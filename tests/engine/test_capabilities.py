@@ -12,7 +12,7 @@ def test_what_is_true_in_the_table_of_capabilities() -> None:
         assert capabilities_of(properties) == {"basic.nack"}
 
 
-def test_whoever_says_nothing_has_none() -> None:
+def test_a_peer_that_announces_nothing_has_none() -> None:
     for properties in (None, {}, {"capabilities": 7}, {"capabilities": None}):
         assert capabilities_of(properties) == frozenset()
 

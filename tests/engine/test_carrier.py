@@ -16,7 +16,7 @@ ASKED = ("_write", "_has_room", "_emit", "_ask", "_fail")
 
 
 @pytest.mark.parametrize("made", [ClientConnection, ServerConnection, BareCarrier])
-def test_who_carries_endpoints_does_all_that_they_ask_for(made: type[Carrier]) -> None:
+def test_a_carrier_does_all_that_its_endpoints_ask_for(made: type[Carrier]) -> None:
     assert [name for name in ASKED if getattr(made, name) is getattr(Carrier, name)] == []
 
 

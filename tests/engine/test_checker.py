@@ -15,7 +15,7 @@ from amqp_sansio.wire.reading import Reading
 from amqp_sansio.wire.repeated_headers import Headers
 
 
-def test_what_was_found_is_told_behind_what_was_said() -> None:
+def test_findings_come_after_the_words_that_they_are_about() -> None:
     told: deque[Observed] = deque()
     checker = Checker(True, DEFAULT_LIMITS, {}, told)
     checker.findings.note("rule", "text")
@@ -25,7 +25,7 @@ def test_what_was_found_is_told_behind_what_was_said() -> None:
     assert list(told) == [Observed("C", 3, 5, OpaqueSeen("why")), Observed("C", 3, 5, Note("rule", "text"))]
 
 
-def test_without_a_way_of_its_own_everything_is_heard_one_by_one() -> None:
+def test_without_a_way_of_its_own_everything_is_taken_one_by_one() -> None:
     checker = Checker(False, DEFAULT_LIMITS, {}, deque())
     cut: Cut = (KnownCommand(1, Sync(), False, b""), b"", None, b"", 0, 1)
     assert checker.hear_plain("C", cut) is None

@@ -122,7 +122,7 @@ def test_without_a_mechanism_in_common_the_client_closes_the_socket() -> None:
     assert dropped(peer)
 
 
-def test_no_initial_response_is_said_as_none() -> None:
+def test_no_initial_response_is_sent_as_none() -> None:
     peer = peer_of(ClientConfig(mechanisms=[CramMd5("tim", "tanstaaftanstaaf")]))
     peer.say(HEADER, Start({}, ("CRAM-MD5",), ("en_US",)))
     start_ok = peer.hear()[-1]
@@ -221,7 +221,7 @@ def test_our_own_limits_are_within_the_offer_too() -> None:
 # --- open -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_redirect_is_told_and_ends_it() -> None:
+def test_a_redirect_is_reported_and_ends_it() -> None:
     peer = peer_of()
     events = peer.say(*OPENING[:3], Redirect("b:5672", ["c:5672"]))
     assert events[-2:] == [
@@ -239,7 +239,7 @@ def test_rule_connection_open_insist_behavior() -> None:
     assert dropped(peer)
 
 
-def test_the_servers_close_402_is_told_as_it_was_said() -> None:
+def test_the_servers_close_402_is_reported_as_it_came() -> None:
     peer = peer_of()
     assert peer.say(*OPENING[:3], Close(402, "no such host"))[-1] == ConnectionClosed(Origin.PEER, 402, "no such host")
     assert peer.hear()[-1] == CloseOk()
@@ -292,7 +292,7 @@ def test_nothing_of_a_session_before_open_ok(word: Word) -> None:
     assert isinstance(peer.hear()[-1], Close)
 
 
-def test_settings_that_fit_into_no_frame_are_told_to_the_caller() -> None:
+def test_settings_that_fit_into_no_frame_are_reported_to_the_caller() -> None:
     with pytest.raises(EncodeError, match=r"connection\.start-ok"):
         ClientConnection(ClientConfig(properties={"x": "y" * 65000, "z": "y" * 2000}))
 

@@ -46,7 +46,7 @@ HEADER = b"AMQP\x01\x01\x00\x0a"
 # --- channels ---------------------------------------------------------------------------------------------------------
 
 
-def test_controls_of_the_connection_are_heard_on_any_channel() -> None:
+def test_controls_of_the_connection_are_taken_on_any_channel() -> None:
     peer = served()
     assert peer.say(Heartbeat(), channel=77) == []
     assert peer.say(Close(200, ""), channel=77) == [ConnectionClosed(Origin.PEER, 200, "")]
@@ -71,7 +71,7 @@ def test_a_session_may_live_on_channel_0() -> None:
     assert isinstance(peer.say(Attach(b"s"), CommandPoint(0, 0), Declare("q"))[-1].session, bytes)  # type: ignore[union-attr]
 
 
-def test_what_is_said_on_a_channel_without_a_session_costs_the_connection_nothing() -> None:
+def test_words_on_a_channel_without_a_session_cost_the_connection_nothing() -> None:
     peer = served()
     assert peer.say(CommandPoint(0, 0), Sync(), channel=3) == []
     assert Detached(b"", 3) in peer.hear()
@@ -131,7 +131,7 @@ def test_what_was_gathered_is_written_before_close() -> None:
 
 
 @pytest.mark.parametrize(("size", "strict", "good"), [(4096, True, True), (4097, True, False), (4097, False, True)])
-def test_frames_of_4096_octets_are_heard_before_anything_is_agreed(size: int, strict: bool, good: bool) -> None:
+def test_frames_of_4096_octets_are_taken_before_anything_is_agreed(size: int, strict: bool, good: bool) -> None:
     peer = ScriptedPeer(ServerConnection(ServerConfig(profile=STRICT_PROFILE) if strict else None))
     # The map's own size and count, two names, their types and sizes: what is left is text.
     padding = size - len(peer.octets_of(StartOk({"x": ""}, "ANONYMOUS", b"", "en_US")))
@@ -256,7 +256,7 @@ def test_an_open_connection_tells_what_it_agreed() -> None:
     assert peer.connection.max_frame_size == 4096
 
 
-def test_who_has_patience_for_so_many_steps_without_an_event_hears_the_rest_when_it_asks_again() -> None:
+def test_a_caller_that_stops_after_steps_without_an_event_gets_the_rest_when_it_asks_again() -> None:
     connection = served().connection
     connection._patience = 3
     connection.receive_data(frame_control(0, LAYOUT.encode_control(Heartbeat())) * 7)

@@ -71,7 +71,7 @@ def test_a_server_has_carried_out_a_cancel_when_it_hears_it() -> None:
     assert len(consumers) == 0
 
 
-def test_who_comes_late_takes_a_tag_for_anything_and_learns() -> None:
+def test_a_late_observer_takes_a_tag_for_anything_and_learns() -> None:
     consumers = make(late=True)
     for speaker, verb in ((SERVER, "file.consume-ok"), (SERVER, "file.deliver"), (CLIENT, "file.cancel")):
         assert consumers.check(speaker, verb, "t") is None

@@ -201,7 +201,7 @@ def told(role: Role, before: Before, **settings: Any) -> tuple[BareCarrier, Sess
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_word_of_our_own_is_not_said(name: str) -> None:
+def test_a_wrong_word_of_our_own_is_not_sent(name: str) -> None:
     before, role, command, _, rule = WRONG[name]
     carrier, session = told(role, before)
     snapshot = session.snapshot()
@@ -262,13 +262,13 @@ def test_what_was_staged_in_another_session_is_let_pass_unless_the_letter_is_kep
         assert raised.value.legal == ("file.open",)
 
 
-def test_a_limit_of_ours_is_told_as_one() -> None:
+def test_a_limit_of_ours_is_reported_as_one() -> None:
     _, session = told(C, CONSUMING, limits=Limits(subscriptions=1))
     with pytest.raises(LimitError, match="subscriptions"):
         session.send(file.Consume("q", "u"))
 
 
-def test_several_that_decide_about_one_another_are_not_said_together() -> None:
+def test_several_that_decide_about_one_another_are_not_sent_together() -> None:
     _, session = told(C, ())
     with pytest.raises(LocalProtocolError):
         session.send_all([file.Consume("q", "t"), file.Consume("q", "t")])

@@ -16,7 +16,7 @@ ALL = [thing for module in (file, stream) for thing in vars(module).values() if 
 COMMANDS: list[type[Command]] = [each for each in ALL if issubclass(each, Command) and each is not Command]
 
 
-def test_every_command_of_the_two_classes_is_heard() -> None:
+def test_every_command_of_the_two_classes_is_taken() -> None:
     assert {each.VERB for each in COMMANDS} == CONTENT_VERBS
     for each in COMMANDS:
         for speaker in (C, S):
@@ -62,7 +62,7 @@ def test_what_is_for_the_whole_connection() -> None:
 
 
 @pytest.mark.parametrize("heard", [False, True])
-def test_to_who_comes_late_a_delivery_shows_that_its_tag_has_a_consumer(heard: bool) -> None:
+def test_to_a_late_observer_a_delivery_shows_that_its_tag_has_a_consumer(heard: bool) -> None:
     """Whoever did not hear the consume knows of the consumer by what is delivered to it, and counts it."""
     contents = Contents(attrs.evolve(DEFAULT_LIMITS, subscriptions=1), None, True)
     if heard:

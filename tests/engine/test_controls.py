@@ -225,7 +225,7 @@ def test_more_holes_than_one_control_can_say() -> None:
     assert session.state == "attached"
 
 
-def test_holes_of_billions_can_still_be_told() -> None:
+def test_holes_of_billions_can_still_be_reported() -> None:
     """Two points far ahead leave a hole wider than one range can say: the oldest of it is forgotten."""
     carrier, session = attached_session("server")
     carrier.hear(c.CommandPoint(0x7FFFFFFE, 0), c.CommandPoint(0xFFFFFFF0, 0), c.CommandPoint(0x7FFFFFE0, 0))
@@ -270,7 +270,7 @@ def test_an_application_may_end_what_a_gap_has_completed() -> None:
 
 
 @pytest.mark.parametrize(("gap", "heard"), [(5, 1), (0, 0)])
-def test_a_gap_ahead_leaves_what_is_under_way_to_be_heard(gap: int, heard: int) -> None:
+def test_a_gap_ahead_leaves_what_is_under_way_to_be_received(gap: int, heard: int) -> None:
     """Only a gap over the next id means that a command which was begun will not be finished."""
     peer = served()
     peer.say(c.Attach(b"s"), c.CommandPoint(0, 0), channel=1)

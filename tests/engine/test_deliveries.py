@@ -47,7 +47,7 @@ def test_a_client_has_received_what_it_hears() -> None:
     assert settled(deliveries, Ack(0, True), Ack(1), Ack(2), heard=False) == [True, False, False]
 
 
-def test_what_comes_before_all_was_heard_is_perhaps_acknowledged_and_fills_no_window() -> None:
+def test_what_a_late_observer_missed_is_perhaps_acknowledged_and_fills_no_window() -> None:
     deliveries = Deliveries(True, False)
     deliveries.open_window(0, 1)
     settled(deliveries, Ack(0, True), heard=False)
@@ -93,7 +93,7 @@ def test_limit_of_deliveries_perhaps_or_not(count: int, fits: bool) -> None:
     assert objection is None or objection.rule == "limits.incomplete_commands"
 
 
-def test_who_comes_late_lets_any_tag_pass_but_zero() -> None:
+def test_a_late_observer_lets_any_tag_pass_but_zero() -> None:
     deliveries = Deliveries(False, True)
     assert settled(deliveries, Ack(7), Ack(7), Reject(7), Ack(0), Ack(9, True)) == [True, True, True, False, True]
     deliveries.open_window(0, 1)

@@ -203,7 +203,7 @@ def test_an_observer_blames_the_client(state: str, said: str, cell: Cell, strict
 @pytest.mark.parametrize("command", [dtx.Prepare(Z), dtx.Commit(Z), dtx.Rollback(Z), dtx.Forget(Z), dtx.Recover(),
                                      dtx.GetTimeout(Z), dtx.SetTimeout(Z, 1)], ids=lambda command: command.VERB)  # fmt: skip
 @pytest.mark.parametrize("state", STATES)
-def test_what_coordinates_may_be_said_in_every_state(state: str, command: Command) -> None:
+def test_what_coordinates_may_be_sent_in_every_state(state: str, command: Command) -> None:
     carrier, session = server_in(state, SPEC)
     carrier.hear(command)
     assert [type(event) for event in carrier.happened()] == [CommandReceived]
@@ -239,7 +239,7 @@ def test_a_nameless_subscription_is_none_the_less_one() -> None:
     assert session.state == "ended"
 
 
-def test_a_start_that_fails_associates_nothing_and_what_was_said_behind_it_was_legal() -> None:
+def test_a_start_that_fails_associates_nothing_and_the_words_after_it_were_legal() -> None:
     pipelined: list[tuple[Command, ...]] = [
         (dtx.End(X),), (dtx.End(X, suspend=True),), (dtx.Start(Y), dtx.End(Y)), (dtx.Select(), dtx.End(X, fail=True)),
     ]  # fmt: skip

@@ -92,7 +92,7 @@ def test_nothing_begins_behind_a_connection_that_is_over(by: str) -> None:
     assert over.finished
 
 
-def test_octets_that_end_within_the_header_are_told() -> None:
+def test_octets_that_end_within_the_header_are_reported() -> None:
     door = Doorstep(BOTH)
     door.receive_data(b"AMQP\x01")
     door.receive_eof()

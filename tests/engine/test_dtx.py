@@ -33,7 +33,7 @@ VERBS: list[tuple[Callable[[Dtx], int], Command]] = [
 
 
 @pytest.mark.parametrize(("say", "command"), VERBS, ids=lambda value: value.VERB if isinstance(value, Command) else "")
-def test_what_coordinates_is_said_without_select(say: Callable[[Dtx], int], command: Command) -> None:
+def test_what_coordinates_is_sent_without_select(say: Callable[[Dtx], int], command: Command) -> None:
     carrier, session = attached_session("client")
     id = say(session.dtx)
     assert carrier.said()[-1] == command

@@ -34,7 +34,7 @@ def test_said_once_however_often_it_was_asked() -> None:
 @given(
     st.lists(st.tuples(st.sampled_from(["complete", "complete", "flush", "take", "known"]), st.integers(0, 99)), max_size=80)
 )
-def test_what_is_not_said_again_was_said_with_timely_reply(words: list[tuple[str, int]]) -> None:
+def test_what_is_not_sent_again_was_sent_with_timely_reply(words: list[tuple[str, int]]) -> None:
     """Of what is complete and not known to be known, nothing is left out of session.completed that was not said before with the
     mark by which the sender must answer at once."""
     carrier, session = attached_session("server")

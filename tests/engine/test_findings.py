@@ -30,7 +30,7 @@ def test_the_letter_is_held_to_only_when_strict() -> None:
         assert len(findings.found) == count
 
 
-def test_what_was_told_is_told_again_for_another_channel_speaker_matter_or_session() -> None:
+def test_a_finding_is_repeated_for_another_channel_speaker_matter_or_session() -> None:
     findings = Findings(False, DEFAULT_LIMITS)
     for speaker in "CS":
         for channel in (0, 1):
@@ -44,7 +44,7 @@ def test_what_was_told_is_told_again_for_another_channel_speaker_matter_or_sessi
     assert len(findings.found) == 9
 
 
-def test_the_memory_of_what_was_told_is_bounded() -> None:
+def test_the_memory_of_findings_is_bounded() -> None:
     findings = Findings(False, DEFAULT_LIMITS)
     for number in range(5000):
         findings.divergence("a.rule", "said", "text", about=str(number))

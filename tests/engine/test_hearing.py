@@ -236,7 +236,7 @@ def test_after_an_exception_commands_do_not_count() -> None:
     assert session.state == "ended"
 
 
-def test_producer_credit_is_told() -> None:
+def test_producer_credit_is_reported() -> None:
     carrier, _ = attached_session("client")
     carrier.hear(message.SetFlowMode("", 0), message.Flow("", 0, 5), message.Stop(""), message.Flow("", 0, 2))
     carrier.hear(message.Flow("", 1, 2), message.Flow("", 0, INFINITE))

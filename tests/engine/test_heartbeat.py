@@ -49,7 +49,7 @@ def test_a_heartbeat_goes_out_when_nothing_was_written_for_an_interval(peer: Scr
     assert peer.hear() == [Heartbeat()]
 
 
-def test_the_other_side_is_given_up_after_two_intervals_of_silence(peer: ScriptedPeer) -> None:
+def test_the_other_side_times_out_after_two_intervals_of_silence(peer: ScriptedPeer) -> None:
     conn = peer.connection
     conn.tick(10.0)
     conn.tick(19.9)
@@ -82,7 +82,7 @@ def test_half_a_frame_does_not_keep_a_dead_peer_alive(peer: ScriptedPeer) -> Non
     assert isinstance(conn.next_event(), ConnectionClosed)
 
 
-def test_nobody_is_given_up_while_octets_wait_undecoded(peer: ScriptedPeer) -> None:
+def test_nobody_times_out_while_octets_wait_undecoded(peer: ScriptedPeer) -> None:
     conn = peer.connection
     conn.receive_data(peer.octets_of(Heartbeat()))
     for moment in (1.0, 100.0, 1000.0):
@@ -96,7 +96,7 @@ def test_nobody_is_given_up_while_octets_wait_undecoded(peer: ScriptedPeer) -> N
 
 
 @pytest.mark.parametrize("taken", [True, False])
-def test_who_takes_nothing_is_given_up_though_octets_wait_undecoded(peer: ScriptedPeer, taken: bool) -> None:
+def test_a_peer_that_takes_nothing_times_out_though_octets_wait_undecoded(peer: ScriptedPeer, taken: bool) -> None:
     """They may wait for room in the outbox, which nobody makes any more; then nothing of that is to be taken, either."""
     conn = peer.connection
     conn.receive_data(peer.octets_of(Heartbeat()))

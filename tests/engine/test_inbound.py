@@ -194,7 +194,7 @@ def test_syncs_behind_holes_cost_what_came(base: int) -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 80), max_size=20), max_size=12), st.sampled_from(BASES))
-def test_what_is_told_again_and_again_is_what_is_complete(turns: list[list[int]], base: int) -> None:
+def test_repeated_reports_hold_what_is_complete(turns: list[list[int]], base: int) -> None:
     """All that is complete is told, in whole ranges; ranges that did not change are told again only when they are few."""
     inbound = Inbound()
     inbound.point(base)
@@ -213,7 +213,7 @@ def test_what_is_told_again_and_again_is_what_is_complete(turns: list[list[int]]
     assert inbound.untold_completed() == told
 
 
-def test_many_ranges_are_told_once() -> None:
+def test_many_ranges_are_reported_once() -> None:
     inbound = Inbound()
     inbound.point(0)
     receive(inbound, 200)

@@ -98,7 +98,7 @@ def test_a_crossing_close_and_then_silence_ends_at_eof(peer: ScriptedPeer) -> No
     assert peer.end() == [ConnectionClosed(Origin.EOF, 320, "go")]
 
 
-def test_a_close_without_answer_is_given_up(peer: ScriptedPeer) -> None:
+def test_a_close_without_answer_times_out(peer: ScriptedPeer) -> None:
     conn = peer.connection
     conn.tick(100.0)
     conn.close(200, "")
@@ -112,14 +112,14 @@ def test_a_close_without_answer_is_given_up(peer: ScriptedPeer) -> None:
     assert finished(conn)
 
 
-def test_a_close_before_the_first_tick_is_given_up_as_well(peer: ScriptedPeer) -> None:
+def test_a_close_before_the_first_tick_times_out_as_well(peer: ScriptedPeer) -> None:
     peer.connection.close()
     assert peer.connection.tick(5.0) == 15.0
     assert peer.connection.tick(15.0) is None
     assert isinstance(peer.connection.next_event(), ConnectionClosed)
 
 
-def test_closing_twice_is_told(peer: ScriptedPeer) -> None:
+def test_closing_twice_is_reported(peer: ScriptedPeer) -> None:
     peer.connection.close(200, "bye")
     with pytest.raises(ConnectionClosedError, match="closed by us: 200 bye"):
         peer.connection.close()
@@ -133,7 +133,7 @@ def test_closing_twice_is_told(peer: ScriptedPeer) -> None:
         (200, "", "the other side closed the connection (200)"),
     ],
 )
-def test_who_speaks_after_their_close_is_told_what_they_said(peer: ScriptedPeer, code: int, text: str, said: str) -> None:
+def test_calls_after_the_peers_close_raise_its_words(peer: ScriptedPeer, code: int, text: str, said: str) -> None:
     conn = peer.connection
     peer.say(Close(code, text))
     assert conn.closed_cause == said
@@ -141,13 +141,13 @@ def test_who_speaks_after_their_close_is_told_what_they_said(peer: ScriptedPeer,
         conn.close()
 
 
-def test_an_end_of_the_octets_is_told(peer: ScriptedPeer) -> None:
+def test_an_end_of_the_octets_is_reported(peer: ScriptedPeer) -> None:
     peer.connection.receive_eof()
     assert [*peer.connection.events()] == [ConnectionClosed(Origin.EOF, None, "the octets ended without a close")]
     assert peer.connection.closed_cause == "the connection ended: the octets ended without a close"
 
 
-def test_a_close_that_cannot_be_said_changes_nothing(peer: ScriptedPeer) -> None:
+def test_a_close_that_cannot_be_encoded_changes_nothing(peer: ScriptedPeer) -> None:
     conn = peer.connection
     with pytest.raises(LocalProtocolError, match="200, 320, 402, 501"):
         conn.close(404, "x")
@@ -211,7 +211,7 @@ def test_a_close_ok_that_answers_nothing_drops_the_socket(peer: ScriptedPeer) ->
 # --- violations -------------------------------------------------------------------------------------------------------
 
 
-def test_a_violation_is_told_by_close_and_waits_for_its_answer(peer: ScriptedPeer) -> None:
+def test_a_violation_sends_close_and_waits_for_its_answer(peer: ScriptedPeer) -> None:
     conn = peer.connection
     bad = b"\x0f\x00\x00\x10" + bytes(8) + b"\x01\x63\x00\x00"
     last = peer.say(Heartbeat(), bad, Heartbeat())[-1]
@@ -320,7 +320,7 @@ def test_octets_after_the_end_are_the_callers_mistake(peer: ScriptedPeer) -> Non
         peer.connection.receive_data(b"x")
 
 
-def test_the_end_in_the_middle_of_a_frame_is_told(peer: ScriptedPeer) -> None:
+def test_the_end_in_the_middle_of_a_frame_is_reported(peer: ScriptedPeer) -> None:
     peer.say(b"\x0f\x00\x00\x10")
     last = peer.end()[-1]
     assert isinstance(last, ConnectionClosed)
@@ -354,7 +354,7 @@ def test_an_open_connection_without_heartbeats_keeps_no_time(peer: ScriptedPeer)
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_nobody_is_given_up_while_octets_wait_undecoded(role: str) -> None:
+def test_nobody_times_out_while_octets_wait_undecoded(role: str) -> None:
     peer = peer_of(role)
     conn = peer.connection
     conn.tick(0.0)
@@ -365,7 +365,7 @@ def test_nobody_is_given_up_while_octets_wait_undecoded(role: str) -> None:
     assert conn.is_open
 
 
-def test_who_was_never_told_the_time_wants_to_be(peer: ScriptedPeer) -> None:
+def test_a_connection_that_never_ticked_wants_to(peer: ScriptedPeer) -> None:
     assert peer_of(peer.connection.role).connection.due == -math.inf
 
 
@@ -382,7 +382,7 @@ def test_the_time_of_the_handshake_is_due_once_nothing_waits_undecoded() -> None
     assert isinstance(conn.next_event(), ConnectionClosed)
 
 
-def test_a_close_is_not_given_up_before_what_came_in_time_is_decoded(peer: ScriptedPeer) -> None:
+def test_a_close_does_not_time_out_before_what_came_in_time_is_decoded(peer: ScriptedPeer) -> None:
     conn = peer.connection
     conn.tick(0.0)
     conn.close()

@@ -441,7 +441,7 @@ def test_random_frames_behind_a_legal_beginning(frames: list[tuple[Speaker, int,
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("rest", [b"", b"\x05en_US", b"\x05en_US and more", b"\x05en"])
-def test_no_secret_is_shown_however_it_is_said(strict: bool, rest: bytes) -> None:
+def test_no_secret_is_shown_however_it_comes(strict: bool, rest: bytes) -> None:
     watch = Observer(strict=strict)
     header = b"AMQP\x01\x01\x00\x0a"
     payload = b"\x01\x02\x0f\x00\x00\x00\x00\x04\x00\x00\x00\x00\x05PLAIN\x00\x00\x00\x06secret" + rest

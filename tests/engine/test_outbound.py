@@ -134,7 +134,7 @@ def test_nothing_is_kept_without_a_detached_lifetime_but_ids_are() -> None:
 
 
 @given(st.lists(st.sampled_from(["say", "say", "keep", "keep not", "complete", "confirm", "look"]), max_size=30), st.data())
-def test_what_is_missing_is_what_is_in_doubt_and_was_said_while_nothing_was_kept(words: list[str], data: st.DataObject) -> None:
+def test_what_is_missing_is_what_is_in_doubt_and_was_sent_while_nothing_was_kept(words: list[str], data: st.DataObject) -> None:
     """However often the lifetime comes and goes: what was kept is kept no more when it ends."""
     outbound = Outbound(data.draw(st.booleans()))
     doubt, kept = set[int](), set[int]()

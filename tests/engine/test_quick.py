@@ -89,7 +89,7 @@ def observed(said: Iterable[tuple[Speaker, bytes]], strict: bool) -> list[object
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_whatever_is_said_both_ways_tell_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_ways_report_the_same_whatever_comes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the quick way and without it, an observer tells the same events at the same places."""
     said = conversation(seed)
     pieces = [(speaker, octets[at : at + 7]) for speaker, octets in said for at in range(0, len(octets), 7)]
@@ -130,7 +130,7 @@ def read_at_once(observer: Observer) -> int:
     return len(found.items) if isinstance(found, Transfers) else 0
 
 
-def test_completions_and_accepts_are_heard_at_once_where_nothing_else_changes() -> None:
+def test_completions_and_accepts_are_taken_at_once_where_nothing_else_changes() -> None:
     """The first answer on a channel is heard with every check, the next ones at once, until a state may change."""
     observer = begun(3)
     list(observer.events())
@@ -154,7 +154,7 @@ def test_completions_and_accepts_are_heard_at_once_where_nothing_else_changes() 
     assert observer.next_alike(headers) is None
 
 
-def test_what_an_answer_says_against_the_rules_is_told_behind_it() -> None:
+def test_findings_about_an_answer_come_after_it() -> None:
     """Completion of what was never sent is heard at once, and the breach stands behind it."""
     observer = begun(1)
     observer.receive_data("C", control(1, session.Completed(RangeSet.of(0))))
@@ -182,7 +182,7 @@ def test_what_comes_again_is_read_many_at_once_until_something_of_either_side_is
         assert read_at_once(observer) == (0 if lost else 3)
 
 
-def test_transfers_beyond_the_credit_are_told_behind_the_first_of_them() -> None:
+def test_transfers_beyond_the_credit_are_reported_after_the_first_of_them() -> None:
     """Nine messages were granted and one was sent: the ninth of twelve more is one too many; the rest is heard after that."""
     transfer = command(1, message.Transfer("d", 0, 0), message.DeliveryProperties(routing_key="k"), body=b"body")
     observer = begun(0)

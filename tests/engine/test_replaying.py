@@ -80,7 +80,7 @@ def test_no_more_is_written_than_there_is_room_for() -> None:
     assert session._speaks
 
 
-def test_where_there_is_room_all_is_said_at_once() -> None:
+def test_where_there_is_room_all_is_sent_at_once() -> None:
     peer, session = kept(20)
     peer.connection._most_waiting = 1 << 62
     assert [type(event) for event in again(peer, session, RangeSet.of(0))] == [SessionAttached]
@@ -157,7 +157,7 @@ def test_gaps_are_cut_by_the_room_too() -> None:
     assert session._speaks
 
 
-def test_commands_wait_until_all_was_said_again() -> None:
+def test_commands_wait_until_all_was_sent_again() -> None:
     peer, session = kept(20)
     again(peer, session, RangeSet.of(0))
     assert peer.say(c.CommandPoint(3, 0), queue.Declare("q"), channel=1) == []
@@ -166,7 +166,7 @@ def test_commands_wait_until_all_was_said_again() -> None:
     assert [type(event).__name__ for event in peer.connection.events()] == ["SessionAttached", "CommandReceived"]
 
 
-def test_a_command_beyond_the_octets_that_may_come_early_is_not_heard() -> None:
+def test_a_command_beyond_the_octets_that_may_come_early_is_not_taken() -> None:
     peer, session = kept(20, limits=Limits(early_octets=20))
     again(peer, session, RangeSet.of(0))
     (event,) = peer.say(c.CommandPoint(3, 0), queue.Declare("q" * 40), channel=1)

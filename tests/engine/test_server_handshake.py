@@ -357,7 +357,7 @@ def test_a_mechanism_that_cannot_go_on_rejects(mechanism: EndlessMechanism, text
     assert peer.say(CloseOk()) == [ConnectionClosed(Origin.LOCAL, 320, f"authentication failed: {text}")]
 
 
-def test_settings_that_fit_into_no_frame_are_told_to_the_caller() -> None:
+def test_settings_that_fit_into_no_frame_are_reported_to_the_caller() -> None:
     with pytest.raises(EncodeError, match=r"connection\.start"):
         ServerConnection(ServerConfig(properties={"x": "y" * 65000, "z": "y" * 2000}))
     with pytest.raises(EncodeError, match="4096"):

@@ -72,7 +72,7 @@ def test_header_octets_can_be_forwarded_as_they_are() -> None:
     assert first.endswith(carrier.take())
 
 
-def test_what_is_done_while_detached_is_told_when_resumed() -> None:
+def test_what_is_done_while_detached_is_reported_when_resumed() -> None:
     carrier, session = attached_session("server", timeout=60)
     carrier.hear(queue.Declare("q"), queue.Declare("r"))
     carrier.lost()
@@ -229,7 +229,7 @@ def test_limits_of_what_is_kept_for_replay() -> None:
     assert len(free.said()) == 6
 
 
-def test_a_grant_is_said_whole_or_not_at_all() -> None:
+def test_a_grant_is_sent_whole_or_not_at_all() -> None:
     carrier, session = attached_session("client", timeout=60, limits=Limits(replay_commands=2))
     subscription = session.subscribe("q", "d")
     before = session.snapshot()

@@ -93,7 +93,7 @@ def test_all_or_none() -> None:
             check_command(session, message.Accept(ids))
 
 
-def test_who_settles_what_may_not_be_settled_is_told_what_may() -> None:
+def test_settling_what_may_not_be_settled_raises_what_may() -> None:
     """The error lists for which transfers the word would be right, and what may be said of the one for which it is not."""
     session = acquired_and_shown()
     with pytest.raises(LocalProtocolError) as caught:
@@ -106,7 +106,7 @@ def test_who_settles_what_may_not_be_settled_is_told_what_may() -> None:
     assert caught.value.rule == "message"
 
 
-def test_a_subscription_that_is_said_while_the_session_is_detached_has_no_channel_to_learn_anew() -> None:
+def test_a_subscription_made_while_the_session_is_detached_has_no_channel_to_learn_anew() -> None:
     """The effect of a check is there whether or not a channel is."""
     _, session = attached_session("client")
     before = check_command(session, message.Subscribe("q", "d", 0, 0))

@@ -43,7 +43,7 @@ def test_the_same_file_again_takes_no_room() -> None:
     assert staged(*"ababab", most=2).check_use(PUBLISH, "c") is not None
 
 
-def test_sizes_that_are_not_said_are_not_judged() -> None:
+def test_missing_sizes_are_not_judged() -> None:
     staging = Staging(CLIENT, 9, False)
     staging.step(CLIENT, file.Open("f"))
     assert staging.check(SERVER, file.OpenOk(99), None) is None
@@ -51,7 +51,7 @@ def test_sizes_that_are_not_said_are_not_judged() -> None:
     assert staging.check(CLIENT, file.Stage(), 5) is None
 
 
-def test_who_comes_late_holds_nobody_to_anything_and_learns() -> None:
+def test_a_late_observer_holds_nobody_to_anything_and_learns() -> None:
     staging = staged(late=True)
     assert staging.check_use(PUBLISH, "f") is None
     for speaker, command in ((CLIENT, file.Open("f", 1)), (SERVER, file.OpenOk(2)), (CLIENT, file.Stage())):

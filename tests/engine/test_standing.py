@@ -40,7 +40,7 @@ def walk(standing: Standing, state: State) -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_state_tells_who_is_heard_and_who_speaks(state: State) -> None:
+def test_a_state_tells_which_side_it_takes_and_whether_it_sends(state: State) -> None:
     standing = Standing(b"s", "client")
     walk(standing, state)
     assert standing.state == state

@@ -16,7 +16,7 @@ from amqp_sansio.spec import message
 from amqp_sansio.spec import session as c
 
 
-def test_a_grant_is_said_in_both_units_for_either_at_zero_stops_everything() -> None:
+def test_a_grant_is_sent_in_both_units_for_either_at_zero_stops_everything() -> None:
     carrier, session = attached_session("client")
     subscription = session.subscribe("q", "d")
     assert (subscription.message_credit, subscription.octet_credit, subscription.mode) == (0, 0, 1)
@@ -100,7 +100,7 @@ def test_a_destination_may_be_used_again_after_cancel() -> None:
     assert session.subscriptions == {"d": second}
 
 
-def test_unsettled_is_told_by_subscription() -> None:
+def test_unsettled_is_counted_by_subscription() -> None:
     carrier, session = attached_session("client")
     one, two = subscribed(session, "1", "2")
     for name in ("1", "2", "1"):

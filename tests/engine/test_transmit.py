@@ -53,7 +53,7 @@ def test_remembered_commands_are_bounded() -> None:
     assert len(session._command_cache) <= 256
 
 
-def test_fragments_with_the_profile_that_lets_them_be_said() -> None:
+def test_fragments_with_the_profile_that_lets_them_be_sent() -> None:
     carrier, session = attached_session("client", profile=Profile(fragments=True))
     session.publish("", message.FragmentProperties(True, False), body=b"half")
     session.send(message.Resume("d", "r"))

@@ -202,7 +202,7 @@ def test_a_promise_that_was_not_kept_is_reported_as_a_heuristic(
     assert machine.finished
 
 
-def test_a_commit_that_got_lost_is_said_again() -> None:
+def test_a_commit_that_got_lost_is_sent_again() -> None:
     machine = prepared()
     machine.take()
     for _ in range(3):
@@ -296,7 +296,7 @@ def test_a_stored_decision_is_carried_out() -> None:
     assert machine.finished
 
 
-def test_a_server_that_cannot_list_is_told_to_commit() -> None:
+def test_a_server_that_cannot_list_is_asked_to_commit() -> None:
     machine = TwoPhase.recover(Decision((("a", A),)))
     machine.take()
     machine.answered("a", None, 540)

@@ -46,7 +46,7 @@ def test_the_outcome_is_asked_for_promptly_unless_the_caller_does_not_want_that(
         assert carrier.take()[-4:-2] == bytes([1, sync])  # the session header of the command: its size and its flags
 
 
-def test_without_select_nothing_is_said() -> None:
+def test_without_select_nothing_is_sent() -> None:
     carrier, session = attached_session("client")
     for verb in (session.tx.commit, session.tx.rollback):
         with pytest.raises(LocalProtocolError) as raised:

@@ -58,7 +58,7 @@ def test_from_the_header_to_close_ok() -> None:
     assert told(witness) == []
 
 
-def test_who_speaks_out_of_turn_is_to_blame_and_who_answers_is_not() -> None:
+def test_speaking_out_of_turn_is_to_blame_and_answering_is_not() -> None:
     witness = opened()
     assert say(witness, "C", Open("/")) == ["connection.sequence!"]
     assert say(witness, "S", OpenOk()) == []
@@ -104,7 +104,7 @@ def test_channels_beyond_what_was_agreed(channel: int, default: list[str], stric
     assert say(opened(True), "C", Attach(b"s"), channel) == [rule + mark for mark in strict]
 
 
-def test_who_answers_on_such_a_channel_is_not_to_blame_when_octets_were_lost() -> None:
+def test_answering_on_such_a_channel_is_not_to_blame_when_octets_were_lost() -> None:
     witness = opened()
     witness.lost("C")
     found = say(witness, "S", Attached(b"s"), 11)

@@ -55,7 +55,7 @@ def test_a_session_from_attach_to_detach() -> None:
     assert rules(findings) == []
 
 
-def test_nothing_is_said_without_a_session() -> None:
+def test_nothing_is_sent_without_a_session() -> None:
     witness, findings = make()
     assert say(witness, C, Sync()) is None
     witness.control(S, CommandPoint(0, 0))

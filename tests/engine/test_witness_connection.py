@@ -100,7 +100,7 @@ def test_what_an_end_is_called_depends_on_where_the_machines_stand(
     assert told(witness) == []
 
 
-def test_whoever_closes_behind_a_redirect_is_answered_in_sessions() -> None:
+def test_a_close_after_a_redirect_is_answered_in_sessions() -> None:
     for made, rules in ((sessions, CLOSING), (channels, [])):
         witness = begun(made, *ELSEWHERE, ("C", Close(200)))
         witness.ended("S")
@@ -137,7 +137,7 @@ def test_behind_a_header_that_nobody_asked_for_every_state_is_possible(made: Mad
 
 
 @both
-def test_whoever_lost_octets_is_accused_of_no_end(made: Made) -> None:
+def test_a_speaker_whose_octets_were_lost_is_accused_of_no_end(made: Made) -> None:
     witness = begun(made, *OPENED)
     witness.lost("C")
     assert say(witness, ("S", Start({}, ("PLAIN",), ("en_US",)))) == []

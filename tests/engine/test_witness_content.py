@@ -43,7 +43,7 @@ WRONG: list[tuple[str, Command]] = [
 
 
 @pytest.mark.parametrize(("speaker", "command"), WRONG)
-def test_nobody_is_accused_of_what_may_follow_from_what_was_not_heard(speaker: str, command: Command) -> None:
+def test_nobody_is_accused_of_what_may_follow_from_missing_words(speaker: str, command: Command) -> None:
     content, findings = witness()
     say(content, speaker, command)
     assert rules(findings)[0].startswith(command.VERB)
@@ -63,7 +63,7 @@ def test_what_is_wrong_by_itself_is_wrong_for_who_came_late(command: Command) ->
     assert len(rules(findings)) == 1
 
 
-def test_who_answers_what_should_not_have_been_asked_is_not_to_blame() -> None:
+def test_answering_what_should_not_have_been_asked_is_not_to_blame() -> None:
     content, findings = witness(strict=True)
     say(content, C, stream.Qos(0, 1), stream.Qos(0, 2))
     assert rules(findings) == ["stream.qos!"]
@@ -114,7 +114,7 @@ ANSWER: tuple[str, Word] = ("S", file.QosOk())
         ([*BEGUN, *POINTS, ("C", file.Qos()), ANSWER, ("S", CommandPoint(1, 0)), ANSWER], True),
     ],
 )  # fmt: skip
-def test_a_session_that_may_have_begun_before_is_heard_from_its_middle(said: list[tuple[str, Word]], accused: bool) -> None:
+def test_a_session_that_may_have_begun_before_starts_in_its_middle(said: list[tuple[str, Word]], accused: bool) -> None:
     from tests.conformance.rules.peers import OPENING
 
     watch = Observer()

@@ -156,7 +156,7 @@ def test_a_destination_that_nobody_subscribed_with() -> None:
     assert Scene(strict=True).deliver() == ["message.transfer.destination!"]
 
 
-def test_of_a_destination_eighty_characters_are_told() -> None:
+def test_of_a_destination_eighty_characters_are_shown() -> None:
     """A name that a speaker made up is cut where it is told, and told once however often it comes."""
     scene = Scene(Subscribe("q", "y" * 200), strict=True)
     for _ in range(2):

@@ -40,7 +40,7 @@ def test_a_violation_says_who_said_what_and_what_would_have_been_legal() -> None
 
 
 @pytest.mark.parametrize("xid", [None, X])
-def test_without_dtx_select_or_an_xid_nothing_is_said_of_an_xid(xid: dtx.Xid | None) -> None:
+def test_without_dtx_select_or_an_xid_there_is_no_finding_about_an_xid(xid: dtx.Xid | None) -> None:
     """A sentence names no xid as another one where none was named, or where no branch can be associated."""
     (found,) = hear(dtx.Start(xid, resume=True))
     assert (found.said, found.text) == ("dtx.start", "dtx.start in state no transactions")
@@ -50,7 +50,7 @@ def test_without_dtx_select_or_an_xid_nothing_is_said_of_an_xid(xid: dtx.Xid | N
     assert found.said == ("dtx.start" if xid is None else "dtx.start resume of another xid")
 
 
-def test_what_is_heard_goes_on_behind_a_violation() -> None:
+def test_the_books_go_on_after_a_violation() -> None:
     rules = [each.rule for each in hear(tx.Commit(), tx.Select(), tx.Commit(), dtx.Start(X), tx.Rollback())]
     assert rules == ["tx.commit.select-required", "dtx.start.illegal-state"]
 
@@ -60,7 +60,7 @@ def test_a_session_that_was_resumed_may_be_transactional() -> None:
     assert from_point(7, dtx.End(X), dtx.Start(Y, resume=True)) == []
 
 
-def test_what_is_said_again_is_not_held_against_anybody() -> None:
+def test_repeated_words_are_not_held_against_anybody() -> None:
     assert "C tx.select.exactly-once" not in from_point(0, tx.Select(), tx.Commit(), c.CommandPoint(0, 0), tx.Select())
 
 

@@ -114,7 +114,7 @@ def test_mechanisms_that_may_bring_a_security_layer(mechanism: str, layered: boo
     assert hear(StartOk({}, mechanism))[0].layered is layered
 
 
-def test_notes_do_not_grow_with_what_was_said() -> None:
+def test_notes_do_not_grow_with_the_words() -> None:
     findings = Findings(False, DEFAULT_LIMITS)
     HandshakeWitness(findings).hear(Close(320, "x" * 255))
     note = findings.found[0]

@@ -37,7 +37,7 @@ def test_what_is_malformed_is_its_speakers_violation() -> None:
     assert (found.legal, found.channel, found.offset, found.text) == (("at least 12",), 2, 99, "too small")
 
 
-def test_octets_that_say_nothing_are_told_once() -> None:
+def test_octets_that_say_nothing_are_reported_once() -> None:
     findings = Findings(False, DEFAULT_LIMITS)
     good = AMQP_0_10.codec.encode_command(Sync(), True)
     for payload in (good, good + b"more", good + b"more"):
@@ -45,7 +45,7 @@ def test_octets_that_say_nothing_are_told_once() -> None:
     assert [each.rule for each in findings.found] == ["encoding"]
 
 
-def test_a_header_that_cannot_be_read_is_told() -> None:
+def test_a_header_that_cannot_be_read_is_reported() -> None:
     for header, rules in ((b"", []), (b"\0\0\0\x09", ["header"])):
         findings = Findings(False, DEFAULT_LIMITS)
         seen = CommandSeen(0, None, 0, "message.transfer", None, False, b"", header)

@@ -148,7 +148,7 @@ def test_an_odd_field_is_taken_or_refused(kind: type[Command] | type[Struct]) ->
 
 
 @pytest.mark.parametrize("header", [b"x", b"\0\0\0\1\4", b"\0\0\0\x09\4\1\0\0"])
-def test_octets_that_are_no_header_structs_are_not_said(header: bytes) -> None:
+def test_octets_that_are_no_header_structs_are_not_sent(header: bytes) -> None:
     _, session = talking("client")
     with pytest.raises(EncodeError, match="whole structs"):
         session.publish("d", header, body=b"x")

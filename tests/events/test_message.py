@@ -56,7 +56,7 @@ def test_a_message_without_header_has_no_properties() -> None:
     assert event.message_properties is None
 
 
-def test_a_field_that_cannot_be_read_is_told_by_the_reader_and_the_repr_does_not_raise() -> None:
+def test_a_field_that_cannot_be_read_raises_in_the_reader_and_not_in_the_repr() -> None:
     # delivery-properties whose routing-key says 9 octets and has 1.
     event = TransferReceived(b"s", 1, Transfer("d"), bytes.fromhex("00000006040100020971"))
     with pytest.raises(HeaderError):

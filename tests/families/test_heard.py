@@ -85,7 +85,7 @@ def test_the_same_observer_hears_sessions_as_ever() -> None:
     assert hear(Observer(dialects=(MADE_UP, AMQP_0_10)), SESSIONS) == hear(Observer(), SESSIONS)
 
 
-def test_who_breaks_a_rule_of_the_family_is_accused() -> None:
+def test_breaking_a_rule_of_the_family_is_an_accusation() -> None:
     heard = hear(Observer(dialects=BOTH), [*LINES_SAID, ("C", line(DONE, 2)), ("S", line(BAD))])
     assert [each.event for each in heard if isinstance(each.event, Violation)] == [
         Violation("C", "line.answer", "line.done", (), 0, 2, heard[-3].start, "there is nothing to answer on this line"),
@@ -129,7 +129,7 @@ def test_in_the_middle_three_frames_in_a_row_plug_it_in(piece: int, stored: bool
         )
 
 
-def test_what_is_too_short_to_tell_is_heard_in_the_preferred_one() -> None:
+def test_what_is_too_short_to_tell_counts_as_the_preferred_one() -> None:
     watch = Observer(dialects=BOTH, middle=True)
     assert verbs(hear(watch, [("S", build.completed(0) * 2)])) == ["session.completed"] * 2
     watch = Observer(dialects=BOTH, middle=True)

@@ -15,7 +15,7 @@ def test_no_command_before_a_point() -> None:
     assert stream.accepts([])
 
 
-def test_the_feedback_is_heard_at_any_time() -> None:
+def test_the_feedback_is_legal_at_any_time() -> None:
     half = commands.half("client", "server")
     sets = ["server:session.completed", "server:session.confirmed"]
     assert half.accepts([*sets, POINT, *sets, COMMAND, *sets])

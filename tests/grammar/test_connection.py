@@ -30,7 +30,7 @@ def test_challenges_and_a_close_in_their_midst() -> None:
     assert not WHOLE.prefixes().accepts(["client:protocol-header", C_CLOSE])
 
 
-def test_nothing_is_said_behind_a_close_but_what_was_on_its_way() -> None:
+def test_nothing_comes_after_a_close_but_what_was_on_its_way() -> None:
     legal = WHOLE.prefixes()
     assert legal.accepts([*OPENING, C_CLOSE, *["server:session-traffic"] * 3, S_OK])
     assert not legal.accepts([*OPENING, C_CLOSE, "client:session-traffic"])

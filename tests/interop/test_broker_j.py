@@ -176,7 +176,7 @@ def test_queries(loop: Loop, broker_j: BrokerJ) -> None:
     loop.run(main)
 
 
-def test_errors_are_told_by_the_broker(loop: Loop, broker_j: BrokerJ) -> None:
+def test_errors_come_from_the_broker(loop: Loop, broker_j: BrokerJ) -> None:
     async def main() -> None:
         async with loop.connect(broker_j.url) as connection:
             with pytest.raises(SessionFailed, match=r"404 to queue\.purge"):
@@ -231,7 +231,7 @@ def test_a_client_that_is_silent_is_cut(broker_j: BrokerJ) -> None:
     assert client.is_open  # it was not closed by words
 
 
-def test_a_broker_that_is_silent_is_given_up(loop: Loop, dying: BrokerJ) -> None:
+def test_a_broker_that_is_silent_times_out(loop: Loop, dying: BrokerJ) -> None:
     async def main() -> None:
         async with loop.connect(f"{dying.url}?heartbeat=1", close_timeout=0.5) as connection:
             async with connection.session() as session:
@@ -372,7 +372,7 @@ def test_a_thousand_sessions_over_many_connections(broker_j: BrokerJ) -> None:
     assert len(arrived) == 1000
 
 
-def test_a_killed_broker_is_told_and_the_next_host_takes_over(loop: Loop, broker_j: BrokerJ) -> None:
+def test_a_killed_broker_is_reported_and_the_next_host_takes_over(loop: Loop, broker_j: BrokerJ) -> None:
     """What was in doubt is told, and the work goes on at the other host."""
     policy = RetryPolicy(attempts=10, first=0.05, jitter=0.0, give_up=20.0)
 

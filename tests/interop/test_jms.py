@@ -144,7 +144,7 @@ def test_the_same_with_broker_j(scenario: str, by_broker_j: dict[str, list[str]]
     assert by_broker_j[scenario] == BROKER_J.get(scenario, SAID[scenario])
 
 
-def test_what_is_refused_is_told_and_the_connection_goes_on(serving: int, jms: Jms) -> None:
+def test_what_is_refused_is_reported_and_the_connection_goes_on(serving: int, jms: Jms) -> None:
     said = jms.run("errors", url(serving))
     assert said[::2] == [
         "refused ADDR:nowhere",

@@ -46,7 +46,7 @@ def test_a_refusal_lists_what_was_legal_and_changes_nothing() -> None:
     assert machine.states == ("knocked",)
 
 
-def test_who_speaks_matters() -> None:
+def test_the_speaker_matters() -> None:
     assert Machine(DOOR).step("host", "knock") is not None
 
 

@@ -206,7 +206,7 @@ def test_what_is_missing_is_what_a_plain_set_would_miss(held: frozenset[int], as
 
 
 @given(models, models)
-def test_what_is_taken_away_is_told(some: frozenset[int], others: frozenset[int]) -> None:
+def test_what_is_taken_away_is_reported(some: frozenset[int], others: frozenset[int]) -> None:
     """`take` leaves what `discard` leaves, and tells what of the ids was there."""
     mine, ids = made(some), made(others)
     taking, discarding = MutableRangeSet(mine), MutableRangeSet(mine)

@@ -252,12 +252,12 @@ def spend(made: CreditBook, count: int, octets: int = 1) -> list[int | None]:
 
 
 @pytest.mark.parametrize(("count", "unit"), [(2, None), (3, None), (4, MESSAGE)])
-def test_a_message_more_than_granted_is_told(count: int, unit: int | None) -> None:
+def test_a_message_more_than_granted_is_reported(count: int, unit: int | None) -> None:
     assert spend(book(), count)[-1] == unit
 
 
 @pytest.mark.parametrize(("octets", "unit"), [(29, None), (30, None), (31, OCTET)])
-def test_an_octet_more_than_granted_is_told(octets: int, unit: int | None) -> None:
+def test_an_octet_more_than_granted_is_reported(octets: int, unit: int | None) -> None:
     assert book().spend(octets, octets) == unit
 
 
@@ -379,7 +379,7 @@ WORDS = st.one_of(
 
 @pytest.mark.parametrize("kind", DELIVERERS)
 @given(said=st.lists(WORDS, max_size=60))
-def test_who_holds_to_its_credit_is_never_accused(kind: str, said: list[tuple[str, int, int]]) -> None:
+def test_a_deliverer_that_holds_to_its_credit_is_never_accused(kind: str, said: list[tuple[str, int, int]]) -> None:
     """Whatever is granted, taken back, completed and reported, and however long it takes to arrive either way."""
     ours, theirs = CreditBook(), DELIVERERS[kind]()
     up: deque[tuple[str, int, int]] = deque()

@@ -42,7 +42,7 @@ def late() -> Demarcation:
         (dtx.Select(), dtx.End(X)),
     ],
 )
-def test_who_came_late_holds_nobody_to_what_was_not_heard(said: tuple[Command, ...]) -> None:
+def test_a_late_observer_holds_nobody_to_what_it_missed(said: tuple[Command, ...]) -> None:
     assert words(late(), *said) == []
 
 
@@ -58,7 +58,7 @@ def test_who_came_late_holds_nobody_to_what_was_not_heard(said: tuple[Command, .
         ((dtx.Start(X), tx.Commit()), "tx.commit.select-required"),
     ],
 )
-def test_who_came_late_knows_what_was_heard_since(said: tuple[Command, ...], rule: str) -> None:
+def test_a_late_observer_knows_what_came_since(said: tuple[Command, ...], rule: str) -> None:
     assert words(late(), *said) == [rule]
 
 

@@ -19,9 +19,7 @@ def state(book: Ids) -> tuple[int, str, str]:
 
 
 @given(st.sampled_from(BASES), st.lists(words, max_size=30))
-def test_what_is_in_doubt_is_what_was_said_and_is_neither_complete_nor_skipped(
-    base: int, said: list[tuple[str, int, int]]
-) -> None:
+def test_what_is_in_doubt_was_sent_and_is_neither_complete_nor_skipped(base: int, said: list[tuple[str, int, int]]) -> None:
     """Whatever order it is said in, whether ids go around, and whether the quick way can be gone."""
     book, said_ids, doubt, sure = Ids(base), 0, set[int](), set[int]()
     for word, low, more in said:
@@ -64,7 +62,7 @@ def listed(ids: RangeSet) -> list[int]:
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_what_was_not_said_is_beyond(base: int) -> None:
+def test_what_was_not_sent_is_beyond(base: int) -> None:
     book = Ids(base)
     book.take()
     assert book.beyond(RangeSet.span(base, base + 2 & TOP)) == RangeSet.span(base + 1 & TOP, base + 2 & TOP)

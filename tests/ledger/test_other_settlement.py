@@ -106,7 +106,7 @@ def test_more_than_was_agreed_at_once(given_: int, within: bool) -> None:
     assert [books.hear("give", 1) for _ in range(given_)][-1] is within
 
 
-def test_until_the_answer_is_heard_more_may_come() -> None:
+def test_until_the_answer_arrives_more_may_come() -> None:
     books = Tagged()
     books.hear("most", 1)
     assert [books.hear("give", 1) for _ in range(5)] == [True] * 5

@@ -32,7 +32,7 @@ def test_settled_but_not_completed_is_remembered_until_it_is() -> None:
     assert transfers.deliveries == {}
 
 
-def test_a_plan_names_of_which_it_may_not_be_said() -> None:
+def test_a_plan_names_the_ids_for_which_it_is_illegal() -> None:
     transfers = some(d1=(rows.ACQUIRED, EXPLICIT), d2=(rows.NOT_ACQUIRED, EXPLICIT))
     for ids in (RangeSet([(1, 2)]), RangeSet([(0, 2)]), RangeSet([(1, TOP)])):
         planned, bad = transfers.plan(rows.ACCEPT, ids)

@@ -88,7 +88,7 @@ def test_the_same_follows_on_both_ways(
         assert [session.snapshot() for session in quick.sessions] == [session.snapshot() for session in slow.sessions]
 
 
-def test_who_waits_for_one_message_goes_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_one_message_takes_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a broker says of one message is heard without a control ever being made of it."""
     _, machine = published(False, False, 2)
     made: list[bytes] = []

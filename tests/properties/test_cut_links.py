@@ -137,7 +137,7 @@ def test_every_command_is_executed_once_and_every_completion_arrives(
     run(count, cuts, Choices([*pace, 3]), Random(seed), snapshots)
 
 
-def test_a_cut_in_the_middle_of_what_is_said_is_resumed() -> None:
+def test_a_cut_in_the_middle_of_the_output_is_resumed() -> None:
     cuts: list[tuple[Speaker, int]] = [("client", 500), ("server", 350), ("client", 700)]
     assert run(25, cuts, Choices([1, 3]), Random(1), False) == 3
     assert run(25, cuts, Choices([1, 3]), Random(1), True) == 3

@@ -138,7 +138,7 @@ def overheard(wire: Wire, watch: Observer) -> bool:
 
 @settings(max_examples=150)
 @given(st.sampled_from(SELECTS), st.lists(SAY | SAY | MOVE | ANSWER | CUT, max_size=60), st.booleans())
-def test_every_outcome_is_told_once(select: Command, steps: list[tuple[str, object]], stored: bool) -> None:
+def test_every_outcome_is_reported_once(select: Command, steps: list[tuple[str, object]], stored: bool) -> None:
     """Each commit, each rollback and each question about a branch has exactly one outcome by the time that the session is over,
     whatever was cut in between and wherever the session was stored."""
     wire = Wire(session_timeout=60)
@@ -190,7 +190,7 @@ def test_every_outcome_is_told_once(select: Command, steps: list[tuple[str, obje
 
 @settings(max_examples=200)
 @given(st.sampled_from([SPEC, QPID]), st.lists(st.sampled_from(ANY) | st.integers(0, 7), max_size=30))
-def test_a_server_survives_whatever_is_said(profile: Profile, said: list[Command | int]) -> None:
+def test_a_server_survives_whatever_comes(profile: Profile, said: list[Command | int]) -> None:
     """Whatever a client says of transactions and whatever it is answered, our server goes on or ends that session; and an
     observer that comes late or early raises nothing."""
     carrier, session = attached_session("server", profile=profile)

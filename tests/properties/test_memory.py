@@ -40,7 +40,7 @@ def grown(peer: ScriptedPeer, octets: bytes) -> int:
     return tracemalloc.get_traced_memory()[0] - before
 
 
-def test_a_thousand_flushes_do_not_repeat_what_was_told() -> None:
+def test_a_thousand_flushes_do_not_repeat_what_was_reported() -> None:
     """An answer may be thousands of times as long as the question: many ranges are told once, then only those that changed."""
     peer = opened()
     peer.say(Attach(b"s"), CommandPoint(0, 0), channel=1)

@@ -29,7 +29,7 @@ def test_no_latencies_have_no_spread() -> None:
     assert (held.spread(), held.percentile(0.5), held.coarse()) == (None, 0, ([], []))
 
 
-def test_latencies_below_zero_count_as_zero_and_are_told() -> None:
+def test_latencies_below_zero_count_as_zero_and_are_reported() -> None:
     held = Latencies()
     held.add(np.array([-5, 0, 7]))
     assert (held.below, held.count, held.percentile(0.5)) == (1, 3, 0)

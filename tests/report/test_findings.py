@@ -29,7 +29,7 @@ def test_nobody_is_accused_of_nothing(tmp_path: Path) -> None:
     assert said == '<div class="card verdict"><p>Nobody broke the protocol.</p></div>'
 
 
-def test_what_was_not_judged_is_said_with_its_reason_and_its_own_colour(tmp_path: Path) -> None:
+def test_what_was_not_judged_has_its_reason_and_its_own_colour(tmp_path: Path) -> None:
     at = {"ts_ns": 1, "ended_at": 2, "octets_by_client": 300, "octets_by_server": 40}
     secret = [{**at, "connection": each, "not_judged": "TLS is not read here"} for each in (1, 2)]
     write_table(tmp_path / "none", "connections", secret)

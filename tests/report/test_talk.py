@@ -32,7 +32,7 @@ def test_the_nearest_stay_and_the_others_are_counted() -> None:
         assert (talk.earlier, talk.later) == (1000 - BEFORE, 999 - AFTER)
 
 
-def test_a_finding_stands_with_what_was_said_or_alone() -> None:
+def test_a_finding_stands_with_its_word_or_alone() -> None:
     talk = Talk(row(10))
     for each in (said(5), said(10), said(10, "violation"), said(12, "note"), said(5, "note")):
         talk.add(each)

@@ -14,7 +14,7 @@ from amqp_sansio.report.overview import Overview
 from amqp_sansio.report.traffic import captures, connections, latency, talkers
 
 
-def test_what_could_not_be_read_is_told(tmp_path: Path) -> None:
+def test_what_could_not_be_read_is_reported(tmp_path: Path) -> None:
     write_story(tmp_path)
     write_manifest(tmp_path, ["a.pcap", "<b>.pcap"], ["c.pcap: is no capture"])
     folder = Folder(str(tmp_path))
@@ -25,14 +25,14 @@ def test_what_could_not_be_read_is_told(tmp_path: Path) -> None:
     assert "There is no manifest" not in said
 
 
-def test_a_missing_manifest_is_told(tmp_path: Path) -> None:
+def test_a_missing_manifest_is_reported(tmp_path: Path) -> None:
     write_story(tmp_path)
     (tmp_path / "_MANIFEST.json").unlink()
     folder = Folder(str(tmp_path))
     assert "There is no manifest" in captures(folder, Overview(folder))
 
 
-def test_who_says_most_and_who_was_there(tmp_path: Path) -> None:
+def test_the_busiest_senders_and_the_connections(tmp_path: Path) -> None:
     folder = Folder(str(write_story(tmp_path)))
     seen = Overview(folder)
     said = talkers(folder, seen, Commands(folder), None)
@@ -41,7 +41,7 @@ def test_who_says_most_and_who_was_there(tmp_path: Path) -> None:
     assert "1 connection: eof 1." in connections(seen, {7: "c&gt;s"}, folder)
 
 
-def test_deliveries_without_a_latency_are_told(tmp_path: Path) -> None:
+def test_deliveries_without_a_latency_are_reported(tmp_path: Path) -> None:
     times = [("C", START + 9, START + 9), ("S", START, START + 1), ("S", START, START + 2)]
     rows = [{"direction": who, "message_id": "a", "ts_ns": ts, "last_octet_ns": last} for who, ts, last in times]
     write_table(tmp_path, "messages", rows)

@@ -200,12 +200,12 @@ def before(tmp_path: Path) -> Iterator[Path]:
     assert sorted(path.name for path in tmp_path.rglob("*")) == [MANIFEST, "dtx", "x.parquet"]
 
 
-def test_a_capture_that_is_not_there_is_said_and_nothing_is_touched(spark: SparkSession, before: Path) -> None:
+def test_a_capture_that_is_not_there_is_reported_and_nothing_is_touched(spark: SparkSession, before: Path) -> None:
     with pytest.raises(PipelineError, match=r"nowhere\.pcap"):
         run(spark, ["/nowhere.pcap"], str(before), OPTIONS)
 
 
-def test_a_file_that_is_no_capture_is_said_and_nothing_is_touched(spark: SparkSession, before: Path) -> None:
+def test_a_file_that_is_no_capture_is_reported_and_nothing_is_touched(spark: SparkSession, before: Path) -> None:
     with pytest.raises(PipelineError, match=rf"{Path(__file__).name}.* neither a pcap nor a pcapng file"):
         run(spark, [__file__], str(before), OPTIONS)
 

@@ -51,7 +51,7 @@ def test_the_reason_is_found(said: str, reason: str) -> None:
     assert reason_of(ValueError(said)) == reason
 
 
-def test_what_spark_raises_is_told_in_one_sentence() -> None:
+def test_what_spark_raises_is_reported_in_one_sentence() -> None:
     from pyspark.errors import PySparkRuntimeError
 
     with (
@@ -79,7 +79,7 @@ def test_memory_and_disk_that_run_out_have_errors_of_their_own(said: str, kind: 
     assert said.rpartition(": ")[2] in str(raised.value)
 
 
-def test_a_split_that_landed_wrong_is_told_from_other_errors() -> None:
+def test_a_split_that_landed_wrong_differs_from_other_errors() -> None:
     error = SplitError("x.pcap", 9, f"the split from octet 0 on ends elsewhere: {INDEX}", PcapWalk("<", 1, 1, 0))
     with pytest.raises(PipelineError) as raised, told("the analysis failed"):
         raise error
@@ -87,7 +87,7 @@ def test_a_split_that_landed_wrong_is_told_from_other_errors() -> None:
     assert remedied(PipelineError("no Spark session"), None) is None
 
 
-def test_a_file_that_was_changed_is_read_with_its_payloads_unless_it_was_said_how() -> None:
+def test_a_file_that_was_changed_is_read_with_its_payloads_unless_an_option_says_how() -> None:
     error = PipelineError(f"x.pcap: {CHANGED} (it had 1 octets, now 2)")
     assert remedied(error, None) == {"octets": "row"}
     assert remedied(error, {"octets": "file"}) is None

@@ -147,7 +147,7 @@ def test_state_of_idle_pairs_goes_and_the_rest_stays() -> None:
     assert not said(stream.frames, "violations")
 
 
-def test_an_idle_connection_ends_with_a_note_and_is_heard_from_its_middle() -> None:
+def test_an_idle_connection_ends_with_a_note_and_goes_on_from_its_middle() -> None:
     """Its rows are written; what it says when it wakes accuses nobody."""
     rows = talk(build.conversation([b"x"] * 20))
     half = len(rows) // 2
@@ -229,7 +229,7 @@ def test_what_was_taken_for_over_is_forgotten_much_later() -> None:
     assert stream.state(1) is None
 
 
-def test_what_cannot_be_read_is_not_heard_from_its_middle() -> None:
+def test_what_cannot_be_read_does_not_go_on_from_its_middle() -> None:
     """Behind TLS or another version of AMQP nothing could be told from a breach: a note ends it, and it is forgotten."""
     stream = Stream(hours=2)
     made = Talk().open().say(True, b"AMQP\0\0\x09\x01").say(False, bytes.fromhex("0100000000000c000a000a") + b"x" * 40)

@@ -118,7 +118,7 @@ def with_late(rows: int, place: str, prefix: str) -> list[Written]:
     return [*written(rows, place, prefix), *tasks[0], *tasks[1]]
 
 
-def test_a_late_file_is_said_once_it_is_published_and_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_file_is_named_once_it_is_published_and_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch that is done again, because the stream was killed before Spark had noted it, tells it again."""
     monkeypatch.setattr(output, "write_tables", with_late)
     place = place_in(tmp_path)
@@ -139,7 +139,7 @@ def test_a_late_file_is_said_once_it_is_published_and_counts_once(tmp_path: Path
     assert list(Path(place.work, LATE).iterdir()) == []
 
 
-def test_what_a_batch_that_failed_has_lost_is_not_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_batch_that_failed_has_lost_is_not_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tables are as they were; the batch is done again, by the next start."""
     monkeypatch.setattr(output, "write_tables", with_late)
     place = place_in(tmp_path)

@@ -45,7 +45,7 @@ def test_bundles_are_replayed_connection_by_connection() -> None:
     }
 
 
-def test_many_short_connections_are_heard_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_short_connections_are_replayed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their packets are taken apart together, whatever connection they are of; the rows are those of the local engine."""
     segments = [
         each
@@ -79,7 +79,7 @@ def test_a_bundle_is_a_row(spark: SparkSession) -> None:
     assert all(len(row["packets"]) > 100 for row in rows)
 
 
-def test_payloads_stay_in_the_file_where_whoever_replays_sees_it(spark: SparkSession) -> None:
+def test_payloads_stay_in_the_file_where_the_replay_sees_it(spark: SparkSession) -> None:
     path = DATA / "hello.pcap"
     sizes = {
         octets: {row["file_octets"] for row in read_bundles(spark, [str(path)], options=options).collect()}

@@ -34,7 +34,7 @@ class Counted:
 @pytest.mark.parametrize(
     ("stream", "words"), [(Terminal(), "\r\033[Kwork: 3 of 8 tasks, 0:00"), (io.StringIO(), "work: 3 of 8 tasks, 0:00\n")]
 )
-def test_a_long_job_is_told_of(stream: io.StringIO, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_job_shows_progress(stream: io.StringIO, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "ON_A_TERMINAL", 0.001)
     monkeypatch.setattr(progress, "ELSEWHERE", 0.001)
     count = Counted()
@@ -46,7 +46,7 @@ def test_a_long_job_is_told_of(stream: io.StringIO, words: str, monkeypatch: pyt
     assert said.endswith("\r\033[K" if stream.isatty() else "\n")
 
 
-def test_without_tasks_only_the_time_is_told() -> None:
+def test_without_tasks_only_the_time_is_shown() -> None:
     spark: Any = None
     assert Progress(spark, "work", io.StringIO(), lambda: (0, 0)).line() == "work: 0:00"
 

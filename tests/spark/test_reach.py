@@ -106,7 +106,7 @@ def test_a_token_is_never_shown(master: str, seen: str) -> None:
 @pytest.mark.parametrize(
     ("scheme", "name"), [("sc", "no Spark Connect server answers there"), ("spark", "no Spark master answers there")]
 )
-def test_who_is_no_spark_is_told_of_in_one_sentence(scheme: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_sentence_reports_a_server_that_is_no_spark(scheme: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark itself tries for one minute (a master) or for ten (Connect), in silence."""
     for answer, what in (
         (says(HTTP), f"{name}, but a web server: HTTP/1.1 400 Bad Request"),
@@ -160,7 +160,7 @@ def test_by_tls(monkeypatch: pytest.MonkeyPatch) -> None:
         assert told(f"sc://127.0.0.1:{port}/;use_ssl=true").endswith("and TLS is not answered within 0.1 s")
 
 
-def test_where_nobody_listens_it_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nobody_listens_it_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     for master in (f"sc://127.0.0.1:{port}/;token=secret", f"spark://127.0.0.1:{port}"):

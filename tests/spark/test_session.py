@@ -37,7 +37,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         open_session()
 
 
-def test_a_master_that_nobody_knows_is_said_in_one_line(spark: SparkSession) -> None:
+def test_one_line_reports_an_unknown_master(spark: SparkSession) -> None:
     # In another process: this one has its session.
     import subprocess
 

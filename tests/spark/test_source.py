@@ -110,7 +110,7 @@ def test_small_files_share_partitions(folder: Path) -> None:
         ({"path": "x", "ports": "65536"}, "ports are numbers below 65536"),
     ],
 )
-def test_wrong_options_are_told(options: dict[str, str], words: str) -> None:
+def test_wrong_options_are_reported(options: dict[str, str], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         plan_of(options)
 

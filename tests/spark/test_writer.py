@@ -27,7 +27,7 @@ def test_a_task_without_records_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_told_of_late_files_is_in_a_file_of_its_own(tmp_path: Path) -> None:
+def test_the_record_of_late_files_is_in_a_file_of_its_own(tmp_path: Path) -> None:
     row = {"capture": "a", "packets": 2, "octets": 3, "first_ns": 4, "last_ns": 5}
     late = seal(LATE, pa.RecordBatch.from_pylist([row], LATE_SCHEMA))
     (answer,) = write_envelopes(iter([as_batch([late, seal("violations", violations(2)), late])]), str(tmp_path), "part")

@@ -71,7 +71,7 @@ def test_time_and_the_end_of_a_session_leave_a_prepared_branch_alone() -> None:
     assert prepared.state == b.HEURISTIC.name
 
 
-def test_what_may_be_said_is_listed() -> None:
+def test_what_is_legal_is_listed() -> None:
     assert b.legal(b.PREPARED) == (b.COMMIT, b.ROLLBACK, b.GET_TIMEOUT, b.SET_TIMEOUT)
     assert b.legal(b.UNKNOWN) == (b.START,)
 

@@ -134,7 +134,7 @@ def test_redirect_and_a_refused_version_end_the_talk() -> None:
     assert mismatch.legal == ()
 
 
-def test_one_who_came_late_finds_the_state_from_what_is_said() -> None:
+def test_a_late_observer_finds_the_state_from_the_words() -> None:
     dialogue = ConnectionDialogue.unknown()
     hear(dialogue, "client:session-traffic", "server:session-traffic")
     assert dialogue.handshake.state == "open"

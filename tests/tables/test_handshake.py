@@ -23,6 +23,6 @@ def test_a_dialogue_runs_the_rows_of_its_dialect() -> None:
     assert dialogue.close_by_client.state == "talking"
 
 
-def test_a_code_that_a_dialect_lacks_is_said_as_another_one() -> None:
+def test_a_code_that_a_dialect_lacks_becomes_another_one() -> None:
     codes = CloseCodes({200, 501, 503}, direction=503)
     assert [codes.said(code) for code in (200, 501, 503, 505, 506)] == [200, 501, 503, 503, 501]

@@ -98,7 +98,7 @@ def test_a_machine_accepts_every_word_of_the_other_speaker_in_every_state(own: s
 
 
 @given(st.lists(st.tuples(st.sampled_from([CLIENT, SERVER]), st.sampled_from(ATTACHMENT_VERBS))))
-def test_who_comes_late_accuses_nobody_whom_an_early_listener_does_not(words: Words) -> None:
+def test_a_late_observer_accuses_nobody_whom_an_early_one_does_not(words: Words) -> None:
     early, late = AttachmentDialogue(), AttachmentDialogue(late=True)
     for speaker, verb in words:
         if early.step(speaker, verb) is None:

@@ -78,7 +78,7 @@ def test_no_heartbeat_is_legal_where_none_was_offered() -> None:
     ("offer", "legal"),
     [(Tune(1, 1, 5, 7), "0 or 5 to 7"), (Tune(1, 1, 5, None), "0 or 5 to 65535"), (Tune(1, 1, 0, 7), "0 to 7")],
 )
-def test_a_heartbeat_outside_the_range_is_told_the_range(offer: Tune, legal: str) -> None:
+def test_the_error_of_a_heartbeat_names_the_range(offer: Tune, legal: str) -> None:
     beat = 65536 if offer.heartbeat_max is None else 8
     answer = TuneOk(1, None, 4 if offer.heartbeat_max is None else beat)
     assert [broken.legal for broken in broken_by_answer(offer, answer, 4096)] == [legal]

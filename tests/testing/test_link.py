@@ -84,7 +84,7 @@ def total(speaker: Speaker) -> int:
 
 
 @pytest.mark.parametrize("speaker", ["client", "server"])
-def test_a_cut_at_any_octet_is_heard_by_both_behind_what_was_good(speaker: Speaker) -> None:
+def test_both_learn_of_a_cut_at_any_octet_after_what_was_good(speaker: Speaker) -> None:
     whole = conversation(Link(*pair()))
     for octets in range(total(speaker)):
         link = Link(*pair())
@@ -127,7 +127,7 @@ def test_a_reconnect_begins_anew_and_the_record_goes_on() -> None:
     assert str(link.transcript).count("--- connection") == 2
 
 
-def test_who_closes_its_half_still_hears_the_other() -> None:
+def test_a_side_that_closes_its_half_still_gets_the_other() -> None:
     link = Link(*pair(), delay=2)
     link.run()
     link.server.close(320, "going down")
@@ -139,7 +139,7 @@ def test_who_closes_its_half_still_hears_the_other() -> None:
     assert "the server closes its half" in str(link.transcript)
 
 
-def test_events_are_told_as_they_happen() -> None:
+def test_events_are_reported_as_they_happen() -> None:
     told: list[str] = []
 
     def on_client(connection: ClientConnection, event: Event) -> None:

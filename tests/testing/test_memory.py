@@ -26,7 +26,7 @@ def test_messages_go_from_one_client_to_another() -> None:
     assert memory.broker.host().queues["q"].available == 40
 
 
-def test_time_passes_only_when_it_is_said() -> None:
+def test_time_passes_only_on_request() -> None:
     memory = MemoryBroker()
     session = memory.connect().session()
     session.send(queue.Declare("q"))
@@ -61,7 +61,7 @@ def test_a_cut_is_a_loss_for_both_and_a_kept_session_can_be_resumed() -> None:
     assert session.state == "attached"
 
 
-def test_who_is_refused_is_closed() -> None:
+def test_a_refused_client_is_closed() -> None:
     memory = MemoryBroker()
     client = memory.connect(server=ServerConfig(virtual_hosts=("other",)))
     (closed,) = [event for event in client.events if isinstance(event, ConnectionClosed)]
@@ -77,7 +77,7 @@ def test_a_refused_command_ends_its_session() -> None:
     assert [event.ended for event in client.events if isinstance(event, SessionDetached)] == [True]
 
 
-def test_a_conversation_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conversation_without_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ROUNDS", 2)
     with pytest.raises(AssertionError, match="more than 2 rounds"):
         MemoryBroker().connect()

@@ -11,7 +11,7 @@ from amqp_sansio.wire.segments import frame_command, frame_control
 LAYOUT = AMQP_0_10.codec
 
 
-def test_what_is_said_is_written_down_once_it_is_whole() -> None:
+def test_a_word_is_written_down_once_it_is_whole() -> None:
     transcript = Transcript()
     transcript.begin(0, 1)
     octets = AMQP_0_10.header + frame_control(0, LAYOUT.encode_control(StartOk({}, "PLAIN", b"\0ann\0hush", "en_US")))

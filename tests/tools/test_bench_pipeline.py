@@ -32,7 +32,7 @@ def test_a_target_is_judged_at_the_size_that_it_is_meant_for(
     assert target.line.endswith(f" {said}")
 
 
-def test_what_is_told_is_never_judged() -> None:
+def test_figures_for_comparison_are_never_judged() -> None:
     target = Target("a", 1.0, False, 0.5, MIDDLE, 0, "a figure beside")
     assert target.met is None
     assert target.line.endswith("0.50 told, not judged: a figure beside")

@@ -38,7 +38,7 @@ def test_every_module_that_is_compiled_or_left_out_is_there() -> None:
     assert all((PACKAGE / name).is_file() for name in LEFT_OUT)
 
 
-def test_a_pattern_that_finds_nothing_is_told(tmp_path: Path) -> None:
+def test_a_pattern_that_finds_nothing_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no file is dialects\.py"):
         modules(tmp_path)
 
@@ -166,7 +166,7 @@ def test_a_test_that_replaces_something_in_machine_code_is_known(monkeypatch: py
     patches.see(Path)
 
 
-def test_what_is_missing_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_missing_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("CC", "no-such-compiler -O9")
     assert program.main([]) == 75
     assert capsys.readouterr().err == (
@@ -178,7 +178,7 @@ def test_what_is_missing_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, ca
     assert "the headers of Python are missing" in capsys.readouterr().err
 
 
-def test_a_word_that_nobody_takes_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_word_that_nobody_takes_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         program.main(["--no-such-word"])
     assert "nobody takes --no-such-word" in capsys.readouterr().err

@@ -71,7 +71,7 @@ def test_what_is_there_is_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert len(capsys.readouterr().err.splitlines()) == 2
 
 
-def test_an_archive_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_archive_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     nothing(monkeypatch, "apt-get")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     failed = subprocess.CompletedProcess(["apt-get"], 100, "", "E: no network")
@@ -93,7 +93,7 @@ def test_an_old_java_is_not_enough(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         maven.java()
 
 
-def test_a_maven_that_fails_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_maven_that_fails_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     failed = subprocess.CompletedProcess(["mvn"], 1, "\n[ERROR] no network\n[ERROR] and more\n", "")
     monkeypatch.setattr(subprocess, "run", lambda *arguments, **named: failed)
     monkeypatch.setattr(shutil, "which", lambda command: command)
@@ -275,7 +275,7 @@ def test_a_python_2_7_is_found_on_the_path_or_below_pyenv(monkeypatch: pytest.Mo
     assert qpid_python.python() == on_the_path
 
 
-def test_a_pip_that_fails_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_pip_that_fails_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     failed = subprocess.CompletedProcess(["pip"], 1, "", "DEPRECATION: old\nERROR: no network\n\n")
     monkeypatch.setattr(subprocess, "run", lambda *arguments, **named: failed)
     with pytest.raises(maven.NotAvailable, match=r"pip could not install it: ERROR: no network$"):

@@ -54,7 +54,7 @@ said = st.one_of(
 
 
 @given(st.lists(said, max_size=8), st.sampled_from([1, 3, 8, 30, 1 << 20]), st.randoms(use_true_random=False))
-def test_what_is_said_is_read_however_it_is_cut_and_mixed(
+def test_methods_are_read_however_they_are_cut_and_mixed(
     words: list[tuple[str, int, bytes]], piece: int, chance: Random
 ) -> None:
     """Contents of different channels interleave; each unit comes whole, those of one channel in their order."""

@@ -54,7 +54,7 @@ def test_completions_and_accepts_of_one_range_are_cut(octets: bytes, accepts: bo
     assert (getattr(whole, "payload", None), getattr(whole, "complete", None)) == (octets[12:], True)
 
 
-def test_who_wants_completions_only_gets_no_accept() -> None:
+def test_a_publisher_that_wants_completions_only_gets_no_accept() -> None:
     replies = replies_of(LAYOUT)
     assert replies.cut(reader_of(GOOD[1]), False) is None
     assert replies.cut(reader_of(GOOD[0]), False) == (False, False, 7, 3, 9, 0, len(GOOD[0]))
@@ -92,13 +92,13 @@ def test_what_differs_in_one_octet_is_an_answer_with_other_numbers_or_none(octet
         command(message.Release(ONE)),
     ],
 )
-def test_anything_else_is_left_to_who_reads_with_every_check(octets: bytes) -> None:
+def test_anything_else_is_left_to_the_reader_with_every_check(octets: bytes) -> None:
     reader = reader_of(octets)
     assert replies_of(LAYOUT).cut(reader) is None
     assert (reader.offset, reader.frames) == (0, 0)
 
 
-def test_behind_lost_octets_a_track_must_have_been_heard_first() -> None:
+def test_after_lost_octets_a_track_must_have_had_a_first_frame() -> None:
     """What comes on a track of which nothing was heard since may continue what was lost: nobody cuts it here."""
     reader = reader_of(b"")
     reader.lost(5)
@@ -113,7 +113,7 @@ def test_behind_lost_octets_a_track_must_have_been_heard_first() -> None:
     assert replies.cut(reader) is None
 
 
-def test_frames_that_are_to_be_told_are_not_cut_here() -> None:
+def test_frames_that_are_to_be_reported_are_not_cut_here() -> None:
     reader = reader_of(GOOD[0])
     reader.trace = []
     assert replies_of(LAYOUT).cut(reader) is None

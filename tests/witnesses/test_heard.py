@@ -26,7 +26,7 @@ def test_grammar_and_observer_judge_alike(part: ChannelPart) -> None:
 
 
 @pytest.mark.parametrize("edition", EDITIONS, ids=lambda edition: edition.name)
-def test_what_a_side_never_says_is_told(edition: Edition) -> None:
+def test_what_a_side_never_says_is_reported(edition: Edition) -> None:
     """A method that the text has for the other side alone."""
     questions = edition.asked(*CHANNEL)
     said = {(word.partition(":")[0], verb_of(word)) for each in questions for word in (each.word, *each.answers)}
@@ -49,7 +49,7 @@ def part(name: str) -> ChannelPart:
     return next(each for each in PARTS if each.name == name)
 
 
-def test_a_word_that_only_one_of_them_takes_is_told_by_the_shortest_conversation() -> None:
+def test_the_shortest_conversation_shows_a_word_that_only_one_of_them_takes() -> None:
     mode = part("mode")
     anything = mode._replace(grammar=lambda _: repeated(mode.language()))
     first, *_ = heard([anything], 1, 0, ()).differences

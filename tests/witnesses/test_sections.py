@@ -75,7 +75,7 @@ def test_a_row_that_leads_elsewhere_is_found(section: Section) -> None:
                 assert not equivalent(automaton(elsewhere(table, number, state)).prefixes(), said), (row, state)
 
 
-def test_a_difference_is_told_by_the_shortest_conversation() -> None:
+def test_the_shortest_conversation_shows_a_difference() -> None:
     table = ATTACHMENT["client"]
     (number,) = [at for at, row in enumerate(table.rows) if row[:3] == ("requested", "server", "session.attached")]
     (section,) = [each for each in SECTIONS if each.tables == (table,)]

@@ -62,7 +62,7 @@ def test_a_star_is_any_sequence_and_all_else_is_itself(pattern: str, text: str) 
 
 
 @given(st.text(ALPHABET, max_size=4), st.text(ALPHABET, max_size=4))
-def test_the_name_of_whoever_asks_matches_itself_alone(identity: str, text: str) -> None:
+def test_the_name_of_the_user_matches_itself_alone(identity: str, text: str) -> None:
     assert Glob("{user}.*", identity).matches(f"{text}.q") is (text == identity or f"{text}.q".startswith(f"{identity}."))
 
 

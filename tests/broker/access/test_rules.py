@@ -124,7 +124,7 @@ def test_what_is_remembered_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(rules._lines) <= 3
 
 
-def test_wrong_use_is_told() -> None:
+def test_wrong_use_is_reported() -> None:
     with pytest.raises(EncodeError, match="takes rules, not str"):
         Rules(["allow"])  # type: ignore[list-item]  # on purpose
     with pytest.raises(EncodeError, match="True or False"):

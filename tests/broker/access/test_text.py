@@ -73,7 +73,7 @@ def test_rules_are_read_in_their_order() -> None:
         ('default = "deny"\nrule = [{allow = "x"}]', None, "names what it is about"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(text: str, line: int | None, words: str) -> None:
+def test_what_is_wrong_is_reported_with_its_line(text: str, line: int | None, words: str) -> None:
     with pytest.raises(RulesError, match=words) as told:
         parse_rules(text, "file.toml")
     assert told.value.line == line

@@ -26,7 +26,7 @@ from amqp_sansio.limits import BrokerLimits
         ),
     ],
 )
-def test_a_client_is_told_why_it_is_not_let_in(config: BrokerConfig, server: ServerConfig | None, code: int, text: str) -> None:
+def test_a_refused_client_gets_the_reason(config: BrokerConfig, server: ServerConfig | None, code: int, text: str) -> None:
     world = World(config)
     if config.limits.virtual_hosts == 1:
         world.broker.host("taken")
@@ -35,7 +35,7 @@ def test_a_client_is_told_why_it_is_not_let_in(config: BrokerConfig, server: Ser
     assert (closed.code, closed.text) == (code, text)
 
 
-def test_a_client_whose_dialect_nobody_serves_is_told_so() -> None:
+def test_a_client_whose_dialect_nobody_serves_gets_that_answer() -> None:
     world = World(broker=Broker(fronts=()))
     client = world.connect()
     assert type(client.peer._service) is Service

@@ -55,7 +55,7 @@ def test_declaring_a_queue_again_changes_nothing() -> None:
     assert query_queue(host, "t") == QueueQueryResult("t", None, False, False, True, Map(), 0, 0)
 
 
-def test_a_command_is_told_by_its_fields() -> None:
+def test_hints_of_a_command_differ_by_its_fields() -> None:
     host: Any = VirtualHost()
     host.declare_exchange(*exchange.Declare("x", "fanout").values())
     host.declare_queue(*queue.Declare("q", exclusive=True).values(), owner=ME)

@@ -38,7 +38,7 @@ def put(host: VirtualHost, *texts: str, mode: int = 1) -> None:
         publish(host, "", "q", text.encode(), application_headers=headers, delivery_mode=mode)
 
 
-def test_who_takes_whose_place() -> None:
+def test_which_message_takes_whose_place() -> None:
     values, queue = LastValues("key"), Queue("q")
     first, second = Entry(queue, keyed("a"), 0, 1), Entry(queue, keyed("a"), 1, 1)
     assert values.before(first.message) is None

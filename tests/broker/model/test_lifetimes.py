@@ -43,7 +43,7 @@ def test_an_unused_queue_goes_after_its_time(owned: bool) -> None:
 
 
 @pytest.mark.parametrize("owned", [False, True])
-def test_whoever_uses_it_again_stops_the_time(owned: bool) -> None:
+def test_using_it_again_stops_the_time(owned: bool) -> None:
     host = left(owned)
     owner = Owner(SESSION)
     sink = Sink(owner=owner)

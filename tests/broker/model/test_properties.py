@@ -7,7 +7,7 @@ import pickle
 from amqp_sansio.broker.model.properties import NO_HEADERS, Properties
 
 
-def test_what_was_not_said() -> None:
+def test_properties_that_are_not_set() -> None:
     nothing = Properties()
     assert (nothing.exchange, nothing.message_id, nothing.user_id, nothing.headers) == ("", "", b"", NO_HEADERS)
     assert (nothing.priority, nothing.ttl, nothing.reply_to, nothing.content_type) == (None, None, None, None)

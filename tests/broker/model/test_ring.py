@@ -129,7 +129,7 @@ def test_sixteen_subscriptions_and_more() -> None:
     assert {len(sink.got) for sink in sinks} == {1}
 
 
-def test_who_is_able() -> None:
+def test_which_consumers_are_able() -> None:
     sent = message(immediate=True)
     assert not queue_of(Sink(credit=0)).able(sent)
     assert queue_of(Sink(credit=0), Sink(credit=1)).able(sent)

@@ -279,7 +279,7 @@ def test_of_orphans_for_which_there_is_no_room_the_persistent_ones_stay(mode: in
 # --- expiry ---------------------------------------------------------------------------------------------------------------
 
 
-def test_what_expires_goes_and_the_next_moment_is_told() -> None:
+def test_what_expires_goes_and_the_next_moment_is_returned() -> None:
     host = with_queues(durable_host())
     for body, ttl in ((b"1", 1000), (b"2", 2000), (b"for ever", None)):
         publish(host, "", "q", body, ttl=ttl, delivery_mode=PERSISTENT)

@@ -16,7 +16,7 @@ from amqp_sansio.spec.message import DeliveryProperties
 from amqp_sansio.tables.branch import ACTIVE_ELSEWHERE, ACTIVE_HERE, ACTIVE_SUSPENDED, IDLE, UNKNOWN, Phase
 
 
-def test_how_it_stands_depends_on_who_asks() -> None:
+def test_how_it_stands_depends_on_the_session_that_asks() -> None:
     stage = Stage()
     branch = Branch((1, b"g", b"b"), Work(stage.host, stage.limits), 60, "alice")
     here, suspended, elsewhere = Owner(SESSION), Owner(SESSION), Owner(SESSION)

@@ -252,7 +252,7 @@ def test_recover_names_what_is_prepared_or_decided_in_the_order_of_their_prepare
         (XaStatus.XA_HEURMIX, [b"accepted", b"published"], [Enqueued, BranchDecided]),
     ],
 )
-def test_an_administrator_decides_and_the_manager_is_told_until_it_forgets(
+def test_an_administrator_decides_and_the_manager_gets_the_decision_until_it_forgets(
     status: XaStatus, on_q: list[bytes], operations: list[type]
 ) -> None:
     stage = with_work(journal=True)

@@ -45,7 +45,7 @@ def test_a_commit_is_one_journal_entry_and_is_seen_when_that_is_journalled() -> 
     assert (stage.on("q"), stage.on("r"), stage.on("t")) == ([b"one"], [b"one"], [b"one"])
 
 
-def test_rollback_leaves_what_was_accepted_with_whoever_had_it() -> None:
+def test_rollback_leaves_what_was_accepted_with_its_consumer() -> None:
     stage = Stage()
     work, taken = work_of(stage), stage.put()
     work.publish(stage.message(b"one"), [stage.queue()])

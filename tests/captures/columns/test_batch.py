@@ -34,7 +34,7 @@ def test_rows_stand_in_the_order_of_the_file() -> None:
     assert {row["file_id"] for row in rows} == {3}
 
 
-def test_places_of_payloads_are_told_from_their_records() -> None:
+def test_places_of_payloads_follow_from_their_records() -> None:
     rows = parsed().batch(PLACED).to_pylist()
     assert [(row["start"], row["length"]) for row in rows if row["note"] is None] == [(28 + 14 + 20 + 32, 3)] * 5
     assert [row["length"] for row in rows if row["note"] is not None] == [0, 0]

@@ -161,7 +161,7 @@ def test_a_bundle_is_bounded_by_the_octets_that_it_tells_of(files: list[str], mo
     assert 1000 < max(sizes) <= 2000
 
 
-def test_a_file_that_changes_before_its_last_bundle_is_opened_or_behind_it_is_told(
+def test_a_file_that_changes_before_its_last_bundle_is_opened_or_behind_it_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = build.write(tmp_path / "x.pcap", build.pcap(build.records(build.conversation([b"x"] * 9).segments)))

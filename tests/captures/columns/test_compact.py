@@ -66,7 +66,7 @@ def test_a_file_is_not_larger_than_was_asked_for_and_a_large_one_stays() -> None
     assert groups_of(one, 100, 2) == [files[:3]]
 
 
-def test_who_merges_again_and_again_writes_each_row_a_few_times() -> None:
+def test_repeated_merges_write_each_row_a_few_times() -> None:
     """A thousand files that come one after the other: each octet is written once more for each factor of 16."""
     files: list[Written] = []
     written = 0
@@ -114,7 +114,7 @@ def test_a_failure_at_any_step_leaves_the_rows(
     assert failed >= 4
 
 
-def test_who_is_writing_there_is_left_alone(tmp_path: Path) -> None:
+def test_a_run_that_is_writing_there_is_left_alone(tmp_path: Path) -> None:
     published(tmp_path)
     holder = opened(tmp_path)
     with pytest.raises(PipelineError, match=rf"another run \(process {os.getpid()} on .*\) is writing there"):

@@ -24,7 +24,7 @@ from amqp_sansio.captures.errors import CaptureError, OutOfDisk, OutOfMemory, Pi
     (PlaceError("/out: another run is writing there"), PipelineError, "/out: another run is writing there"),
     (CaptureError("a.pcap", 0, 0, "no such file"), PipelineError, "a.pcap: no such file"),
 ])  # fmt: skip
-def test_each_is_told_in_one_sentence(error: BaseException, kind: type[PipelineError], said: str) -> None:
+def test_each_is_one_sentence(error: BaseException, kind: type[PipelineError], said: str) -> None:
     with pytest.raises(PipelineError) as raised, told("the work failed"):
         raise error
     assert (type(raised.value), str(raised.value)) == (kind, said)

@@ -63,7 +63,7 @@ def test_the_latest_time_never_goes_back() -> None:
     assert lateness.latest_ns == NOW
 
 
-def test_what_is_kept_is_bounded_and_a_batch_that_is_done_again_can_be_taken_out() -> None:
+def test_what_is_kept_is_bounded_and_a_batch_that_is_done_again_can_be_removed() -> None:
     """The sum of those that are not named is apart for the latest batch."""
     kept: list[Late] = []
     for at in range(8):

@@ -69,7 +69,7 @@ def test_what_was_published_is_replaced(before: Path) -> None:
     ("/nowhere.pcap", r"/nowhere\.pcap: no such file"),
     (__file__, "neither a pcap nor a pcapng file"),
 ])  # fmt: skip
-def test_captures_that_are_none_are_told_and_nothing_is_touched(before: Path, capture: str, words: str) -> None:
+def test_captures_that_are_none_are_reported_and_nothing_is_touched(before: Path, capture: str, words: str) -> None:
     with pytest.raises(PipelineError, match=words):
         run([HELLO, capture] if capture.startswith("/nowhere") else [capture], str(before))
 

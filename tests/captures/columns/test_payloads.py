@@ -59,7 +59,7 @@ def test_the_reader_tells_where_each_one_lies(tmp_path: Path, pcapng: bool) -> N
     found.close()
 
 
-def test_a_file_that_was_changed_is_told(tmp_path: Path) -> None:
+def test_a_file_that_was_changed_is_reported(tmp_path: Path) -> None:
     """At the first look, and at the end when it was read meanwhile: by its size, and by its time alone."""
     path = write(tmp_path / "x")
     stamp = stamp_of(path)
@@ -76,7 +76,7 @@ def test_a_file_that_was_changed_is_told(tmp_path: Path) -> None:
         take(Payloads(), path, stamp, (0, 1))
 
 
-def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_gone_is_reported(tmp_path: Path) -> None:
     path = write(tmp_path / "x")
     stamp = stamp_of(path)
     os.unlink(path)

@@ -205,7 +205,7 @@ def test_files_that_are_kept_stay_where_they_are(tmp_path: Path) -> None:
     place.discard()
 
 
-def test_a_folder_that_cannot_be_made_is_said_in_one_sentence(tmp_path: Path) -> None:
+def test_one_sentence_reports_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(PlaceError, match=r"file/out: cannot be written: Not a directory"):
         opened(tmp_path / "file" / "out")

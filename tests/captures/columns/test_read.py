@@ -253,7 +253,7 @@ def test_a_capture_inside_a_packet_does_not_mislead(tmp_path: Path) -> None:
         assert same(path, octets) == []
 
 
-def test_a_split_that_lands_wrong_is_told_and_the_rest_is_indexed(tmp_path: Path) -> None:
+def test_a_split_that_lands_wrong_is_reported_and_the_rest_is_indexed(tmp_path: Path) -> None:
     path = build.write(tmp_path / "x", build.pcap(conversation(600)))
     parts = splits(path, 0, 10_000, resync=True)
     wrong = parts[1]._replace(stop=(parts[1].stop or 0) + 1)

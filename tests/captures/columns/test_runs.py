@@ -124,7 +124,7 @@ def test_a_batch_that_begins_with_an_odd_packet_tells_nothing_of_the_time_of_oth
         assert said([changed], options, at) == slowly([changed], options, monkeypatch), at
 
 
-def test_what_is_heard_at_once_is_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_is_replayed_at_once_is_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whatever one side says in a row: no more octets at once than are allowed and one packet."""
     heard: list[int] = []
     several = Conversation.several

@@ -67,9 +67,7 @@ def test_outcomes(rest: list[tuple[Command, int | None]], outcome: str, in_doubt
         ([], [Start(XID)], "active", False),
     ],
 )
-def test_behind_a_loss_only_what_is_said_then_counts(
-    before: list[Command], after: list[Command], outcome: str, in_doubt: bool
-) -> None:
+def test_after_a_loss_only_later_words_count(before: list[Command], after: list[Command], outcome: str, in_doubt: bool) -> None:
     rows = Rows()
     one = Branches(rows)
     for command in before:
@@ -84,7 +82,7 @@ def test_behind_a_loss_only_what_is_said_then_counts(
     assert (found["outcome"], found["in_doubt"]) == (outcome, in_doubt)
 
 
-def test_what_is_said_under_an_unknown_id_may_have_been_answered() -> None:
+def test_what_is_sent_under_an_unknown_id_may_have_been_answered() -> None:
     rows = Rows()
     one = Branches(rows)
     for command in (Start(XID), End(XID), Prepare(XID)):

@@ -30,7 +30,7 @@ def test_a_rare_control_has_a_row_with_its_fields() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=80))
-def test_frequent_ones_are_told_within_reach_of_a_violation_once_each(story: list[bool]) -> None:
+def test_frequent_ones_are_kept_within_reach_of_a_violation_once_each(story: list[bool]) -> None:
     """Of completions (False) with violations (True) among them, those have rows that are within NEAR of one, in order."""
     rows = Rows()
     one = Controls(rows)

@@ -86,7 +86,7 @@ def test_what_is_followed_is_bounded(monkeypatch: pytest.MonkeyPatch, more: int)
 
 
 @pytest.mark.parametrize("octets", [[20, 20], [20, 40], [20, 40, 1], [60]])
-def test_of_many_deliveries_at_once_the_one_that_used_credit_up_is_told(octets: list[int]) -> None:
+def test_of_many_deliveries_at_once_the_one_that_used_credit_up_is_reported(octets: list[int]) -> None:
     once, by_one = line(messages=5, octets=60)[0], line(messages=5, octets=60)[0]
     for one in (once, by_one):
         one.books.heard.book.doubt = True  # also beyond the credit

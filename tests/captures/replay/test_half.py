@@ -97,7 +97,7 @@ def test_what_was_accepted_in_a_transaction_waits_for_it() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_open_at_the_end_is_in_doubt_and_nothing_is_where_not_all_was_heard() -> None:
+def test_what_is_open_at_the_end_is_in_doubt_and_nothing_is_where_octets_are_missing() -> None:
     one, rows = half()
     one.say(5, command(5, awaits=True))
     one.send(6, message(6, fleeting=True))

@@ -28,7 +28,7 @@ def test_each_ends_with_its_commit_or_rollback() -> None:
     assert named(rows, "transactions")[1]["ts"] == 30
 
 
-def test_a_commit_of_which_nothing_is_heard_is_in_doubt() -> None:
+def test_a_commit_without_an_answer_is_in_doubt() -> None:
     one, rows = made()
     accepted = message(4)
     one.touch(10).accepted.append(accepted)

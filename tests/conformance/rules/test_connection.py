@@ -47,7 +47,7 @@ BEFORE_OPEN: tuple[Said, ...] = OPENING[:6]
 
 
 @pytest.mark.rule("connection.start.protocol-name")
-def test_a_server_says_no_control_to_who_speaks_another_protocol() -> None:
+def test_a_server_sends_no_control_to_a_client_of_another_protocol() -> None:
     peer = peer_of_server()
     violation = violation_of(peer.say(OTHER_HEADER, START_OK))
     assert violation.rule == "connection.start.protocol-name"
@@ -335,7 +335,7 @@ def test_nobody_sends_larger_frames_than_agreed() -> None:
 # --- open, redirect, close --------------------------------------------------------------------------------------------------
 
 
-def test_a_server_may_look_at_who_asks_before_it_opens_a_virtual_host() -> None:
+def test_a_server_may_look_at_the_user_before_it_opens_a_virtual_host() -> None:
     """Who it is and where it wants to go are told before anything is answered; a refusal is a close."""
     peer = peer_of_server(ServerConfig(mechanisms=[PlainServer(lambda user, password: True)]))
     server = server_of(peer)
@@ -361,7 +361,7 @@ def test_a_virtual_host_that_is_not_served_is_refused(host: str, good: bool) -> 
 
 
 @pytest.mark.rule("connection.open.insist.behavior")
-def test_who_insists_is_not_redirected() -> None:
+def test_a_client_that_insists_is_not_redirected() -> None:
     peer = peer_of_server()
     server = server_of(peer)
     peer.say(HEADER, START_OK)
@@ -385,7 +385,7 @@ def test_who_insists_is_not_redirected() -> None:
 
 @pytest.mark.rule("connection.close-ok.reporting")
 @pytest.mark.parametrize("closing", [False, True])
-def test_an_end_without_close_ok_is_told(closing: bool) -> None:
+def test_an_end_without_close_ok_is_reported(closing: bool) -> None:
     """There is no log below the adapters: what should be logged is an event of its own kind."""
     for peer in (of_open_client(), of_open_server()):
         peer.say(Heartbeat())

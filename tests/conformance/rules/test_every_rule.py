@@ -65,7 +65,7 @@ def test_so_many_rules_of_each_class_have_tests() -> None:
         (Conformance({}, {"a.b": "x"}, {}, ("f:1: t is no test",)), ["f:1: t is no test"]),
     ],
 )
-def test_what_is_told(known: Conformance, told: list[str]) -> None:
+def test_what_it_reports(known: Conformance, told: list[str]) -> None:
     assert problems(known, ["a.b"]) == told
 
 
@@ -86,7 +86,7 @@ def test_what_a_file_carries(text: str, found: list[Carrier | str]) -> None:
     assert list(carriers_in("f", text)) == found
 
 
-def test_a_mark_is_heard_where_it_is_collected(request: pytest.FixtureRequest) -> None:
+def test_a_mark_counts_where_it_is_collected(request: pytest.FixtureRequest) -> None:
     """The marker is registered: a misspelt one stops the run (--strict-markers)."""
     assert any(line.startswith("rule(") for line in request.config.getini("markers"))
     assert "--strict-markers" in (Path(__file__).parents[3] / "pyproject.toml").read_text()

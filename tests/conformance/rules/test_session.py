@@ -235,7 +235,7 @@ def test_after_another_offset_the_next_frame_begins_none(octets: bytes) -> None:
 
 @pytest.mark.rule("session.command-point.nonzero-offset")
 @pytest.mark.parametrize("word", [Sync(), Transfer("x")])
-def test_who_begins_a_command_after_another_offset_is_accused(word: Command) -> None:
+def test_a_side_that_begins_a_command_after_another_offset_is_accused(word: Command) -> None:
     said: tuple[Said, ...] = (*ATTACHING, ("C", CommandPoint(0, 4)), ("C", word), ("C", word))
     rule = "session.command-point.nonzero-offset"
     assert overheard(*said) == [f"(C {rule})", f"C {rule}"]

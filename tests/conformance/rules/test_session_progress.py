@@ -114,7 +114,7 @@ def test_nothing_is_confirmed_before_the_application_says_so() -> None:
     "session.completed.commands.exclude-known-complete",
     "session.known-completed.commands.known-completed-implies-known-confirmed",
 )
-def test_what_is_known_to_be_complete_is_not_said_again() -> None:
+def test_what_is_known_to_be_complete_is_not_sent_again() -> None:
     speaking, session = with_server_session()
     speaking.say(*[Transfer("x")] * 3)
     session.confirm([0, 1, 2])
@@ -218,7 +218,7 @@ def test_an_echo_is_answer_enough() -> None:
 
 
 @pytest.mark.rule("session.known-completed.commands.known-completed-implies-known-confirmed")
-def test_who_knows_what_was_never_reported_is_told() -> None:
+def test_knowing_what_was_never_reported_is_a_violation() -> None:
     said: tuple[Said, ...] = (
         *ATTACHING, ("C", CommandPoint(0, 0)), ("C", Sync()), ("C", KnownCompleted(RangeSet.of(0))),
     )  # fmt: skip

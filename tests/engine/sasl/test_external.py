@@ -8,7 +8,7 @@ from amqp_sansio.config import Accepted, Challenge, Rejected, SaslError
 from amqp_sansio.engine.sasl.external import External, ExternalServer
 
 
-def test_who_was_proved_outside_is_let_in() -> None:
+def test_a_client_that_was_proved_outside_is_let_in() -> None:
     server = ExternalServer("cn=ann")
     assert server.start().step(External().start().initial()) == Accepted("cn=ann")
     assert server.start().step(External("cn=ann").start().initial()) == Accepted("cn=ann")

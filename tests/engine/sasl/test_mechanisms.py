@@ -70,13 +70,13 @@ def talk(client: ClientMechanism, server: ServerMechanism) -> tuple[Accepted | R
 
 @pytest.mark.parametrize("index", range(4))
 @pytest.mark.parametrize("user", PASSWORDS)
-def test_who_knows_the_password_is_let_in_under_that_name(index: int, user: str) -> None:
+def test_a_client_with_the_password_is_let_in_under_that_name(index: int, user: str) -> None:
     assert talk(*pairs(user, PASSWORDS[user])[index]) == (Accepted(user), True)
 
 
 @pytest.mark.parametrize("index", range(4))
 @pytest.mark.parametrize(("user", "password"), [("ann", "hush"), ("ann", ""), ("eve", "hush-hush"), ("ann", PASSWORDS["bob"])])
-def test_who_does_not_know_it_is_not(index: int, user: str, password: str) -> None:
+def test_a_client_without_it_is_not(index: int, user: str, password: str) -> None:
     client, server = pairs(user, password or "x")[index]
     try:
         verdict, _ = talk(client, server)

@@ -9,7 +9,7 @@ from amqp_sansio.engine.sasl.amqplain import AmqPlainServer
 from amqp_sansio.engine.sasl.plain import Plain, PlainServer
 
 
-def test_a_password_with_nul_cannot_be_said_in_plain() -> None:
+def test_plain_cannot_encode_a_password_with_nul() -> None:
     with pytest.raises(SaslError):
         Plain("a", "b\0c").start()
 
@@ -25,7 +25,7 @@ def test_one_may_act_for_oneself() -> None:
     assert server.start().step(b"ann\0ann\0pw") == Accepted("ann")
 
 
-def test_a_server_may_ask_for_what_was_not_said_at_first() -> None:
+def test_a_server_may_ask_for_what_did_not_come_at_first() -> None:
     exchange = PlainServer(lambda user, password: True).start()
     assert exchange.step(None) == Challenge(b"")
     client = Plain("ann", "pw").start()

@@ -145,7 +145,7 @@ def test_abort_and_the_branches_of_dead_tasks(broker: InMemory, tmp_path: Path) 
     made.abort([None])
 
 
-def test_who_was_thought_dead_loses_nothing(broker: InMemory, tmp_path: Path) -> None:
+def test_a_worker_that_seemed_dead_loses_nothing(broker: InMemory, tmp_path: Path) -> None:
     """Between the look at the branches of an epoch and its decision nobody else can begin, and roll them back."""
     options = sink(broker.url, tmp_path)
     seen: list[str] = []
@@ -205,7 +205,7 @@ def test_what_is_wrong_from_the_start_is_one_error(
     assert "same message_id" in caplog.text
 
 
-def test_a_broker_that_breaks_its_promise_is_told_of(broker: InMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_breaks_its_word_is_reported(broker: InMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from amqp_sansio.spark.live.link import Link
     from amqp_sansio.spec.codes import XaStatus
 

@@ -61,7 +61,7 @@ def test_a_lock_is_for_one_at_a_time(tmp_path: Path) -> None:
     two.release()
 
 
-def test_where_nothing_can_be_locked_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_can_be_locked_a_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def flock(file: object, how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 

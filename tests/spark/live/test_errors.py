@@ -10,7 +10,7 @@ from amqp_sansio.spark.live.errors import LASTING, LiveError, LiveLossError, Liv
 
 
 @pytest.mark.parametrize(("code", "lasting"), [(404, True), (540, True), (409, False), (506, False)])
-def test_a_refusal_is_told_with_where_and_a_hint(code: int, lasting: bool) -> None:
+def test_a_refusal_names_the_place_and_a_hint(code: int, lasting: bool) -> None:
     told = refused("amqp://b", SessionFailed(b"s", code, "no", "dtx.start"), " (a hint)")
     assert isinstance(told, LiveSetupError) is lasting is (code in LASTING)
     assert "amqp://b" in str(told)

@@ -48,7 +48,7 @@ def test_who_we_are(mechanism: str, tmp_path: Path) -> None:
                 pass
 
 
-def test_what_waiting_does_not_heal_is_told_with_its_options() -> None:
+def test_what_waiting_does_not_heal_is_reported_with_its_options() -> None:
     with Served() as served:
         for url, more, told in (
             (served.url, {"username": "me", "password": "geheim", "mechanism": "SCRAM-SHA-256"}, "no mechanism .*mechanism"),

@@ -59,7 +59,7 @@ def test_raw_headers_keep_their_types() -> None:
         ({"routing_key": None}, "it has no routing_key"),
     ],
 )
-def test_a_row_that_is_no_message_is_told(row: dict[str, Any], told: str) -> None:
+def test_a_row_that_is_no_message_is_reported(row: dict[str, Any], told: str) -> None:
     with pytest.raises(LiveSetupError, match="row 1 of partition 5 is no message: .*" + told):
         made([{**dict.fromkeys(row), "body": b"", "routing_key": "k"}, {"body": b"", **row}], partition=5)
 

@@ -30,7 +30,7 @@ def test_what_is_written_is_read_in_slices(tmp_path: Path, rows: int, octets: in
     assert sum(each.octets for each in messages) == sum(1 + len(each.body) for each in messages)
 
 
-def test_what_is_no_segment_is_told(tmp_path: Path) -> None:
+def test_what_is_no_segment_is_reported(tmp_path: Path) -> None:
     with pytest.raises(LiveError, match="cannot be read"):
         list(read(tmp_path / "none"))
     write(tmp_path / "s", [taken(1)])

@@ -31,7 +31,7 @@ def served() -> Iterator[Served]:
         yield served
 
 
-def test_what_cannot_be_written_is_told_before_anything_is(served: Served, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_reported_before_anything_is(served: Served, tmp_path: Path) -> None:
     source = AmqpSource({"url": served.url, "routingKey": COPY, "journal": str(tmp_path)})
     with pytest.raises(LiveSetupError, match='mode "append" only'):
         source.streamWriter(SCHEMA, True)

@@ -58,7 +58,7 @@ def test_who_died_while_removing_has_removed(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [NOTE]
 
 
-def test_a_spool_that_was_thrown_away_under_its_query_is_told(tmp_path: Path) -> None:
+def test_a_spool_that_was_thrown_away_under_its_query_is_reported(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
     add(spool, 1)
     shutil.rmtree(tmp_path / "spool")

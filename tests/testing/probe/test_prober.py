@@ -52,13 +52,13 @@ class Closed(InMemory):
         return None
 
 
-def test_who_does_not_answer_is_told_so() -> None:
+def test_a_silent_server_is_reported() -> None:
     for kind, text in ((Deaf, "it does not answer"), (Closed, "it hung up")):
         with pytest.raises(ProbeError, match=text):
             Prober(lambda kind=kind: kind(Broker()), section="tx", conversations=1).run()  # type: ignore[misc]
 
 
-def test_a_server_that_dies_is_told_with_the_conversation_that_killed_it() -> None:
+def test_a_server_that_dies_is_reported_with_the_conversation_that_killed_it() -> None:
     broker = Broker()
     connections = 0
 

@@ -28,7 +28,7 @@ def test_the_shortest_example_is_kept() -> None:
     assert (tally.kept, tally.broken) == (3, 2)
 
 
-def test_it_is_told_to_people_and_machines() -> None:
+def test_it_is_printed_for_people_and_machines() -> None:
     report = probed("tx", 12)
     lines = report.lines(verbose=True)
     assert lines[-1].startswith("12 conversations: ")
@@ -39,7 +39,7 @@ def test_it_is_told_to_people_and_machines() -> None:
     assert row["coverage"] == [{"part": "tx", "covered": 5, "moves": 5, "missing": []}]
 
 
-def test_what_is_broken_is_told_first() -> None:
+def test_broken_rules_come_first() -> None:
     report = Prober(lambda: Forgetful(Broker()), section="tx", conversations=20).run()
     lines = report.lines()
     assert lines[0].startswith("BROKEN  tx.commit.select-required")

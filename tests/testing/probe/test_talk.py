@@ -56,7 +56,7 @@ def test_octets_that_cannot_be_read() -> None:
     assert talk.accused
 
 
-def test_what_is_said_crosses_what_has_come_and_was_not_heard() -> None:
+def test_output_crosses_what_has_come_and_was_not_taken() -> None:
     """Of several frames that came at once those behind the awaited one are heard later; what is said then crosses them."""
     talk = Talk(InMemory(Broker()), Setting())
     voice = ConnectionVoice(talk.setting)

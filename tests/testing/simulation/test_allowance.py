@@ -43,7 +43,7 @@ def test_a_stop_takes_what_was_granted_before_it_once_it_is_complete() -> None:
     assert allowance.left == 1
 
 
-def test_what_was_sent_before_a_stop_may_be_said_again_behind_it_when_the_session_is_resumed() -> None:
+def test_what_was_sent_before_a_stop_may_come_again_after_it_when_the_session_is_resumed() -> None:
     allowance = Allowance("d", True)
     allowance.grant(1)
     allowance.end(7)

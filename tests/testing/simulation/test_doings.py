@@ -22,7 +22,7 @@ def ready(kind: str) -> World:
 
 @pytest.mark.parametrize("kind", ["plain", "tx", "branch", "looker"])
 @pytest.mark.parametrize("verb", DOINGS)
-def test_every_verb_may_be_said_at_any_time(verb: str, kind: str) -> None:
+def test_every_verb_may_be_sent_at_any_time(verb: str, kind: str) -> None:
     made = ready(kind)
     for number in range(6):
         made.step(Step(verb, 0, number, number, number))

@@ -26,7 +26,7 @@ def test_what_was_cut_and_stalls_heals_and_what_was_published_is_there() -> None
     assert made.count["cuts"] == 1
 
 
-def test_what_is_lost_is_told() -> None:
+def test_what_is_lost_is_reported() -> None:
     made, ending = world()
     made.ledger.publish("east", "red", 4, "p", True, None, False, 0).born = "yes"
     with pytest.raises(Fault, match="#1 is lost"):

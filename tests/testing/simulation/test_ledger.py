@@ -22,7 +22,7 @@ def published(ledger: Ledger, group: Group | None = None) -> Item:
     return item
 
 
-def test_a_message_that_nobody_sent_or_from_elsewhere_is_told() -> None:
+def test_a_message_that_nobody_sent_or_from_elsewhere_is_reported() -> None:
     ledger = Ledger()
     item = published(ledger)
     assert ledger.find(item.body, "east", "red") is item
@@ -113,7 +113,7 @@ def test_what_must_be_there_in_the_end_is() -> None:
         ledger.drained(set())
 
 
-def test_half_of_a_transaction_is_told() -> None:
+def test_half_of_a_transaction_is_reported() -> None:
     ledger = Ledger()
     group = ledger.group("t")
     one, _ = published(ledger, group), published(ledger, group)

@@ -31,7 +31,7 @@ def test_a_plan_goes_through_json() -> None:
 
 
 @pytest.mark.parametrize("wrong", [(-1, None, None), (1, 0, None), (1, 65, None), (1, None, 0), (1, None, 3)])
-def test_numbers_out_of_range_are_told(wrong: tuple[int, int | None, int | None]) -> None:
+def test_numbers_out_of_range_are_reported(wrong: tuple[int, int | None, int | None]) -> None:
     with pytest.raises(ValueError, match="not"):
         make(1, *wrong)
 

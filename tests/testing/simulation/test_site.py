@@ -33,7 +33,7 @@ def test_what_was_not_synced_is_lost(torn: bool) -> None:
     assert queues(site) == ["a", "b", "d"]
 
 
-def test_the_broker_is_told_once_and_of_what_is_on_the_disk() -> None:
+def test_the_broker_learns_once_what_is_on_the_disk() -> None:
     site = Site("east", 0, 1.0, model_broker)
     declare(site, "a", "b")
     assert not site.tell()

@@ -23,7 +23,7 @@ def test_a_session_is_firm_until_its_connection_breaks_and_then_as_long_as_it_wa
     assert not made.loose(1000.0)
 
 
-def test_who_was_granted_nothing_or_whose_broker_crashed_may_have_lost_it() -> None:
+def test_a_session_that_was_granted_nothing_or_whose_broker_crashed_may_have_lost_it() -> None:
     made = tenure()
     made.harm(1.0)
     assert made.loose(1.0)

@@ -18,7 +18,7 @@ def test_octets_arrive_in_order_and_in_pieces() -> None:
     assert [pipe.take(2), pipe.take(3), pipe.take(9), pipe.take(1)] == [b"ab", b"cde", b"f", b""]
 
 
-def test_the_end_arrives_behind_what_flies_and_what_is_said_after_it_is_lost() -> None:
+def test_the_end_arrives_after_what_flies_and_later_output_is_lost() -> None:
     made = wire()
     made.say()
     made.half_close()
@@ -50,7 +50,7 @@ def test_a_cut_loses_what_flies_and_both_hear_the_end() -> None:
     assert [type(event).__name__ for event in made.client.events()] == ["ConnectionClosed"]
 
 
-def test_who_closes_his_socket_reads_no_more() -> None:
+def test_a_client_that_closes_its_socket_reads_no_more() -> None:
     made = wire()
     made.down.put(b"unread")
     made.close_from_client()

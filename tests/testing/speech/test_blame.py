@@ -30,7 +30,7 @@ def test_nobody_is_blamed() -> None:
     assert illegal(PARTS["tx"], 0, "server") == ()
 
 
-def test_the_first_of_several_is_told() -> None:
+def test_the_first_of_several_is_reported() -> None:
     said = spoken(PARTS["tx"], ["client:tx.commit", "client:tx.commit"])
     found = blamed(said)
     assert found is not None

@@ -43,7 +43,7 @@ def test_an_acquire_is_answered_by_its_result() -> None:
     assert last.value.transfers
 
 
-def test_transfers_are_heard_by_their_mode() -> None:
+def test_transfers_count_by_their_mode() -> None:
     voice = TRANSFERS[0, 1]()
     assert voice.hear(Step("server", message.Transfer("d", 0, 1), 1)) == "sender:message.transfer not-acquired"
 
@@ -54,7 +54,7 @@ def test_a_subscription_without_accepts() -> None:
     assert step.said.accept_mode == 1
 
 
-def test_who_is_to_lose_a_message_has_a_rival_and_who_is_to_get_it_has_none() -> None:
+def test_a_consumer_that_is_to_lose_a_message_has_a_rival_and_one_that_is_to_get_it_has_none() -> None:
     """What is planned of acquires decides whether a second consumer takes the message before, or gives it back."""
     voice = TRANSFERS[0, 1]()
     voice.foresee([ACQUIRE, LOST, ACQUIRE, LOST, ACQUIRE, GOT])

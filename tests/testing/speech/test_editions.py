@@ -26,7 +26,7 @@ def test_what_was_added_belongs_to_some() -> None:
     assert added == ["client:confirm.select", "client:confirm.select nowait"]
 
 
-def test_what_is_said_on_an_open_connection() -> None:
+def test_the_words_on_an_open_connection() -> None:
     first, second, *_ = [edition.traffic for edition in EDITIONS]
     assert "server:connection.blocked" in first.server
     assert not first.redirects

@@ -30,7 +30,7 @@ def test_random_conversations_are_legal(part: Part) -> None:
 
 
 @EVERY
-def test_the_server_is_heard_as_it_speaks(part: Part) -> None:
+def test_the_server_is_followed_as_it_speaks(part: Part) -> None:
     """What a voice says of the server is heard by another voice as the same words."""
     said = Sampler(part.client_led).word(10, Random(3).randrange)
     if said is None:

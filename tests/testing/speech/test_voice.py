@@ -39,7 +39,7 @@ def test_names_of_a_setting() -> None:
     assert b"\0guest\0secret" in step.octets
 
 
-def test_who_says_a_word() -> None:
+def test_the_speaker_of_a_word() -> None:
     assert [speaker_of(word) for word in ("client:x", "recipient:x", "session:x", "sender:x", "server:x")] == [
         "client", "client", "client", "server", "server",
     ]  # fmt: skip

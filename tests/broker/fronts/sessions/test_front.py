@@ -17,7 +17,7 @@ def kept() -> World:
     return world
 
 
-def test_a_session_that_goes_on_is_taken_out_of_the_last_snapshot_once() -> None:
+def test_a_session_that_goes_on_leaves_the_last_snapshot_once() -> None:
     world = kept()
     sessions = front(world.broker)
     assert (sessions.alive, sessions.hosts()) == (True, {""})

@@ -196,7 +196,7 @@ def test_what_was_lost_on_the_way_is_replayed(world: World) -> None:
     assert bodies(third) == [b"3"]
 
 
-def test_a_result_that_was_not_said_is_said_after_the_resumption(world: World) -> None:
+def test_a_result_that_was_not_sent_is_sent_after_the_resumption(world: World) -> None:
     client, session = filled(world)
     asked = session.send(queue.Query("q"))
     client.peer.receive_data(client.connection.data_to_send())
@@ -382,7 +382,7 @@ def test_completions_and_results_wait_for_the_journal(world: World) -> None:
     assert any(accept in event.ids for event in client.all(CommandsCompleted))
 
 
-def test_what_is_journalled_after_the_session_ended_is_told_to_nobody(world: World) -> None:
+def test_what_is_journalled_after_the_session_ended_reaches_nobody(world: World) -> None:
     world = World(BrokerConfig(journal=True), world.chunk)
     client, session = world.session()
     session.send(queue.Declare("q", durable=True), sync=True)

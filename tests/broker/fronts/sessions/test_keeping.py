@@ -240,7 +240,7 @@ def test_another_connection_does_not_get_it_earlier() -> None:
     assert world.broker.peers == (second.peer,)
 
 
-def test_whoever_waits_may_leave() -> None:
+def test_a_waiting_session_may_leave() -> None:
     world, client, session = declared(timeout=300)
     client.cut()
     world.broker.snapshot()

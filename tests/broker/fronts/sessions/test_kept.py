@@ -16,7 +16,7 @@ def test_each_identity_of_each_virtual_host_has_room_of_its_own() -> None:
     assert kept.has_room(mine[2])
 
 
-def test_who_keeps_nothing_costs_nothing() -> None:
+def test_a_session_that_keeps_nothing_costs_nothing() -> None:
     kept = Kept(1)
     kept.begins(("h", "me", b"0"))
     kept.ends(("h", "me", b"0"))

@@ -153,7 +153,7 @@ def test_a_browser_sees_and_takes_nothing_until_it_acquires(world: World) -> Non
 
 
 @pytest.mark.parametrize(("explicit", "again"), [(True, [b"1", b"2"]), (False, [])], ids=["explicit", "none"])
-def test_what_is_released_comes_again_to_who_looks_and_accepts(world: World, explicit: bool, again: list[bytes]) -> None:
+def test_what_is_released_comes_again_to_a_browser_that_accepts(world: World, explicit: bool, again: list[bytes]) -> None:
     """As to a JMS consumer with a selector, which acquires what it is shown; not to a browser, which accepts nothing."""
     client, session = queue_with(world, b"1", b"2", b"3")
     session.subscribe("q", "d", accept_mode=0 if explicit else 1, acquire_mode=1).grant(50)

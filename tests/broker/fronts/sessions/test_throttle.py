@@ -60,7 +60,7 @@ def test_a_publisher_waits_until_half_is_gone(world: World) -> None:
     assert session.in_doubt == type(session.in_doubt)()
 
 
-def test_whoever_does_not_understand_it_is_not_told(world: World) -> None:
+def test_clients_without_support_are_not_stopped(world: World) -> None:
     world, client, session = scene(world.chunk, None)
     publish(world, session, 10)
     assert told(client) == []

@@ -357,7 +357,7 @@ def test_forget_of_what_was_not_decided(world: World) -> None:
     assert refused(client, session, dtx.Forget(ONE)).error_code == 404
 
 
-def test_more_branches_than_fit_into_a_frame_are_told_in_parts() -> None:
+def test_more_branches_than_fit_into_a_frame_come_in_parts() -> None:
     world = World()
     client, session = scene(world)
     done(client, session, dtx.Select())
