@@ -243,6 +243,20 @@ def test_a_violation_without_answer_lingers_no_longer_than_a_close(peer: Scripte
     assert conn.next_event() is None
 
 
+def test_the_answer_to_our_close_is_found_among_whatever_else_comes(peer: ScriptedPeer) -> None:
+    """Whole and octet by octet: unfinished controls, stray bodies, oversized frames, controls that cannot be read."""
+    conn = peer.connection
+    stray = b"\x02\x00\x00\x0d" + bytes(8) + b"z"
+    early: list[Word] = [stray * 3, b"\x00\x03\x00\x0d\x01" + bytes(7) + b"z", b"\x0f\x00\x20\x00" + bytes(8188), Heartbeat()]
+    unread = b"\x0f\x00\x00\x10" + bytes(8) + b"\x01\x0b\xff\xff"  # a close that says to have fields, and has none
+    conn.close()
+    peer.hear()
+    for octet in b"".join([peer.octets_of(word) for word in (*early, unread)]):
+        assert peer.say(bytes([octet])) == []
+    assert [type(event) for event in peer.say(*early, CloseOk())] == [ConnectionClosed]
+    assert finished(conn)
+
+
 def test_a_violation_and_then_eof(peer: ScriptedPeer) -> None:
     peer.say(b"\x0f\x00\x00\x10" + bytes(8) + b"\x01\x63\x00\x00")
     peer.hear()

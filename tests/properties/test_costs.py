@@ -13,6 +13,9 @@ from amqp_sansio.broker.broker import Broker
 from amqp_sansio.broker.config import BrokerConfig
 from amqp_sansio.config import ServerConfig
 from amqp_sansio.dialects import AMQP_0_10
+from amqp_sansio.engine.server import ServerConnection
+from amqp_sansio.events import ConnectionClosed
+from amqp_sansio.kernel.build import COMPILED
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, BrokerLimits
 from amqp_sansio.spec import dtx, exchange, execution, message, queue, tx
@@ -340,3 +343,24 @@ def test_one_message_to_rings_that_drop_into_one_another_costs_no_more_than_its_
         return work
 
     assert steps(prepared(300)) < 1.5 * steps(prepared(150)) < 3_000_000  # without them 16 and 48 millions
+
+
+def test_a_frame_behind_our_close_costs_next_to_nothing() -> None:
+    """A stranger that has broken the protocol may send 64 KiB more: its answer is looked for among them, and no more."""
+
+    def prepared(count: int) -> Callable[[], object]:
+        server = ServerConnection(ServerConfig())
+        server.receive_data(AMQP_0_10.header)
+        for channel in range(1, count):  # the frames of controls that do not end, and may not be said yet
+            server.receive_data(b"\x0a\x00\x00\x10\x00\x00" + channel.to_bytes(2, "big") + bytes(4) + b"\1\n\0\0")
+
+        def work() -> None:
+            assert [type(event) for event in server.events()][-1] is ConnectionClosed
+            assert server.lingers
+
+        return work
+
+    if COMPILED:
+        pytest.skip("the steps of compiled code cannot be counted")
+    each = (steps(prepared(2000)) - steps(prepared(1000))) / 1000
+    assert 10 < each < 100, each  # 418 when each was judged

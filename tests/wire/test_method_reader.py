@@ -282,3 +282,34 @@ def test_so_many_deliveries_are_learned(count: int, known: int) -> None:
     for number in range(count):
         reader.learn(number, b"\0\x3c\0\x3c\1t" + bytes(8) + b"\0\1x\1k", "deliver", None)
     assert len(reader.known) == known
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+def test_the_answer_to_a_close_is_found_among_whatever_else_comes(piece: int) -> None:
+    """Contents that do not end, methods of channels and heartbeats are passed over."""
+    answer = frame_method(0, b"\0\n\0\x33")
+    octets = (
+        frame_method(1, PUBLISH) + HEARTBEAT + frame_method(0, PUBLISH) + answer + HEARTBEAT + frame_method(0, CLOSE) + answer
+    )
+    end = 8 + len(octets) - len(answer)
+    for until, expected in ((end, [(b"\0\n\0\x33", 8 + octets.index(answer)), (b"\0\n\0\x33", end)]), (end - 1, None)):
+        read = reader(opening=True)
+        found: list[tuple[bytes, int]] = []
+        for at in range(0, len(octets), piece):
+            read.receive(octets[at : at + piece])
+            while (unit := read.next_answer((b"\0\n\0\x33", b"\0\n\0\x3c"), until)) is not None:
+                assert isinstance(unit, Assembly)
+                assert unit.end == unit.start + len(answer)
+                found.append((unit.payload, unit.start))
+        assert found == (expected or found[:1])
+        assert read.offset == (end + len(answer) if expected else end)
+
+
+@pytest.mark.parametrize("octets", [b"\1\0\0\0\0\0\4\0\n\0\x33\xcf", b"\x09\0\0\xff\xff\xff\xff"])
+def test_behind_a_frame_that_cannot_be_cut_no_answer_is_found(octets: bytes) -> None:
+    read = reader()
+    read.receive(frame_method(1, ACK) + octets)
+    unit = read.next_answer((b"\0\n\0\x33",), 1 << 20)
+    assert isinstance(unit, Malformed)
+    assert unit.fatal
+    assert read.next_answer((b"\0\n\0\x33",), 1 << 20) is None

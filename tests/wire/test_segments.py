@@ -402,3 +402,32 @@ def test_random_octets_give_the_same_in_pieces(octets: bytes) -> None:
     """Any octets at all: no exception, and the same things however they are cut."""
     read(octets)
     read(octets, tolerant=True)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+def test_the_answer_to_a_close_is_found_among_whatever_else_comes(piece: int) -> None:
+    """Commands that do not end and other controls are passed over; a control over two frames is no answer."""
+    ok, crossing, other = b"\1\x0c", b"\1\x0b\0\0", b"\1\x0a\0\0"
+    before = frame(0x0B, COMMAND, TRANSFER) + frame(0x0E, CONTROL, ok) + frame(0x0F, CONTROL, other, channel=0)
+    octets = before + frame(0x0F, CONTROL, crossing, channel=0) + frame(0x0F, COMMAND, ok) + frame(0x0F, CONTROL, ok, channel=0)
+    for until, expected in ((len(octets) - 14, [crossing, ok]), (len(octets) - 15, [crossing])):
+        reader = SegmentReader(DEFAULT_LIMITS)
+        found = []
+        for at in range(0, len(octets), piece):
+            reader.receive(octets[at : at + piece])
+            while (unit := reader.next_answer((ok, crossing[:2]), until)) is not None:
+                assert isinstance(unit, Assembly)
+                assert unit.end - unit.start == 12 + len(unit.payload)
+                found.append(unit.payload)
+        assert found == expected
+        assert reader.offset == (len(octets) if ok in expected else len(octets) - 14)
+
+
+@pytest.mark.parametrize("octets", [b"\x0f\0\0\x0b" + bytes(8), b"\x4f\0\0\x0c" + bytes(8)])
+def test_behind_a_frame_that_cannot_be_cut_no_answer_is_found(octets: bytes) -> None:
+    reader = SegmentReader(DEFAULT_LIMITS)
+    reader.receive(frame(0x0B, COMMAND, TRANSFER) + octets)
+    unit = reader.next_answer((b"\1\x0c",), 1 << 20)
+    assert isinstance(unit, Malformed)
+    assert unit.fatal
+    assert reader.next_answer((b"\1\x0c",), 1 << 20) is None

@@ -24,6 +24,7 @@ from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.tables import connection as words
 from amqp_sansio.wire.assembly import Assembly, Malformed
+from amqp_sansio.wire.framing import Reader
 
 
 class Connection(Lifecycle):
@@ -154,14 +155,14 @@ class Connection(Lifecycle):
         self._layer_from = None
         if self._close_end is not None and reader.offset > self._close_end:
             return self._flooded()
+        if self._closed_cause is not None:
+            return self._step_while_closing(reader)
         thing = reader.next()
         if reader.passed:
             self._endpoints.hear_passed(reader.take_passed(), reader.offset)
         if thing is None:
             return self._eof and self._octets_ended()
-        if self._closed_cause is not None:
-            self._hear_while_closing(thing)
-        elif isinstance(thing, Malformed):
+        if isinstance(thing, Malformed):
             self._hear_malformed(thing)
         elif self._framing.is_own(thing):
             self._hear_control(thing)
@@ -266,24 +267,29 @@ class Connection(Lifecycle):
         else:
             self._endpoints.hear_malformed(malformed)
 
-    def _hear_while_closing(self, thing: Assembly | Malformed) -> None:
+    def _step_while_closing(self, reader: Reader) -> bool:
         """We said close: nothing counts any more but its answer and a close that crossed it."""
+        assert self._close_end is not None
+        thing = reader.next_answer(self._answers, self._close_end)
+        if thing is None:
+            if reader.offset > self._close_end:
+                return self._flooded()
+            return self._eof and self._octets_ended()
         if isinstance(thing, Malformed):
-            if thing.fatal:
-                self._closed(Origin.EOF)
-            return
-        if not self._framing.is_own(thing):
-            return
+            self._closed(Origin.EOF)
+            return True
+        self._answers = tuple([each for each in self._answers if not thing.payload.startswith(each)])  # each is heard once
         try:
             control = self.codec.read_control(thing, self.reading)
         except DecodeError:
-            return
+            return True
         if type(control) not in (Close, CloseOk) or self._dialogue.said(self.peer, control.VERB) is not None:
-            return
+            return True
         if type(control) is Close:
             self._say(CloseOk())
         else:
             self._closed(Origin.LOCAL)
+        return True
 
     def _octets_ended(self) -> bool:
         """The inbox is empty and nothing more comes; True when that made an event."""

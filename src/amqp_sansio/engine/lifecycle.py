@@ -16,7 +16,7 @@ from amqp_sansio.kernel.deadlines import AT_ONCE, earliest
 from amqp_sansio.limits import MAX_FRAME_SIZE
 from amqp_sansio.spec.base import Control
 from amqp_sansio.spec.codes import CloseCode
-from amqp_sansio.spec.connection import Close
+from amqp_sansio.spec.connection import Close, CloseOk
 from amqp_sansio.spec.connection import Heartbeat as HeartbeatControl
 from amqp_sansio.spec.values import Map
 from amqp_sansio.tables import connection as words
@@ -70,6 +70,7 @@ class Lifecycle(Carrier):
         self._closing: Close | None = None  # our close that waits for its close-ok
         self._close_until: float | None = None
         self._close_end: int | None = None  # the inbound offset up to which that is looked for
+        self._answers: tuple[bytes, ...] = ()  # the octets with which it begins, and those of a close that crosses ours
         self._handshake_until: float | None = None
         self._ended = False  # ConnectionClosed is queued or handed out
         self._lingering = False  # ended by our close; its close-ok may still come
@@ -241,6 +242,8 @@ class Lifecycle(Carrier):
         limits = self.limits
         most = limits.close_octets if self._open else min(limits.close_octets, limits.handshake_inbox_octets)
         self._close_end = most if self._reader is None else self._reader.offset + most
+        answer = self.codec.write_control(CloseOk())
+        self._answers = answer, self.codec.write_control(close)[: len(answer)]
 
     def _numbers(self, verb: str) -> tuple[int | None, int | None]:
         """Class and method of a verb, as connection.close says them."""

@@ -16,6 +16,8 @@ FIRST_SEGMENT: Final = 0x08
 LAST_SEGMENT: Final = 0x04
 FIRST_FRAME: Final = 0x02
 LAST_FRAME: Final = 0x01
+WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
+"""What a frame says that is all of its assembly."""
 
 
 def frame_control(channel: int, payload: bytes, max_frame: int = MAX_FRAME_SIZE) -> bytes:

@@ -73,6 +73,16 @@ class Reader:
         """The next whole unit, or what is wrong with the next frame; None as long as more octets are needed."""
         raise NotImplementedError
 
+    def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
+        """As `next`, for whoever has said close: the next control that begins with one of `heads`, or what makes the octets
+        behind it unreadable.  All else is passed over, up to the first frame behind offset `until`, as cheaply as can be: the
+        other side may send as much of it as it likes.
+        """
+        while self.offset <= until and (thing := self.next()) is not None:
+            if thing.fatal if isinstance(thing, Malformed) else thing.payload.startswith(heads):
+                return thing
+        return None
+
     def break_off(self) -> bool:
         """What is under way goes no further: `next` hands it out, incomplete (to an observer).  False when nothing is."""
         raise NotImplementedError

@@ -149,8 +149,7 @@ class MethodReader(Reader):
                 continue
             self._needed = FRAME_HEAD
             if buffer[at + whole - 1] != FRAME_END:
-                said = f"the octet {buffer[at + whole - 1]:#04x} behind a frame of {size} octets"
-                self._die(Malformed("frame.end", "a frame ends with 0xce", _FRAME_ERROR, channel, start, True, said, ("0xce",)))
+                self._die(_no_end(channel, start, size, buffer[at + whole - 1]))
                 break
             self.position = at + whole
             self.frames += 1
@@ -163,6 +162,31 @@ class MethodReader(Reader):
                     return unit
                 queue.append(unit)
         return queue.popleft()
+
+    def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
+        """As `Reader.next_answer`."""
+        self._queue.clear()
+        while not self.dead and self._base + self.position <= until:
+            if len(self.buffer) - self.position < self._needed and not self.ready():
+                break
+            buffer, at = self.buffer, self.position
+            kind, channel, size = frame_head(buffer, at)
+            whole, start = size + OVERHEAD, self._base + at
+            if (refused := self._refused(kind, channel, size, start)) is not None:
+                self._die(refused)
+                return self._queue.popleft()
+            if len(buffer) - at < whole:
+                self._needed = whole
+                continue
+            self._needed = FRAME_HEAD
+            if buffer[at + whole - 1] != FRAME_END:
+                self._die(_no_end(channel, start, size, buffer[at + whole - 1]))
+                return self._queue.popleft()
+            self.position = at + whole
+            if kind == METHOD and buffer.startswith(heads, at + FRAME_HEAD, at + whole - 1):
+                payload = buffer[at + FRAME_HEAD : at + whole - 1]
+                return Assembly(channel, 0, CONTROL, payload, None, None, start, start + whole)
+        return None
 
     def _refused(self, kind: int, channel: int, size: int, start: int) -> Malformed | None:
         """Why nothing behind this head can be read: it is found out before the octets are waited for."""
@@ -434,3 +458,8 @@ def _method_of(payload: bytes) -> str:
 
 def _name(kind: int) -> str:
     return NAMES[kind] if kind < len(NAMES) else f"type {kind}"
+
+
+def _no_end(channel: int, start: int, size: int, octet: int) -> Malformed:
+    said = f"the octet {octet:#04x} behind a frame of {size} octets"
+    return Malformed("frame.end", "a frame ends with 0xce", _FRAME_ERROR, channel, start, True, said, ("0xce",))

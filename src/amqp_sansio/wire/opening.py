@@ -5,14 +5,10 @@ Before its login a peer may make us hold one small control and nothing else.
 
 from __future__ import annotations
 
-from typing import Final
-
 from amqp_sansio.wire.assembler import Assembler
 from amqp_sansio.wire.assembly import Assembly
 from amqp_sansio.wire.breaches import describe
-from amqp_sansio.wire.frames import FIRST_FRAME, FIRST_SEGMENT, LAST_FRAME, LAST_SEGMENT
-
-_WHOLE: Final = FIRST_SEGMENT | LAST_SEGMENT | FIRST_FRAME | LAST_FRAME
+from amqp_sansio.wire.frames import WHOLE
 
 
 class OpeningAssembler(Assembler):
@@ -27,7 +23,7 @@ class OpeningAssembler(Assembler):
         """As `Assembler.frame`."""
         most = self.limits.handshake_octets
         partial = self.open.get(0)
-        if (channel or track) and flags & _WHOLE != _WHOLE:
+        if (channel or track) and flags & WHOLE != WHOLE:
             self._report(
                 "connection.handshake", "the connection is not open yet", 501, channel, start, describe(flags, kind),
                 ("a control on channel 0",),

@@ -20,6 +20,7 @@ from amqp_sansio.wire.frames import (
     FRAME_HEADER_SIZE,
     LAST_FRAME,
     LAST_SEGMENT,
+    WHOLE,
     frame_begun,
     frame_command,
     frame_control,
@@ -167,6 +168,37 @@ class SegmentReader(Reader):
             if whole is not None:
                 return whole
         return queue.popleft()
+
+    def next_answer(self, heads: tuple[bytes, ...], until: int) -> Assembly | Malformed | None:
+        """As `Reader.next_answer`: a control whose frame is not all of it is none that is waited for."""
+        if self.ahead:
+            self._return_ahead()
+        queue = self.assembler.queue
+        queue.clear()
+        while not self.dead:
+            buffer, at, have = self.buffer, self.position, len(self.buffer)
+            last, size = until - self._base, FRAME_HEADER_SIZE
+            while have - at >= FRAME_HEADER_SIZE and at <= last:
+                flags, kind, size, _, _, channel, _ = frame_header(buffer, at)
+                if size < FRAME_HEADER_SIZE or flags & 0xC0:
+                    self.position = at
+                    self._die(uncuttable(flags, size, channel, self.offset))
+                    return queue.popleft()
+                if have - at < size:
+                    break
+                begun, at = at, at + size
+                if not kind and buffer.startswith(heads, begun + FRAME_HEADER_SIZE, at) and flags & WHOLE == WHOLE:
+                    self.position = at
+                    self._needed = FRAME_HEADER_SIZE
+                    start = self._base + begun
+                    return Assembly(
+                        channel, 0, CONTROL, buffer[begun + FRAME_HEADER_SIZE : at], None, None, start, start + size
+                    )
+            self.position = at
+            self._needed = size if FRAME_HEADER_SIZE <= have - at < size else FRAME_HEADER_SIZE
+            if at > last or not self.ready():
+                return None
+        return None
 
     def learn(self, channel: int, payload: bytes, command: Command, sync: bool, account: object = None) -> None:
         """Remembers a command that is cut plainly by the octets of its frame: it comes again with every message."""
