@@ -413,6 +413,91 @@ def test_which_dialect_it_is_in_the_middle(words: list[bytes], verbs: list[str],
     assert broken(found) == []
 
 
+def in_the_middle(*words: Said, again: bool = False) -> list[Observed]:
+    """What an observer tells that was not there from the beginning; `again`: restored from a snapshot behind each."""
+    watch = Observer(dialects=ALL, middle=True)
+    found = list[Observed]()
+    for speaker, octets in words:
+        watch.receive_data(speaker, octets)
+        found += watch.events()
+        if again:
+            watch = Observer.restore(watch.snapshot(), dialects=ALL)
+    watch.finish()
+    return [*found, *watch.events()]
+
+
+ACK: Said = ("C", m("basic.ack"))
+
+
+# While nobody knows which dialect it is, nobody is held to what holds in one of them alone.
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize(
+    ("words", "verbs"),
+    [
+        # Numbers that only the server may say in 0-9-1, as connection.unblocked, are close-ok in 0-8.
+        ([ACK, ACK, ("C", frame(EIGHT, "connection.close-ok", 0))], ["basic.ack"] * 2 + ["connection.close-ok"]),
+        # A content that 0-9-1 has not.
+        (
+            [ACK, ACK, ACK, ("C", frame(EIGHT, "file.stage") + content(b"octets", of=70))],
+            ["basic.ack"] * 3 + ["file.stage"],
+        ),
+        ([ACK, ACK, ACK, ("C", frame(NINE, "message.get")), ACK], ["basic.ack"] * 3 + ["message.get", "basic.ack"]),
+    ],
+    ids=["speaker", "content", "no content"],
+)
+def test_what_one_of_several_dialects_has_is_no_violation(words: list[Said], verbs: list[str], again: bool) -> None:
+    found = in_the_middle(*words, again=again)
+    assert broken(found) == []
+    assert [getattr(event, "verb", None) for *_, event in found if isinstance(event, MethodSeen | ControlSeen)] == verbs
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize(
+    ("dialect", "settled", "rule"),
+    [(NINE, False, []), (NINE, True, []), (ONE, False, []), (ONE, True, ["C connection.tune-ok.channel-max"])],
+)
+def test_channel_max_is_a_count_as_long_as_it_may_be(
+    dialect: Dialect[MethodCodec], settled: bool, rule: list[str], again: bool
+) -> None:
+    """0-9-1 numbers channels up to channel-max, 0-8 and 0-9 count them: which of them it is shows in what is said."""
+    tells: list[Said] = [("C", frame(dialect, "channel.ping" if dialect is NINE else "basic.recover"))] if settled else []
+    high = opened(dialect, 11)
+    found = in_the_middle(*opening(dialect, channels=10)[1:], *tells, *high, again=again)
+    assert broken(found) == rule
+
+
+# What was heard before three frames were found is told later than it was said: the other side may have answered it.
+@pytest.mark.parametrize("again", [False, True])
+def test_what_waited_to_be_found_is_not_held_against_the_other_side(again: bool) -> None:
+    first, *rest = opening(ONE)[3:]  # from tune on
+    found = in_the_middle(first, *rest, again=again)
+    assert broken(found) == []
+    refused: list[Said] = [
+        ("C", m("channel.open")),
+        ("S", m("channel.open-ok")),
+        ("C", m("queue.declare", passive=True)),
+        ("S", m("channel.close", reply_code=404)),
+        ("C", m("channel.close-ok")),
+        ("C", m("channel.open")),
+        ("S", m("channel.open-ok")),
+    ]
+    found = in_the_middle(*refused, *refused[2:], again=again)
+    assert broken(found) == []
+    assert broken(in_the_middle(*refused, *refused[2:], ("C", m("channel.open")))) == ["C channel.second-open"]
+
+
+def test_who_was_ahead_with_a_wrong_answer_is_accused_at_its_octet() -> None:
+    """The client says start-ok and tune-ok before the server has said what it offers."""
+    header, start, start_ok, tune, tune_ok, open_ok, *_ = opening(ONE, channels=4000)
+    start = "S", frame(ONE, "connection.start", 0, mechanisms=("AMQPLAIN",), locales=("en_US",))
+    found = observe([header, start_ok, tune_ok, start, tune, open_ok])
+    told = [(event.speaker, event.offset, event.rule) for *_, event in found if isinstance(event, Violation)]
+    assert told == [
+        ("C", 8, "connection.start-ok.mechanism.validity"),
+        ("C", 8 + len(start_ok[1]), "connection.tune-ok.channel-max.upper-limit"),
+    ]
+
+
 # Whatever is changed, left out or said twice in a conversation, an observer raises nothing, and tells the same in pieces.
 @pytest.mark.parametrize("dialect", FAMILY, ids=lambda dialect: dialect.name)
 def test_damaged_conversations(dialect: Dialect[MethodCodec]) -> None:

@@ -196,6 +196,26 @@ def test_reading_goes_on_behind_lost_octets() -> None:
     assert read.received == read.offset
 
 
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+def test_what_is_left_of_a_content_behind_lost_octets_is_passed_over(piece: int) -> None:
+    """Until a method comes on its channel: then each frame of a content must have its place again."""
+    tail, whole = CONTENT[1] + CONTENT[2] + BODY, b"".join(CONTENT)
+    other = put_frame(3, 2, b"abc")
+    read = reader(tolerant=True)
+    read.lost(100)
+    found: list[Assembly | Malformed] = []
+    octets = tail + frame_method(3, ACK) + tail + whole + other + BODY
+    for at in range(0, len(octets), piece):
+        read.receive(octets[at : at + piece])
+        found += units(read)
+    assert [(unit.channel, unit.rule if isinstance(unit, Malformed) else unit.complete) for unit in found] == [
+        (3, True),
+        (1, True),
+        (1, "content.body-unexpected"),
+    ]
+    assert read.passed == {1: 2 * len(tail), 2: len(other)}
+
+
 @given(st.binary(max_size=80), st.integers(1, 9), st.booleans())
 def test_any_octets_are_units_or_named(octets: bytes, piece: int, tolerant: bool) -> None:
     """Whatever comes behind a good frame, however cut: it is read or named, and nothing is raised."""

@@ -19,6 +19,7 @@ from amqp_sansio.engine.channels.breaches import rule_of_unreadable
 from amqp_sansio.engine.checker import Checker
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.observed import Observed, Speaker
+from amqp_sansio.engine.witness_connection import WHO
 from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import ControlSeen, MethodSeen
 from amqp_sansio.events.observed import FrameSeen
@@ -35,6 +36,7 @@ from amqp_sansio.spec.connection import Close, Heartbeat, OpenOk, TuneOk
 from amqp_sansio.tables.channel import CLOSE as CLOSE_CHANNEL
 from amqp_sansio.tables.channel import LIFE, MODE, REFERENCE
 from amqp_sansio.tables.channel_handshake import PIPELINED
+from amqp_sansio.tables.channel_words import may_say
 from amqp_sansio.tables.connection import CLOSE_BY_CLIENT, CLOSE_BY_SERVER, ConnectionDialogue
 from amqp_sansio.wire.assembly import COMMAND, CONTROL, Assembly, Malformed
 from amqp_sansio.wire.codec import Codec
@@ -55,7 +57,7 @@ class ChannelChecker(Checker):
     `variants` loads other editions of the same document, which what cannot be read may be in.
     """
 
-    __slots__ = ("_deliveries", "_others", "_reading", "_told", "_variants", "_witness")
+    __slots__ = ("_counting", "_deliveries", "_others", "_reading", "_told", "_variants", "_witness")
 
     FAMILY: ClassVar[str] = "channels"
     PARTS: ClassVar[tuple[type, ...]] = (
@@ -78,6 +80,8 @@ class ChannelChecker(Checker):
         self._variants: Final = variants
         self._told: set[tuple[str, str]] = set()
         """Verbs that another edition has, and which one."""
+        self._counting: Final = {codec.name: counted}
+        """In which dialects channel-max is a count."""
         self._others: list[MethodCodec] = []
         """In what else it may be that was heard from the middle."""
         self._reading: Final = Reading.of(limits, canonical=strict)
@@ -93,12 +97,18 @@ class ChannelChecker(Checker):
         """It is known by now to be in this dialect."""
         if codec is not self._codec:
             self._deliveries = RepeatedDeliveries(codec, self._reading, self.findings.limits)
+        self._witness.counted = any(self._counting[each.name] for each in (codec, *self._others))
 
     def consider(self, others: Sequence[Dialect[Codec]]) -> None:
         self._others = [each.codec for each in others if isinstance(each.codec, MethodCodec)]
+        self._counting.update({each.codec.name: each.handshake.numbering.counted for each in others})
+        self._take(self._codec)
 
     def carries(self, class_code: int, code: int) -> bool:
-        return self._codec.carries(class_code, code)
+        if not self._others:
+            return self._codec.carries(class_code, code)
+        having = [each for each in (self._codec, *self._others) if class_code << 16 | code in each.methods.kinds]
+        return bool(having) and all(each.carries(class_code, code) for each in having)
 
     def header(self, speaker: Speaker, same: bool) -> None:
         self._witness.header(speaker, same)
@@ -146,8 +156,8 @@ class ChannelChecker(Checker):
             self._witness, name, others, self._told = state
             self.findings = self._witness.findings
             if name in codecs and isinstance(others, tuple) and all(other in codecs for other in others):
-                self._take(codecs[name])
                 self._others = [codecs[other] for other in others]
+                self._take(codecs[name])
                 return
         raise DecodeError("snapshot", 0, "not what channels were heard to say")
 
@@ -162,7 +172,7 @@ class ChannelChecker(Checker):
             control = Heartbeat()
         else:
             try:
-                said = self._read(unit.payload)
+                said = self._read(speaker, unit.payload)
                 verb, control = said.VERB, said if isinstance(said, Control) else None
             except DecodeError as caught:
                 error = caught
@@ -194,7 +204,7 @@ class ChannelChecker(Checker):
         error: DecodeError | None = None
         wrong: DecodeError | None = None
         try:
-            said = self._read(unit.payload)
+            said = self._read(speaker, unit.payload)
             verb, method = said.VERB, said if isinstance(said, Method) else None
         except DecodeError as caught:
             error = caught
@@ -218,13 +228,17 @@ class ChannelChecker(Checker):
             rule = rule_of("content", wrong) if wrong.limit else "content.table" if "[" in wrong.what else "content.properties"
             self.findings.breach(rule, verb, str(wrong), legal_of(wrong), wrong.code)
 
-    def _read(self, payload: bytes) -> Method | Control:
-        """A method.  DecodeError; of several dialects that it may be in, those fall out in which it cannot be read."""
+    def _read(self, speaker: Speaker, payload: bytes) -> Method | Control:
+        """A method.  DecodeError.
+
+        Of several dialects that it may be in, those fall out in which it cannot be read, or is not for `speaker` to say.
+        """
         if not self._others:
             return self._read_exactly(payload)
         readable = [each for each in (self._codec, *self._others) if self._reads(each, payload)]
+        spoken = [each for each in readable if may_say(WHO[speaker], each.verb_of(payload), each.extended)]
         if readable:
-            codec, *self._others = readable
+            codec, *self._others = spoken or readable
             self._take(codec)
             if not self._others:
                 self.findings.note("dialect", f"what was heard from the middle is {self._codec.name}")

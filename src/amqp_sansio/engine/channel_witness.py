@@ -21,7 +21,6 @@ from amqp_sansio.tables.connection import (
     HEARTBEAT,
     SERVER,
     SESSION,
-    SPEAKERS,
     UPDATE_SECRET,
     UPDATE_SECRET_OK,
     ConnectionDialogue,
@@ -37,12 +36,12 @@ class ConversationWitness(ConnectionWitness):
     `counted`: channel-max is how many channels there may be; otherwise it is the highest number of one.
     """
 
-    __slots__ = ("_channels", "_counted", "_open", "_secrets", "opening")
+    __slots__ = ("_channels", "_open", "_secrets", "counted", "opening")
 
     def __init__(self, strict: bool, limits: Limits, counted: bool) -> None:
         super().__init__(strict, limits, PIPELINED)
         self.opening: Final = OpeningWitness(self.findings)
-        self._counted: Final = counted
+        self.counted = counted
         self._secrets = 0
         self._channels: dict[int, NumberedWitness] = {}
         self._open: set[int] = set()
@@ -66,7 +65,7 @@ class ConversationWitness(ConnectionWitness):
             text = "methods of class connection are said on channel 0"
             findings.breach("connection.channel", f"{verb} on channel {channel}", text, ("channel 0",), _CHANNEL_ERROR)
             return
-        if verb == HEARTBEAT or (verb in SPEAKERS and WHO[speaker] not in SPEAKERS[verb] and self._turned(speaker, verb)):
+        if verb == HEARTBEAT or (not may_say(WHO[speaker], verb, True) and self._turned(speaker, verb)):
             return
         self._able(WHO[speaker], verb)
         if self._legal(speaker, verb, verb):
@@ -164,7 +163,7 @@ class ConversationWitness(ConnectionWitness):
         if number <= most:
             return
         rule, said = "connection.tune-ok.channel-max", f"{verb} on channel {number}"
-        if not self._counted:
+        if not self.counted:
             text = f"channels are numbered up to {most}"
             self.findings.breach(rule, said, text, (f"channels 1 to {most}",), _CHANNEL_ERROR)
             return

@@ -19,16 +19,20 @@ class OpeningWitness:
     """Remembers what was offered; judges the answers.  What was not heard is not held against anybody."""
 
     __slots__ = (
-        "_answer", "_capabilities", "_findings", "_mechanism", "_mechanisms", "_offer", "agreed", "channels", "frame_max",
+        "_answer", "_answered", "_capabilities", "_chosen", "_findings", "_mechanism", "_mechanisms", "_offer", "agreed",
+        "channels", "frame_max",
     )  # fmt: skip
 
     def __init__(self, findings: Findings) -> None:
         self._findings: Final = findings
         self._mechanisms: tuple[str, ...] | None = None
         self._mechanism: str | None = None
+        self._chosen = 0
+        """Where the client said it."""
         self._capabilities: dict[str, tuple[str, ...]] = {}
         self._offer: tuple[int, int] | None = None
         self._answer: tuple[int, int] | None = None
+        self._answered = 0
         self.agreed = False
         """Whether tune-ok was heard."""
         self.channels = MAX_CHANNELS
@@ -50,17 +54,18 @@ class OpeningWitness:
                 self._judge_mechanism(self._mechanism)
         elif isinstance(control, StartOk):
             self._capabilities["client"] = tuple(sorted(capabilities_of(control.client_properties)))
-            self._mechanism = control.mechanism or ""
+            self._mechanism, self._chosen = control.mechanism or "", self._findings.offset
             if self._mechanisms is not None:
                 self._judge_mechanism(self._mechanism)
         elif isinstance(control, Tune):
             self._offer = control.channel_max or 0, control.max_frame_size or 0
             self._judge("connection.tune", broken_by_offer(control, MIN_MAX_FRAME_SIZE))
-            if self._answer is not None:
+            if self._answer is not None:  # the client was ahead
                 late = broken_by_answer(control, TuneOk(*self._answer), MIN_MAX_FRAME_SIZE)
-                self._judge("connection.tune-ok", [each for each in late if each.rule != MINIMUM])
+                self._judge("connection.tune-ok", [each for each in late if each.rule != MINIMUM], ("C", self._answered))
         elif isinstance(control, TuneOk):
             self._answer = control.channel_max or 0, control.max_frame_size or 0
+            self._answered = self._findings.offset
             offer = Tune(*self._offer) if self._offer is not None else Tune()
             self._judge("connection.tune-ok", broken_by_answer(offer, control, MIN_MAX_FRAME_SIZE))
             self.agreed = True
@@ -74,9 +79,10 @@ class OpeningWitness:
         if mechanism not in offered:
             said = f'connection.start-ok with mechanism "{mechanism[:200]}"'
             text = "the client chose a mechanism that the server did not offer"
-            self._findings.breach("connection.start-ok.mechanism.validity", said, text, offered)
+            before = "C", self._chosen
+            self._findings.breach("connection.start-ok.mechanism.validity", said, text, offered, before=before)
 
-    def _judge(self, verb: str, broken: list[Broken]) -> None:
+    def _judge(self, verb: str, broken: list[Broken], before: tuple[str, int] | None = None) -> None:
         for rule, field, said, legal in broken:
             text = _SMALL if rule == MINIMUM else "the client asks for more than the server offered"
-            self._findings.breach(f"{verb}.{rule}", f"{verb} with {field} {said}", text, (legal,))
+            self._findings.breach(f"{verb}.{rule}", f"{verb} with {field} {said}", text, (legal,), before=before)

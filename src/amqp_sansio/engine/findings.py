@@ -37,9 +37,18 @@ class Findings:
         self._told: dict[int | None, set[tuple[str, str, str]]] = {}
         self._count = 0
 
-    def breach(self, rule: str, said: str, text: str, legal: tuple[str, ...] = (), code: int = 0) -> None:
-        """The speaker broke a rule."""
-        self.found.append(Violation(self.speaker, rule, said, legal, code, self.channel, self.offset, text))
+    def breach(
+        self,
+        rule: str,
+        said: str,
+        text: str,
+        legal: tuple[str, ...] = (),
+        code: int = 0,
+        before: tuple[str, int] | None = None,
+    ) -> None:
+        """The speaker broke a rule.  `before`: it turns out now that this speaker did, at this offset of what it said."""
+        speaker, offset = before or (self.speaker, self.offset)
+        self.found.append(Violation(speaker, rule, said, legal, code, self.channel, offset, text))
 
     def note(self, rule: str, text: str) -> None:
         """Worth knowing; nobody is at fault."""

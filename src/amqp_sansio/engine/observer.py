@@ -73,7 +73,9 @@ class Observer:
         self._late: set[str] = set()
         """Speakers whose stream starts in its middle, or of whom something was lost."""
         self._resuming: set[str] = set()
-        """Those of whom no frame has been found since: it reports their next one later than they sent it."""
+        """Those whose first frame since had to be found: it reports their next frames later than they sent them."""
+        self._heard_before: dict[str, int] = {}
+        """How many octets of a speaker there were before the last ones came."""
         self._eof = False
         self._client_header: ProtocolHeader | None = None
 
@@ -207,6 +209,7 @@ class Observer:
         if ear.ended and what != b"":
             return
         self._at = speaker
+        self._heard_before[speaker] = ear.received
         if isinstance(what, bytes):
             ear.receive(what)
         elif what is None:
@@ -281,7 +284,8 @@ class Observer:
             self._checker.consider(kin)
         self._checker.flush(speaker, start, end)
         if speaker in self._resuming and not ear.searching:
-            self._resuming.discard(speaker)
+            if end > self._heard_before.get(speaker, 0):
+                self._resuming.discard(speaker)
             self._checker.unsettle()  # the other side may have answered already
 
     def _lose(self, speaker: Speaker) -> None:
@@ -377,7 +381,9 @@ class Observer:
         if name is not None and dialect is None:
             raise DecodeError("snapshot", 0, f"it was taken with the dialect {name}: give it")
         made = cls(dialect, dialects=dialects)
-        _, strict, late, eof, client_header, ears, state, limits = load_state(snapshot, made._checker, made._dialects)
+        _, strict, late, eof, client_header, ears, state, limits = load_state(
+            snapshot, made._checker, made._dialects, lambda class_code, code: made._checker.carries(class_code, code)
+        )
         made = cls(dialect, strict, limits, dialects=dialects)
         made._checker.consider(_kin(made._plugged, dialects))
         made._checker.resume(state)

@@ -17,6 +17,7 @@ from amqp_sansio.kernel.serials import MutableRangeSet
 from amqp_sansio.limits import Limits
 from amqp_sansio.protocol import ProtocolHeader
 from amqp_sansio.wire.codec import Codec
+from amqp_sansio.wire.framing import Carries
 
 VERSION: Final = 2
 """Of the form; the first one had no number."""
@@ -38,10 +39,10 @@ def dump(root: object, checker: Checker, dialects: Sequence[Dialect[Codec]]) -> 
     return Dumper(_classes(checker), _framings(dialects)).dump(root)
 
 
-def load(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]]) -> object:
-    """The state again."""
+def load(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]], carries: Carries | None = None) -> object:
+    """The state again; its readers ask `carries`, that of the checker when None."""
     tables = {table.name: table for table in checker.TABLES}
-    return Loader(_classes(checker), tables, checker.carries, _framings(dialects)).load(plain)
+    return Loader(_classes(checker), tables, carries or checker.carries, _framings(dialects)).load(plain)
 
 
 State = tuple[
@@ -66,9 +67,9 @@ def names_in(snapshot: tuple[object, ...]) -> tuple[object, object]:
     return names[0] or names[1], names[1]
 
 
-def load_state(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]]) -> State:
-    """The parts of an observer.  DecodeError when it is not a snapshot of one."""
-    state = load(plain, checker, dialects)
+def load_state(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]], carries: Carries) -> State:
+    """The parts of an observer, as `load`.  DecodeError when it is not a snapshot of one."""
+    state = load(plain, checker, dialects, carries)
     former = isinstance(state, tuple) and state[:1] != (VERSION,)
     if isinstance(state, tuple) and len(state) == (8 if former else 10):
         name, strict, late, eof, client_header, ears, witness, limits = state[-8:]
@@ -81,6 +82,6 @@ def load_state(plain: Plain, checker: Checker, dialects: Sequence[Dialect[Codec]
         ):
             for ear in ears.values() if former else ():
                 ear.guess, ear.framing = None, dialects[0].framing
-                ear.plug(dialects[0].framing, checker.carries)
+                ear.plug(dialects[0].framing, carries)
             return name, bool(strict), (late[0], late[1]), bool(eof), client_header, ears, witness, limits
     raise DecodeError("snapshot", 0, "not a snapshot of an observer")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from amqp_sansio.tables.connection import SPEAKERS
+
 BY_SERVER: Final = frozenset(
     [
         "channel.open-ok", "channel.alert", "access.request-ok", "exchange.declare-ok", "exchange.delete-ok",
@@ -39,6 +41,8 @@ EXTENDED: Final = frozenset(
 
 def may_say(speaker: str, verb: str, extended: bool) -> bool:
     """Whether a side may say a method at all; `extended`: in a dialect that has RabbitMQ's extensions."""
+    if verb in SPEAKERS:
+        return speaker in SPEAKERS[verb]
     if verb in BY_BOTH:
         return extended or (speaker, verb) not in EXTENDED
     return (verb in BY_SERVER) is (speaker == "server")

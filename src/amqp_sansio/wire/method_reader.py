@@ -45,6 +45,8 @@ CONNECTION_CLASS: Final = 10
 UNEXPECTED_FRAME: Final = 505
 """The code for a frame that may not come where it does."""
 _FRAME_ERROR: Final = CONNECTION_SCOPE
+_EVERY: Final = -1
+"""In `_dropping`: every channel of which no method was heard since octets were lost."""
 _TAG_OF_DELIVER: Final = FRAME_HEAD + 5
 """Where the delivery-tag of basic.deliver is, behind a consumer-tag without octets."""
 _SHORTEST_DELIVER: Final = _TAG_OF_DELIVER + 8 + 3
@@ -80,7 +82,7 @@ class MethodReader(Reader):
         self._open: Final[dict[int, Partial]] = {}  # contents under way, by channel
         self._sizes: Final[dict[int, int]] = {}  # octets of a body that are still to come, by channel, once the header came
         self._held = 0  # octets in contents under way (limits.buffered_octets)
-        self._dropping: Final[dict[int, bool]] = {}  # channels whose content was refused: what is left of it is passed over
+        self._dropping: Final[dict[int, bool]] = {}  # channels on which what is left of a content is passed over
         self._passed: dict[int, int] = {}
         self._overlong = 0  # octets of a frame that is passed over, its end included
 
@@ -125,6 +127,9 @@ class MethodReader(Reader):
             self._break_off(channel)
         self._dropping.clear()
         return under_way
+
+    def _begin_search(self) -> None:
+        self._dropping[_EVERY] = True
 
     # --- frames -------------------------------------------------------------------------------------------------------------
 
@@ -232,7 +237,10 @@ class MethodReader(Reader):
         return None
 
     def _method(self, channel: int, start: int, payload: bytes) -> Assembly | None:
-        self._dropping.pop(channel, None)
+        if _EVERY in self._dropping:
+            self._dropping[channel] = False
+        else:
+            self._dropping.pop(channel, None)
         if channel in self._open:
             self._break_off(channel)
             self._tell(
@@ -395,7 +403,7 @@ class MethodReader(Reader):
 
     def _stray(self, channel: int, start: int, payload: bytes, what: str, under_way: bool) -> None:
         """A header or body frame where none may come."""
-        if channel in self._dropping:
+        if self._dropping.get(channel, _EVERY in self._dropping):
             self._passed[channel] = self._passed.get(channel, 0) + OVERHEAD + len(payload)
             return
         legal = "body" if what == "header" and under_way else "header" if under_way else "method"
