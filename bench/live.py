@@ -19,7 +19,6 @@ from amqp_sansio.cli.served import Process
 from amqp_sansio.spark.live import register
 from amqp_sansio.spark.live.options import AT_LEAST_ONCE, EXACTLY_ONCE
 from amqp_sansio.spark.session import open_session
-from amqp_sansio.spec.queue import Declare, Purge
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +78,7 @@ class Bench:
         )  # fmt: skip
         taken = time.perf_counter() - began
         with connect(self.url) as connection, connection.session() as session:
-            session.say(Purge("out"))
+            session.purge("out")
         return taken
 
 
@@ -93,7 +92,7 @@ def measure(rows: int = ROWS, turns: int = TURNS, say: Callable[[str], None] = p
         try:
             with connect(broker.url) as connection, connection.session() as session:
                 for name in ("in", "out"):
-                    session.say(Declare(name, durable=True))
+                    session.declare_queue(name, durable=True)
             spark = open_session("local[2]")
             register(spark)
             bench = Bench(spark, broker.url, place)

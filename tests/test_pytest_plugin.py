@@ -53,7 +53,7 @@ from amqp_sansio.spec import queue
 def test_mine(number, amqp_url, amqp_broker):
     assert amqp_url == amqp_broker.url
     with connect(amqp_url) as connection, connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.declare_queue("q")
         session.publish("", "q", b"mine")
     assert amqp_broker.queues["q"].bodies == (b"mine",)
 """

@@ -10,14 +10,13 @@ from amqp_sansio.adapters import asyncio as awaiting
 from amqp_sansio.adapters import sync as blocking
 from amqp_sansio.adapters import trio as on_trio
 from amqp_sansio.conversation.session import Session
-from amqp_sansio.spec import queue
 from bench.loopback.measure import AHEAD, BODY, PREFETCH, Meter
 
 
 def sync(url: str, case: str, count: int, meter: Meter) -> None:
     """Blocking code."""
     with blocking.connect(url) as connection, connection.session() as session:
-        session.say(queue.Declare("bench"))
+        session.declare_queue("bench")
         with meter:
             if case == "publish":
                 for _ in range(count):
@@ -27,7 +26,7 @@ def sync(url: str, case: str, count: int, meter: Meter) -> None:
                 for _ in range(count):
                     session.publish("", "bench", BODY)
             elif case == "window":
-                session.talk.most_in_flight = AHEAD
+                session._talk.most_in_flight = AHEAD
                 for _ in range(count):
                     session.send("", "bench", BODY)
                 session.sync()
@@ -61,7 +60,7 @@ def trio_(url: str, case: str, count: int, meter: Meter) -> None:
 
 
 async def _awaiting(session: Session, case: str, count: int, meter: Meter) -> None:
-    await session.say(queue.Declare("bench"))
+    await session.declare_queue("bench")
     with meter:
         if case == "publish":
             for _ in range(count):
@@ -71,7 +70,7 @@ async def _awaiting(session: Session, case: str, count: int, meter: Meter) -> No
             for _ in range(count):
                 await session.publish("", "bench", BODY)
         elif case == "window":
-            session.talk.most_in_flight = AHEAD
+            session._talk.most_in_flight = AHEAD
             for _ in range(count):
                 await session.send("", "bench", BODY)
             await session.sync()

@@ -5,19 +5,18 @@ import sys
 
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.conversation.errors import MessageReturned
-from amqp_sansio.spec import queue
 
 
 async def main(url: str, count: int) -> None:
     """Publishes without waiting for each confirm: `send` waits only while too much is in flight."""
     async with connect(url) as connection, connection.session() as session:
-        await session.say(queue.Declare("work"))
-        tickets = [
+        await session.declare_queue("work")
+        pending = [
             await session.send("", "work", f"task {number}".encode(), persistent=True, mandatory=True)
             for number in range(count)
         ]  # fmt: skip
-        for ticket in tickets:
-            await session.confirmed(ticket)
+        for each in pending:
+            await each
         print(f"{count} messages confirmed")
         try:
             await session.publish("", "no such queue", b"lost?", mandatory=True)

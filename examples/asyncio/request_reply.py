@@ -4,10 +4,7 @@ import asyncio
 import sys
 from uuid import uuid4
 
-from amqp_sansio.adapters.asyncio import connect
-from amqp_sansio.conversation.session import Session
-from amqp_sansio.spec import queue
-from amqp_sansio.spec.message import ReplyTo
+from amqp_sansio.adapters.asyncio import Session, connect
 
 
 async def serve(session: Session, requests: int) -> None:
@@ -33,15 +30,13 @@ async def main(url: str) -> None:
         connection.session() as client,
         asyncio.TaskGroup() as tasks,
     ):
-        await server.say(queue.Declare("requests", auto_delete=True))
-        await client.say(queue.Declare(answers, exclusive=True, auto_delete=True))
+        await server.declare_queue("requests", auto_delete=True)
+        await client.declare_queue(answers, exclusive=True, auto_delete=True)
         tasks.create_task(serve(server, 3))
         async with client.subscribe(answers) as subscription:
             for word in ("one", "two", "three"):
-                reply_to = ReplyTo("", answers)
-                await client.publish("", "requests", word.encode(), reply_to=reply_to, correlation_id=word.encode())
+                await client.publish("", "requests", word.encode(), reply_to=answers, correlation_id=word)
                 message = await subscription.receive()
-                assert message is not None
                 assert message.correlation_id is not None
                 message.accept()
                 print(f"{message.correlation_id.decode()} -> {message.body.decode()}")

@@ -3,17 +3,12 @@
 import asyncio
 import sys
 
-from amqp_sansio.adapters.asyncio import connect
-from amqp_sansio.conversation.session import Session
-from amqp_sansio.spec import queue
-from amqp_sansio.spec.queue import QueueQueryResult
+from amqp_sansio.adapters.asyncio import Session, connect
 
 
 async def count(session: Session, name: str) -> int:
     """How many messages are on a queue."""
-    answer = await session.ask(queue.Query(name))
-    assert isinstance(answer, QueueQueryResult)
-    return answer.message_count or 0
+    return (await session.query_queue(name)).message_count or 0
 
 
 async def move(session: Session, many: int, *, fail: bool) -> None:
@@ -21,7 +16,6 @@ async def move(session: Session, many: int, *, fail: bool) -> None:
     async with session.subscribe("from", prefetch=many) as subscription, session.transaction():
         for _ in range(many):
             message = await subscription.receive()
-            assert message is not None
             await session.send("", "to", message.body)
             message.accept()
         if fail:
@@ -32,8 +26,8 @@ async def main(url: str) -> None:
     """The transactional session works, another one looks on."""
     async with connect(url) as connection, connection.session() as looking:
         for name in ("from", "to"):
-            await looking.say(queue.Declare(name))
-            await looking.say(queue.Purge(name))
+            await looking.declare_queue(name)
+            await looking.purge(name)
         for number in range(5):
             await looking.publish("", "from", f"message {number}".encode())
         for fail in (True, False):

@@ -12,7 +12,6 @@ from uuid import uuid4
 from amqp_sansio.adapters.sync import Session, connect
 from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase, presumed_aborts
 from amqp_sansio.engine.xid import xid
-from amqp_sansio.spec import queue
 from amqp_sansio.spec.dtx import Xid
 
 FORMAT = 0x616D7170
@@ -72,7 +71,7 @@ def main(one: str, two: str, path: str) -> None:
     with connect(one) as first, connect(two) as second, first.session() as a, second.session() as b:
         sessions, decisions = {"one": a, "two": b}, Decisions(Path(path))
         for session in sessions.values():
-            session.say(queue.Declare("ledger", durable=True))
+            session.declare_queue("ledger", durable=True)
         lost = xid(FORMAT, uuid4().bytes, b"one")
         with a.branch(lost):
             a.publish("", "ledger", b"lost", persistent=True)

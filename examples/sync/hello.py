@@ -3,17 +3,15 @@
 import sys
 
 from amqp_sansio.adapters.sync import connect
-from amqp_sansio.spec import queue
 
 
 def main(url: str) -> None:
     """Declares a queue, puts a message on it, and takes it off again."""
     with connect(url) as connection, connection.session() as session:
-        session.say(queue.Declare("hello", auto_delete=True))
+        session.declare_queue("hello", auto_delete=True)
         session.publish("", "hello", b"Hello, broker!")
         with session.subscribe("hello") as subscription:
             message = subscription.receive()
-            assert message is not None
             print(message.body.decode())
             message.accept()
 

@@ -4,19 +4,18 @@ import sys
 
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.conversation.errors import MessageReturned
-from amqp_sansio.spec import queue
 
 
 def main(url: str, count: int) -> None:
     """Publishes without waiting for each confirm: `send` waits only while too much is in flight."""
     with connect(url) as connection, connection.session() as session:
-        session.say(queue.Declare("work"))
-        tickets = [
+        session.declare_queue("work")
+        pending = [
             session.send("", "work", f"task {number}".encode(), persistent=True, mandatory=True)
             for number in range(count)
         ]  # fmt: skip
-        for ticket in tickets:
-            session.confirmed(ticket)
+        for each in pending:
+            each.result()
         print(f"{count} messages confirmed")
         try:
             session.publish("", "no such queue", b"lost?", mandatory=True)

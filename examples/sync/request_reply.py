@@ -5,8 +5,6 @@ import threading
 from uuid import uuid4
 
 from amqp_sansio.adapters.sync import Session, connect
-from amqp_sansio.spec import queue
-from amqp_sansio.spec.message import ReplyTo
 
 
 def serve(session: Session, requests: int) -> None:
@@ -27,16 +25,14 @@ def main(url: str) -> None:
     """Both sides in one program, each with a session of its own; one of them in a thread."""
     answers = f"answers-{uuid4()}"
     with connect(url) as connection, connection.session() as server, connection.session() as client:
-        server.say(queue.Declare("requests", auto_delete=True))
-        client.say(queue.Declare(answers, exclusive=True, auto_delete=True))
+        server.declare_queue("requests", auto_delete=True)
+        client.declare_queue(answers, exclusive=True, auto_delete=True)
         thread = threading.Thread(target=serve, args=(server, 3))
         thread.start()
         with client.subscribe(answers) as subscription:
             for word in ("one", "two", "three"):
-                reply_to = ReplyTo("", answers)
-                client.publish("", "requests", word.encode(), reply_to=reply_to, correlation_id=word.encode())
+                client.publish("", "requests", word.encode(), reply_to=answers, correlation_id=word)
                 message = subscription.receive()
-                assert message is not None
                 assert message.correlation_id is not None
                 message.accept()
                 print(f"{message.correlation_id.decode()} -> {message.body.decode()}")

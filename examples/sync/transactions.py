@@ -3,15 +3,11 @@
 import sys
 
 from amqp_sansio.adapters.sync import Session, connect
-from amqp_sansio.spec import queue
-from amqp_sansio.spec.queue import QueueQueryResult
 
 
 def count(session: Session, name: str) -> int:
     """How many messages are on a queue."""
-    answer = session.ask(queue.Query(name))
-    assert isinstance(answer, QueueQueryResult)
-    return answer.message_count or 0
+    return session.query_queue(name).message_count or 0
 
 
 def move(session: Session, many: int, *, fail: bool) -> None:
@@ -19,7 +15,6 @@ def move(session: Session, many: int, *, fail: bool) -> None:
     with session.subscribe("from", prefetch=many) as subscription, session.transaction():
         for _ in range(many):
             message = subscription.receive()
-            assert message is not None
             session.send("", "to", message.body)
             message.accept()
         if fail:
@@ -30,8 +25,8 @@ def main(url: str) -> None:
     """The transactional session works, another one looks on."""
     with connect(url) as connection, connection.session() as looking:
         for name in ("from", "to"):
-            looking.say(queue.Declare(name))
-            looking.say(queue.Purge(name))
+            looking.declare_queue(name)
+            looking.purge(name)
         for number in range(5):
             looking.publish("", "from", f"message {number}".encode())
         for fail in (True, False):

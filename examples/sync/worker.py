@@ -4,7 +4,6 @@ import sys
 
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.spec import queue
 
 
 def work(message: Message) -> None:
@@ -18,7 +17,7 @@ def main(url: str, count: int) -> None:
     """Never holds more than ten messages: the broker sends the next one when one is settled."""
     done = failed = 0
     with connect(url) as connection, connection.session() as session:
-        session.say(queue.Declare("work"))
+        session.declare_queue("work")
         with session.subscribe("work", prefetch=10) as subscription:
             for message in subscription:
                 try:

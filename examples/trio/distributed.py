@@ -14,7 +14,6 @@ import trio
 from amqp_sansio.adapters.trio import Session, connect
 from amqp_sansio.engine.two_phase import Ask, Decide, Decision, TwoPhase, presumed_aborts
 from amqp_sansio.engine.xid import xid
-from amqp_sansio.spec import queue
 from amqp_sansio.spec.dtx import Xid
 
 FORMAT = 0x616D7170
@@ -74,7 +73,7 @@ async def main(one: str, two: str, path: str) -> None:
     async with connect(one) as first, connect(two) as second, first.session() as a, second.session() as b:
         sessions, decisions = {"one": a, "two": b}, Decisions(Path(path))
         for session in sessions.values():
-            await session.say(queue.Declare("ledger", durable=True))
+            await session.declare_queue("ledger", durable=True)
         lost = xid(FORMAT, uuid4().bytes, b"one")
         async with a.branch(lost):
             await a.publish("", "ledger", b"lost", persistent=True)

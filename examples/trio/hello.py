@@ -5,17 +5,15 @@ import sys
 import trio
 
 from amqp_sansio.adapters.trio import connect
-from amqp_sansio.spec import queue
 
 
 async def main(url: str) -> None:
     """Declares a queue, puts a message on it, and takes it off again."""
     async with connect(url) as connection, connection.session() as session:
-        await session.say(queue.Declare("hello", auto_delete=True))
+        await session.declare_queue("hello", auto_delete=True)
         await session.publish("", "hello", b"Hello, broker!")
         async with session.subscribe("hello") as subscription:
             message = await subscription.receive()
-            assert message is not None
             print(message.body.decode())
             message.accept()
 

@@ -6,7 +6,6 @@ import trio
 
 from amqp_sansio.adapters.trio import connect
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.spec import queue
 
 
 def work(message: Message) -> None:
@@ -20,7 +19,7 @@ async def main(url: str, count: int) -> None:
     """Never holds more than ten messages: the broker sends the next one when one is settled."""
     done = failed = 0
     async with connect(url) as connection, connection.session() as session:
-        await session.say(queue.Declare("work"))
+        await session.declare_queue("work")
         async with session.subscribe("work", prefetch=10) as subscription:
             async for message in subscription:
                 try:

@@ -5,23 +5,40 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self, TypeVar
 
 from tests.adapters.conditions import PATIENCE
 
-from amqp_sansio.adapters.sync import connect
+from amqp_sansio.adapters.sync import Pending, connect
 from amqp_sansio.config import ClientConfig
+from amqp_sansio.conversation.errors import SubscriptionClosed
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.ticket import Ticket
 
 Result = TypeVar("Result")
 CALLS = frozenset([
-    "ask", "cancel", "close", "commit", "confirmed", "forget", "prepare", "publish", "receive", "recover", "rollback", "say",
-    "send", "sync",
+    "bind", "bound", "cancel", "close", "commit", "declare_exchange", "declare_queue", "delete_exchange", "delete_queue",
+    "execute", "forget", "prepare", "publish", "purge", "query_queue", "receive", "recover", "rollback", "send", "sync",
+    "unbind",
 ])  # fmt: skip
 BLOCKS = frozenset(["session", "subscribe", "transaction", "branch"])
+
+
+class Awaited:
+    """What was sent and not waited for: it is awaited, and blocks."""
+
+    def __init__(self, pending: Pending[Any]) -> None:
+        self.pending = pending
+
+    @property
+    def done(self) -> bool:
+        return self.pending.done
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        yield from ()
+        return self.pending.result()
 
 
 class Clothed:
@@ -41,10 +58,10 @@ class Clothed:
         return self
 
     async def __anext__(self) -> Any:
-        message = self.inner.receive()
-        if message is None:
-            raise StopAsyncIteration
-        return message
+        try:
+            return self.inner.receive()
+        except SubscriptionClosed:
+            raise StopAsyncIteration from None
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.inner, name)
@@ -53,7 +70,8 @@ class Clothed:
         if name in CALLS:
 
             async def call(*arguments: Any, **named: Any) -> Any:
-                return found(*arguments, **named)
+                given = found(*arguments, **named)
+                return Awaited(given) if isinstance(given, Pending) else given
 
             return call
         return found

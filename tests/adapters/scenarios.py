@@ -39,7 +39,7 @@ BEAT = 16
 
 
 async def depth(session: Session, name: str) -> int:
-    answer = await session.ask(queue.Query(name))
+    answer = await session.execute(queue.Query(name))
     assert isinstance(answer, QueueQueryResult)
     return answer.message_count or 0
 
@@ -48,10 +48,10 @@ async def there_and_back(loop: Loop, url: str, count: int = 50, tls: ssl.SSLCont
     """Messages published, confirmed, consumed and accepted."""
     found = []
     async with loop.connect(url, tls=tls) as connection, connection.session() as session:
-        await session.say(queue.Declare("q"))
+        await session.execute(queue.Declare("q"))
         tickets = [await session.send("", "q", b"%d" % number) for number in range(count)]
         for ticket in tickets:
-            await session.confirmed(ticket)
+            await ticket
         async with session.subscribe("q", prefetch=7) as subscription:
             async for message in subscription:
                 found.append(message.body)
@@ -174,7 +174,7 @@ def test_errors_reach_who_waits(loop: Loop) -> None:
         async with loop.connect(url) as connection:
             with pytest.raises(SessionFailed, match=r"404 to queue.delete"):
                 async with connection.session() as session:
-                    await session.say(queue.Delete("nowhere"))
+                    await session.execute(queue.Delete("nowhere"))
             with pytest.raises(MessageReturned):
                 async with connection.session() as session:
                     await session.publish("", "nowhere", b"", mandatory=True)
@@ -195,9 +195,9 @@ def test_an_error_that_was_handled_is_not_raised_at_the_end_of_the_block(
         async with loop.connect(url, retry=retry, close_timeout=0.5) as connection, connection.session() as session:
             await session.sync()
             if not detached:
-                served.refuse(session.talk.name)
+                served.refuse(session.name)
             with pytest.raises(SessionFailed):
-                await session.say(queue.Delete("nowhere"))
+                await session.execute(queue.Delete("nowhere"))
 
     with Served() as served:
         loop.run(lambda: main(served))
@@ -228,7 +228,7 @@ def test_what_the_block_raises_is_raised_as_it_is(loop: Loop) -> None:
 def test_transactions(loop: Loop) -> None:
     async def main(url: str) -> None:
         async with loop.connect(url) as connection, connection.session() as looking, connection.session() as session:
-            await looking.say(queue.Declare("q"))
+            await looking.execute(queue.Declare("q"))
             async with session.transaction():
                 await session.send("", "q", b"x")
                 assert await depth(looking, "q") == 0
@@ -283,7 +283,7 @@ def test_a_slow_consumer_stops_the_broker_and_memory_stays_flat(loop: Loop) -> N
 
     async def main(served: Served) -> int:
         async with loop.connect(served.url) as connection, connection.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             for _ in range(2000):
                 await session.send("", "q", b"x" * 10_000)
             await session.sync()
@@ -292,9 +292,9 @@ def test_a_slow_consumer_stops_the_broker_and_memory_stays_flat(loop: Loop) -> N
                 seen = 0
                 async for message in subscription:
                     seen += 1
-                    assert len(subscription.inbox.messages) < 10
+                    assert len(subscription._inbox.messages) < 10
                     if seen % 50 == 0:  # as slow as can be: all that may come is here
-                        await until(loop, connection._client, lambda: len(subscription.inbox.messages) == 9)
+                        await until(loop, connection._client, lambda: len(subscription._inbox.messages) == 9)
                     message.accept()
                     if seen == 1000:
                         break
@@ -312,7 +312,7 @@ def test_a_slow_socket_stops_the_publisher_and_memory_stays_flat(loop: Loop) -> 
     async def main(served: Served) -> None:
         sent = peak = 0
         async with loop.connect(served.url, close_timeout=1.0) as connection, connection.session() as session:
-            session.talk.most_in_flight_octets = 10**12
+            session._talk.most_in_flight_octets = 10**12
             served.silence()
             tracemalloc.start()
             try:
@@ -367,7 +367,7 @@ def test_a_broker_that_falls_silent_at_the_end_of_a_session_is_given_up_without_
     async def main(served: Served) -> None:
         async with loop.connect(f"{served.url}?heartbeat=0", close_timeout=0.2) as connection:
             async with connection.session() as session:
-                await session.say(queue.Declare("q"))
+                await session.execute(queue.Declare("q"))
                 served.silence()
                 await session.send("", "q", b"in doubt")
 
@@ -394,10 +394,10 @@ def test_who_waits_on_a_session_that_was_refused_and_is_never_detached_hears_the
             loop.connect(f"{served.url}?heartbeat=0", config=config, close_timeout=0.5) as connection,
             connection.session() as session,
         ):
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             async with session.subscribe("q") as subscription:
                 await session.sync()
-                served.refuse(session.talk.name)
+                served.refuse(session.name)
                 await subscription.receive()
 
     with Served() as served, pytest.raises(SessionFailed, match=r"542.*not so"):
@@ -431,13 +431,13 @@ def test_leaving_does_not_wait_for_a_broker_that_does_not_answer(loop: Loop) -> 
 def test_a_kept_session_goes_on_after_a_cut_and_every_message_is_there_once(loop: Loop) -> None:
     async def main(served: Served) -> int:
         async with loop.connect(served.url, retry=QUICK) as connection, connection.session(timeout=60) as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             for number in range(300):
                 if number % 60 == 30:
                     served.cut()
                 await session.send("", "q", b"%d" % number)
             await session.sync()
-            return int(session.talk.remade)
+            return int(session.remade)
 
     with Served(ServerConfig(session_timeout=60)) as served:
         assert loop.run(lambda: main(served)) == 0
@@ -448,13 +448,12 @@ def test_a_lost_session_is_made_again_and_what_is_in_doubt_is_told(loop: Loop) -
     async def main(served: Served) -> list[bytes]:
         found: list[bytes] = []
         async with loop.connect(served.url, retry=QUICK) as connection, connection.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             async with session.subscribe("q") as subscription:
                 served.cut()
-                await until(loop, connection._client, lambda: session.talk.remade == 1)
+                await until(loop, connection._client, lambda: session.remade == 1)
                 await session.publish("", "q", b"after")
                 message = await subscription.receive()
-                assert message is not None
                 found.append(message.body)
                 message.accept()
         return found
@@ -468,7 +467,7 @@ def test_nobody_waits_for_ever_when_the_broker_stays_away(loop: Loop) -> None:
 
     async def main(served: Served) -> None:
         async with loop.connect(served.url, retry=policy) as connection, connection.session(timeout=60) as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             served.stop()
             await session.publish("", "q", b"x")
 
@@ -490,8 +489,8 @@ def test_two_tasks_on_one_session(loop: Loop) -> None:
     async def main(served: Served) -> list[bytes]:
         found: list[bytes] = []
         async with loop.connect(served.url) as connection, connection.session() as session:
-            await session.say(queue.Declare("q"))
-            session.talk.most_in_flight = 5
+            await session.execute(queue.Declare("q"))
+            session._talk.most_in_flight = 5
 
             async def publish() -> None:
                 for number in range(100):

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from amqp_sansio.adapters.sync import Session
-from amqp_sansio.spec.queue import Query, QueueQueryResult
+from amqp_sansio.spec.queue import QueueQueryResult
 
 SOAK = os.environ.get("AMQP_PROFILE") == "soak"
 PATIENCE = 60.0
@@ -36,17 +36,16 @@ def environment(**more: str) -> dict[str, str]:
 
 def browse(session: Session, name: str = "q") -> list[bytes]:
     """All that is on a queue on which nobody else works: as many as the broker says that there are, and no more."""
-    told = session.ask(Query(name))
+    told = session.query_queue(name)
     assert isinstance(told, QueueQueryResult)
     found: list[bytes] = []
     with session.subscribe(name, browse=True) as messages:
         for _ in range(told.message_count or 0):
             message = messages.receive(PATIENCE)
-            assert message is not None
             found.append(message.body)
             message.release()
         session.sync()  # what comes comes before this is complete
-        assert not messages.inbox.messages
+        assert not messages._inbox.messages
     return found
 
 

@@ -14,10 +14,8 @@ import pytest
 from tests.cli.disks import Tmpfs, limited
 from tests.cli.serving import SOAK, Serving, browse
 
-from amqp_sansio.adapters.sync import connect
-from amqp_sansio.conversation.ticket import Ticket
+from amqp_sansio.adapters.sync import Pending, connect
 from amqp_sansio.errors import AmqpError
-from amqp_sansio.spec import queue
 
 KILLS = 50 if SOAK else 4
 FULL = 50 if SOAK else 4
@@ -55,7 +53,7 @@ def publish(url: str, ledger: Ledger, prefix: str, size: int, transactional: boo
     number = 0
     try:
         with connect(url) as connection, connection.session() as session:
-            flight: list[tuple[list[bytes], Ticket[None]]] = []
+            flight: list[tuple[list[bytes], Pending[None]]] = []
             while True:
                 bodies = [f"{prefix}-{number + each}|".encode() + b"x" * size for each in range(3)]
                 number += len(bodies)
@@ -70,7 +68,7 @@ def publish(url: str, ledger: Ledger, prefix: str, size: int, transactional: boo
                     flight += [([body], session.send("", "q", body, persistent=True)) for body in bodies]
                     if len(flight) > 30:
                         done, ticket = flight.pop(0)
-                        session.confirmed(ticket)
+                        ticket.result()
                         ledger.confirmed.update(done)
                         ledger.count()
                     while flight and flight[0][1].done:
@@ -126,7 +124,7 @@ def test_no_kill_loses_what_was_completed(tmp_path: Path) -> None:
             assert serving.url, serving.errors
             if not kill:
                 with connect(serving.url) as connection, connection.session() as session:
-                    session.say(queue.Declare("q", durable=True))
+                    session.declare_queue("q", durable=True)
             check(serving.url, ledger)
             size = random.choice((10, 1000, 30_000))
             clients = [
@@ -164,7 +162,7 @@ def test_no_full_disk_loses_what_was_completed(tmp_path: Path, number: int) -> N
         data = str((disk.path if small is None else tmp_path) / "data")
         with Serving("--data-dir", data, compact=50_000 if number % 2 else None, preexec_fn=small) as serving:
             with connect(serving.url) as connection, connection.session() as session:
-                session.say(queue.Declare("q", durable=True))
+                session.declare_queue("q", durable=True)
             publish(serving.url, ledger, "full", 3000, False)
             assert serving.wait() == 1
             assert "it stops: " in serving.errors

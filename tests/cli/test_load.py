@@ -17,7 +17,6 @@ from amqp_sansio import ClientConfig, ClientConnection
 from amqp_sansio.adapters.asyncio import connect
 from amqp_sansio.events import ConnectionOpened, SessionAttached
 from amqp_sansio.ledger.credit import INFINITE
-from amqp_sansio.spec import queue
 
 MIB = 1024 * 1024
 CONNECTIONS = 1000 if SOAK else 60
@@ -32,7 +31,7 @@ async def through(url: str, name: str, size: int, count: int) -> None:
     """
     ahead = asyncio.Semaphore(min(max(8 * MIB // size, 2), 2000))
     async with connect(url) as connection, connection.session() as sending, connection.session() as taking:
-        await sending.say(queue.Declare(name, auto_delete=True))
+        await sending.declare_queue(name, auto_delete=True)
 
         async def send() -> None:
             for number in range(count):
@@ -84,7 +83,7 @@ def test_many_connections_at_once() -> None:
             nonlocal ready
             async with connect(f"{url}?connect_timeout=120") as connection, connection.session() as session:
                 name = f"q{number}"
-                await session.say(queue.Declare(name, auto_delete=True, exclusive=True))
+                await session.declare_queue(name, auto_delete=True, exclusive=True)
                 ready += 1
                 if ready == CONNECTIONS:
                     go.set()
@@ -130,7 +129,7 @@ def test_a_client_that_does_not_read_slows_nobody_and_costs_no_memory() -> None:
 
         async def fill() -> None:
             async with connect(serving.url) as connection, connection.session() as session:
-                await session.say(queue.Declare("deaf"))
+                await session.declare_queue("deaf")
                 for _ in range(backlog // 65536):
                     await session.send("", "deaf", b"x" * 65536)
 

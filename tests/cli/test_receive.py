@@ -23,14 +23,14 @@ def serving() -> Iterator[Serving]:
 
 def depth(serving: Serving, name: str) -> int:
     with connect(serving.url) as connection, connection.session() as session:
-        answer = session.ask(queue.Query(name))
+        answer = session.query_queue(name)
     assert isinstance(answer, queue.QueueQueryResult)
     return answer.message_count or 0
 
 
 def fill(serving: Serving, name: str, *bodies: bytes) -> None:
     with connect(serving.url) as connection, connection.session() as session:
-        session.say(queue.Declare(name))
+        session.declare_queue(name)
         for body in bodies:
             session.send("", name, body)
 

@@ -15,7 +15,6 @@ from amqp_sansio.adapters.verifiers import Verifier, write, write_groups
 from amqp_sansio.cli.main import main
 from amqp_sansio.cli.rules import Asked, RequestError, check
 from amqp_sansio.conversation.errors import SessionFailed
-from amqp_sansio.spec import queue
 
 RULES = """\
 default = "deny"
@@ -118,7 +117,7 @@ def test_rules_are_read_again_on_sighup_and_wrong_ones_change_nothing(file: Path
         url = serving.url.replace("//", "//bob:secret@")
         with connect(url) as connection:
             with pytest.raises(SessionFailed) as refused, connection.session() as session:
-                session.say(queue.Declare("secret"))
+                session.declare_queue("secret")
             assert (refused.value.code, refused.value.text) == (403, "'bob' may not create queue 'secret'")
             with pytest.raises(SessionFailed) as revoked:
                 until_revoked(connection, serving, file)
@@ -131,12 +130,12 @@ def test_rules_are_read_again_on_sighup_and_wrong_ones_change_nothing(file: Path
 
 def until_revoked(connection: Connection, serving: Serving, file: Path) -> None:
     with connection.session() as session:
-        session.say(queue.Declare("open"))
+        session.declare_queue("open")
         with session.subscribe("open") as messages:
             file.write_text("default = 7\n")
             serving.process.send_signal(signal.SIGHUP)
             eventually(lambda: "the rules are those of before" in serving.errors)
-            session.say(queue.Declare("another"))
+            session.declare_queue("another")
             file.write_text('default = "deny"\n')
             serving.process.send_signal(signal.SIGHUP)
             messages.receive(20)

@@ -10,7 +10,7 @@ from tests.cli.serving import Serving, run
 
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.spec import exchange, queue
+from amqp_sansio.spec import queue
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +24,11 @@ def taken(serving: Serving, name: str) -> list[Message]:
     """All that is on a queue, which is emptied and goes."""
     found = []
     with connect(serving.url) as connection, connection.session() as session:
-        answer = session.ask(queue.Query(name))
+        answer = session.query_queue(name)
         assert isinstance(answer, queue.QueueQueryResult)
         with session.subscribe(name) as messages:
             for _ in range(answer.message_count or 0):
                 message = messages.receive(20)
-                assert message is not None
                 message.accept()
                 found.append(message)
     return found
@@ -76,8 +75,8 @@ def test_properties(serving: Serving) -> None:
 
 def test_by_an_exchange(serving: Serving) -> None:
     with connect(serving.url) as connection, connection.session() as session:
-        session.say(queue.Declare("bound"))
-        session.say(exchange.Bind("bound", "amq.topic", "a.*"))
+        session.declare_queue("bound")
+        session.bind("bound", "amq.topic", "a.*")
     done = run("send", serving.url, "--exchange", "amq.topic", "--key", "a.b", "--json", "hello", "again")
     assert (done.returncode, json.loads(done.stdout)) == (0, {"sent": 2})
     assert [message.body for message in taken(serving, "bound")] == [b"hello", b"again"]

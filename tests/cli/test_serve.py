@@ -30,7 +30,7 @@ from amqp_sansio.cli.serve import ServeError, Wishes, configuration, context, re
 from amqp_sansio.config import ClientConfig
 from amqp_sansio.conversation.errors import ConnectFailed, ConnectionLost, SessionFailed, SessionLost
 from amqp_sansio.limits import DEFAULT_BROKER_LIMITS, DEFAULT_LIMITS, Limits, ServerLimits
-from amqp_sansio.spec import message, queue
+from amqp_sansio.spec import message
 from amqp_sansio.spec.values import Map
 
 
@@ -45,11 +45,10 @@ def test_it_says_where_it_is_serves_and_ends_on_a_signal() -> None:
         with Serving() as serving:
             assert serving.first.startswith("amqp-sansio: listening on amqp://127.0.0.1:")
             with connect(serving.url) as connection, connection.session() as session:
-                session.say(queue.Declare("q"))
+                session.declare_queue("q")
                 session.publish("", "q", b"hello", persistent=True)
                 with session.subscribe("q") as messages:
                     message = messages.receive(20)
-                    assert message is not None
                     assert message.body == b"hello"
                     message.accept()
             assert serving.stop(how) == 0
@@ -98,9 +97,9 @@ def test_what_is_durable_is_there_again(tmp_path: Path) -> None:
 def test_an_argument_that_changes_nothing_is_named_once() -> None:
     with Serving() as serving:
         with connect(serving.url) as connection, connection.session() as session:
-            session.say(queue.Declare("q"))
+            session.declare_queue("q")
             for number in range(3):
-                session.say(message.Subscribe("q", f"{number}", 0, 0, arguments=Map({"qpid.sync_frequency": number})))
+                session.execute(message.Subscribe("q", f"{number}", 0, 0, arguments=Map({"qpid.sync_frequency": number})))
         assert serving.stop() == 0
         (line,) = serving.errors.splitlines()
         assert line.startswith("amqp-sansio: message.subscribe: the argument 'qpid.sync_frequency' changes nothing")
@@ -309,7 +308,7 @@ def test_full_disks(tmp_path: Path) -> None:
     def publish(url: str) -> None:
         nonlocal confirmed
         with connect(url) as connection, connection.session() as session:
-            session.say(queue.Declare("q", durable=True))
+            session.declare_queue("q", durable=True)
             for number in range(10_000):
                 session.publish("", "q", b"%06d" % number + b"x" * 994, persistent=True)
                 confirmed += 1
@@ -412,18 +411,17 @@ def test_a_message_of_100_mb_is_taken_when_the_limit_says_so_and_else_refused_wi
         connect(serving.url, config=client) as connection,
         connection.session() as session,
     ):
-        session.say(queue.Declare("q"))
+        session.declare_queue("q")
         session.publish("", "q", body)
         with session.subscribe("q", prefetch=1) as messages:
             message = messages.receive(60)
-            assert message is not None
             assert message.body == body
             message.accept()
     with Serving() as serving, connect(serving.url) as connection:
         with connection.session() as session:
-            session.say(queue.Declare("q"))
+            session.declare_queue("q")
         with pytest.raises(SessionFailed) as told, connection.session() as session:
-            session.confirmed(session.send("", "q", body))
+            session.send("", "q", body).result()
         assert (told.value.code, told.value.command) == (506, "message.transfer")
 
 

@@ -138,11 +138,11 @@ PUBLIC = {
         address close session
     """,
     "sync.Session": """
-        ask branch carry_out commit confirmed forget prepare publish recover rollback say send subscribe sync talk
-        transaction wait
+        bind bound branch carry_out commit declare_exchange declare_queue delete_exchange delete_queue execute forget name
+        prepare publish purge query_queue recover remade rollback send subscribe sync transaction unbind
     """,
     "sync.Subscription": """
-        cancel inbox receive
+        cancel receive
     """,
     "asyncio.Connection": """
         address close session
@@ -151,19 +151,20 @@ PUBLIC = {
         address close session
     """,
     "conversation.Session": """
-        ask branch carry_out commit confirmed forget prepare publish recover rollback say send subscribe sync talk
-        transaction
+        bind bound branch carry_out commit declare_exchange declare_queue delete_exchange delete_queue execute forget name
+        prepare publish purge query_queue recover remade rollback send subscribe sync transaction unbind
     """,
     "conversation.Subscription": """
-        cancel inbox receive
+        cancel receive
     """,
     "conversation.Talk": """
-        accept ask attached detach ended failure guard has_room in_flight inboxes most_in_flight
-        most_in_flight_octets name open_again post prompt publish remade room say session
+        accept attached detach ended execute failure guard has_room in_flight inboxes most_in_flight
+        most_in_flight_octets name open_again post prompt publish remade room session
         speakable subscribe sync timeout transactions unheard wake
     """,
     "conversation.Inbox": """
-        browse cancel closed destination error explicit messages more octets prefetch queue reject settle take talk
+        browse cancel closed destination error explicit messages more must_be_open octets prefetch queue reject settle take
+        talk
     """,
 }
 

@@ -16,7 +16,7 @@ def holding(count: int, timeout: int = 600) -> tuple[Stage, Talk, list[Message],
     """Somebody who holds messages, and what the broker hears from now on."""
     stage = staged()
     talk = stage.open(timeout=timeout)
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     for number in range(count):
         talk.publish("", "q", b"%d" % number)
     inbox = talk.subscribe("q")
@@ -53,7 +53,7 @@ def test_later_commands_arrive_after_them() -> None:
     stage, talk, held, heard = holding(4)
     held[0].accept()
     held[1].accept()
-    talk.say(queue.Query("q"))
+    talk.execute(queue.Query("q"))
     held[2].accept()
     held[3].release()
     stage.run()
@@ -99,7 +99,7 @@ def test_leaving_sends_them_before() -> None:
 def test_a_message_that_was_only_browsed_cannot_be_accepted() -> None:
     stage = staged()
     talk = stage.open()
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     talk.publish("", "q", b"x")
     inbox = talk.subscribe("q", browse=True)
     stage.run()

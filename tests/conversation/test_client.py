@@ -80,7 +80,7 @@ def test_a_connection_that_is_not_open_is_left_at_once() -> None:
 def test_who_never_comes_back_loses_everything_with_the_connection() -> None:
     stage = staged(retry=NEVER)
     talk = stage.open(timeout=600)
-    waiting = talk.say(queue.Declare("q"))
+    waiting = talk.execute(queue.Declare("q"))
     stage.cut()
     assert not stage.client.comes_back
     assert isinstance(waiting.error, SessionLost)
@@ -167,7 +167,7 @@ def test_a_connection_is_of_use_once_something_was_answered() -> None:
     stage = staged()
     talk = stage.open()
     assert not stage.client.useful
-    talk.say(queue.Declare("q"))
+    talk.execute(queue.Declare("q"))
     stage.run()
     assert stage.client.useful
 
@@ -181,7 +181,7 @@ def test_a_connection_is_useful_when_something_came_of_it_and_not_before() -> No
     stage = staged()
     talk = stage.open(timeout=600)
     useful = [stage.client.useful]
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     useful.append(stage.client.useful)
     stage.cut()
     stage.connect()

@@ -40,7 +40,7 @@ def test_a_broker_that_makes_progress_has_come_further_however_much_is_sent_mean
     talk = stage.client.open_session()
     before = ending.come(talk)
     stage.run()
-    talk.say(queue.Declare("q"))
+    talk.execute(queue.Declare("q"))
     attached = ending.come(talk)
     talk.publish("", "q", b"x")
     assert before != attached == ending.come(talk)

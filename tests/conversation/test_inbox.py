@@ -11,13 +11,14 @@ from amqp_sansio.conversation.inbox import Inbox
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.errors import LocalProtocolError, SessionDetachedError
 from amqp_sansio.spec import queue
+from amqp_sansio.spec.codes import RejectCode
 
 
 def filled(count: int, **settings: object) -> tuple[Stage, Talk]:
     """A queue "q" with messages on it, and a session."""
     stage = staged()
     talk = stage.open(timeout=600)
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     for number in range(count):
         talk.publish("", "q", str(number).encode())
         stage.run()
@@ -104,7 +105,7 @@ def test_a_released_message_comes_again_and_a_rejected_one_does_not() -> None:
     assert first is not None
     assert second is not None
     first.release(redelivered=True)
-    second.reject(1, "no")
+    second.reject(RejectCode.UNROUTABLE, "no")
     stage.run()
     assert [(message.body, message.redelivered) for message in inbox.messages] == [(b"0", True)]
 
@@ -188,7 +189,7 @@ def test_a_subscription_cancelled_while_the_connection_is_made_again_stays_cance
 def test_on_a_session_made_again_one_is_subscribed_again_and_old_messages_are_gone() -> None:
     stage = staged()
     talk = stage.open(timeout=0)
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     for number in range(3):
         talk.publish("", "q", str(number).encode())
     inbox = talk.subscribe("q")
@@ -209,7 +210,7 @@ def test_on_a_session_made_again_one_is_subscribed_again_and_old_messages_are_go
 def test_credit_in_octets_neither_starves_nor_overruns(sizes: list[int], prefetch: int, octets: int, accept: bool) -> None:
     stage = staged()
     talk = stage.open()
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     for size in sizes:
         talk.publish("", "q", b"x" * size)
     stage.run()

@@ -10,6 +10,6 @@ from amqp_sansio.conversation.line import Line
 def test_both_adapters_have_it() -> None:
     lines: list[Line] = [OnAsyncio(), OnTrio()]  # for the type checker, mostly
     names = {name for name in vars(Line) if not name.startswith("_")}
-    assert names == {"free", "writable", "wait", "asked"}
+    assert names == {"free", "writable", "wait", "asked", "within"}
     for line in lines:
         assert all(callable(getattr(line, name)) for name in names)

@@ -64,6 +64,10 @@ class World:
     async def asked(self, say: Callable[[], Ticket[Value]]) -> Value:
         return await self.wait(say())
 
+    async def within(self, seconds: float, work: Coroutine[Any, Any, Value]) -> Value:
+        self.timeouts.append(seconds)
+        return await work
+
     def fall_silent_once_open(self) -> None:
         """The connection is lost, and made again; on the new one the broker says no more than that it is open."""
         self.stage.cut()
@@ -84,11 +88,11 @@ def run(coroutine: Coroutine[Any, Any, Value]) -> Value:
 
 async def hello(world: World) -> list[bytes]:
     async with world.session() as session:
-        await session.say(queue.Declare("q"))
+        await session.execute(queue.Declare("q"))
         await session.publish("", "q", b"one")
         await session.send("", "q", b"two")
         await session.sync()
-        answer = await session.ask(queue.Query("q"))
+        answer = await session.execute(queue.Query("q"))
         assert isinstance(answer, QueueQueryResult)
         assert answer.message_count == 2
         found: list[bytes] = []
@@ -129,11 +133,11 @@ def test_a_session_that_fails_says_so_where_one_waits_and_at_the_end_only_if_nob
 
     async def waiting() -> None:
         async with world.session() as session:
-            await session.say(queue.Delete("nowhere"))
+            await session.execute(queue.Delete("nowhere"))
 
     async def not_waiting() -> None:
         async with world.session() as session:
-            session.talk.say(queue.Delete("nowhere"))
+            session._talk.execute(queue.Delete("nowhere"))
             world.stage.run()
 
     for failing in (waiting, not_waiting):
@@ -150,9 +154,9 @@ def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_com
 
     async def handled() -> None:
         async with world.session() as session:
-            refuse(world.stage, session.talk)
+            refuse(world.stage, session._talk)
             with pytest.raises(SessionFailed, match="542"):
-                await session.say(queue.Declare("q"))
+                await session.execute(queue.Declare("q"))
             world.deaf = deaf
 
     run(handled())
@@ -164,11 +168,11 @@ def test_the_end_reports_what_was_published_before_a_refusal_that_somebody_got()
     async def careless() -> None:
         async with world.session() as session:
             await session.sync()
-            session.talk.publish("", "nowhere", b"in doubt")
+            session._talk.publish("", "nowhere", b"in doubt")
             world.stage.client.machine.data_to_send()
-            refuse(world.stage, session.talk)
+            refuse(world.stage, session._talk)
             with pytest.raises(SessionFailed, match="542"):
-                await session.say(queue.Declare("q"))
+                await session.execute(queue.Declare("q"))
 
     with pytest.raises(SessionFailed, match="542"):
         run(careless())
@@ -232,7 +236,7 @@ def test_a_broker_that_gets_on_slowly_is_waited_for_at_the_end_of_a_block() -> N
 
     async def leave() -> None:
         async with world.session(60) as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             for _ in range(3):
                 await session.send("", "q", b"x")
             world.deaf = True
@@ -242,8 +246,8 @@ def test_a_broker_that_gets_on_slowly_is_waited_for_at_the_end_of_a_block() -> N
                 if timeout == 1.0 and next(slow, None) is None:
                     run_on()
                 elif timeout == 1.0:
-                    id = session.talk.session.in_doubt.ranges[0][0]
-                    session.talk.session._outbound.outstanding.discard_id(id)  # as if that were complete
+                    id = session._talk.session.in_doubt.ranges[0][0]
+                    session._talk.session._outbound.outstanding.discard_id(id)  # as if that were complete
 
             world.before = slowly
             world.timeouts.clear()
@@ -257,7 +261,7 @@ def test_a_silent_broker_is_not_awaited_for_ever_at_the_end_of_a_block() -> None
 
     async def leave() -> None:
         async with world.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             world.deaf = True
             await session.send("", "q", b"x")
 
@@ -270,7 +274,7 @@ def test_a_silent_broker_is_not_awaited_for_ever_at_a_commit() -> None:
 
     async def work() -> None:
         async with world.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             async with session.transaction():
                 await session.send("", "q", b"x")
                 world.deaf = True
@@ -303,7 +307,7 @@ def test_a_silent_broker_is_not_awaited_for_ever_when_a_subscription_is_cancelle
 
     async def work() -> None:
         async with world.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             subscription = session.subscribe("q")
             await session.sync()
             world.deaf = True
@@ -320,7 +324,7 @@ def test_a_silent_broker_is_not_awaited_for_ever_to_attach_again_for_a_transacti
 
     async def work() -> None:
         async with world.session(60) as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             if at == "begin":
                 world.fall_silent_once_open()
             async with session.transaction():
@@ -357,8 +361,8 @@ async def carry_out(session: Session) -> None:
 
 
 CALLS: dict[str, Callable[[Session], Coroutine[Any, Any, object]]] = {
-    "say": lambda session: session.say(queue.Declare("q")),
-    "ask": lambda session: session.ask(queue.Query("q")),
+    "say": lambda session: session.execute(queue.Declare("q")),
+    "ask": lambda session: session.execute(queue.Query("q")),
     "sync": lambda session: session.sync(),
     "send": lambda session: session.send("", "q", b"x"),
     "publish": lambda session: session.publish("", "q", b"x"),
@@ -392,7 +396,7 @@ def test_a_broker_that_does_not_answer_to_detach_is_not_awaited_for_ever() -> No
         async with world.session() as session:
             await session.sync()
             world.deaf = True
-            session.talk._track = lambda id, verb: settled()  # type: ignore[method-assign]
+            session._talk._track = lambda id, verb: settled()  # type: ignore[method-assign]
 
     def settled() -> Ticket[None]:
         ticket: Ticket[None] = Ticket()
@@ -408,7 +412,7 @@ def test_a_transaction_commits_or_does_nothing() -> None:
 
     async def work(fail: bool) -> None:
         async with world.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             async with session.transaction():
                 await session.send("", "q", b"x")
                 if fail:
@@ -427,7 +431,7 @@ def test_a_transaction_whose_session_is_lost_was_not_committed() -> None:
 
     async def work() -> None:
         async with world.session() as session, session.transaction():
-            await session.confirmed(await session.send("", "q", b"x"))
+            await (await session.send("", "q", b"x"))
             world.stage.cut()
             world.stage.connect()
 
@@ -440,7 +444,7 @@ def test_a_branch_by_its_verbs() -> None:
 
     async def work() -> None:
         async with world.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             async with session.branch(XID):
                 await session.send("", "q", b"x")
             assert await session.prepare(XID) == XaStatus.XA_OK
@@ -475,10 +479,10 @@ def test_publishing_waits_for_room() -> None:
 
     async def work() -> int:
         async with world.session() as session:
-            session.talk.most_in_flight = 2
+            session._talk.most_in_flight = 2
             for _ in range(20):
                 await session.send("", "q", b"")
-                assert session.talk.in_flight <= 2
+                assert session._talk.in_flight <= 2
             return world.waits
 
     assert run(work()) > 5
@@ -487,12 +491,12 @@ def test_publishing_waits_for_room() -> None:
 async def handled(world: World) -> None:
     async with world.session() as session:
         with pytest.raises(SessionFailed):
-            await session.say(queue.Delete("nowhere"))
+            await session.execute(queue.Delete("nowhere"))
 
 
 async def unhandled(world: World) -> None:
     async with world.session() as session:
-        session.talk.say(queue.Delete("nowhere"))
+        session._talk.execute(queue.Delete("nowhere"))
         world.stage.run()
 
 
@@ -509,13 +513,12 @@ async def two_users(world: World) -> bytes:
     async with world.session() as session:
         with pytest.raises(SessionFailed):
             await session.publish("nowhere", "q", b"lost")
-        await session.say(queue.Declare("q"))
+        await session.execute(queue.Declare("q"))
         await session.publish("", "q", b"there")
         subscription = session.subscribe("q")
         with pytest.raises(SessionFailed):
-            await session.say(queue.Delete("nowhere"))
+            await session.execute(queue.Delete("nowhere"))
         message = await subscription.receive()
-        assert message is not None
         message.accept()
         return message.body
 

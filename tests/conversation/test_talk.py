@@ -21,14 +21,17 @@ from amqp_sansio.conversation.errors import (
     TransactionFailed,
 )
 from amqp_sansio.conversation.headers import HEADERS
+from amqp_sansio.conversation.properties import SessionProperties
 from amqp_sansio.conversation.retry import NEVER, RetryPolicy
+from amqp_sansio.conversation.talk import CONTENT
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import EncodeError, LimitError, LocalProtocolError
 from amqp_sansio.events import TransferReceived
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.limits import Limits
-from amqp_sansio.spec import queue
+from amqp_sansio.spec import file, message, queue, stream
 from amqp_sansio.spec import session as controls
+from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.queue import QueueQueryResult
 from amqp_sansio.wire.layouts.v0_10 import LAYOUT
 from amqp_sansio.wire.segments import frame_control
@@ -37,9 +40,9 @@ from amqp_sansio.wire.segments import frame_control
 def test_commands_are_answered() -> None:
     stage = staged()
     talk = stage.open()
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     stage.get(talk.publish("", "q", b"one"))
-    answer = stage.get(talk.ask(queue.Query("q")))
+    answer = stage.get(talk.execute(queue.Query("q")))
     assert isinstance(answer, QueueQueryResult)
     assert answer.message_count == 1
     assert stage.get(talk.sync()) is None
@@ -48,8 +51,8 @@ def test_commands_are_answered() -> None:
 def test_a_refused_command_fails_its_ticket_and_everything_behind_it() -> None:
     stage = staged(retry=NEVER)
     talk = stage.open()
-    before = talk.ask(queue.Query("q"))
-    refused, behind = talk.say(queue.Delete("nowhere")), talk.sync()
+    before = talk.execute(queue.Query("q"))
+    refused, behind = talk.execute(queue.Delete("nowhere")), talk.sync()
     stage.run()
     assert before.error is None
     for ticket in (refused, talk.ended):
@@ -66,7 +69,7 @@ def test_a_refused_command_fails_its_ticket_and_everything_behind_it() -> None:
 def test_receiving_from_a_refused_subscription_raises_its_refusal(retry: RetryPolicy) -> None:
     stage = staged(retry=retry)
     talk = stage.open()
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     other, refused = talk.subscribe("q"), talk.subscribe("nowhere")
     waiting, receiving = other.more, refused.more
     stage.run()
@@ -78,9 +81,9 @@ def test_receiving_from_a_refused_subscription_raises_its_refusal(retry: RetryPo
 def test_with_a_retry_policy_a_session_that_failed_is_opened_again_by_the_next_call() -> None:
     stage = staged()
     talk = stage.open()
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     inbox = talk.subscribe("q")
-    waiting, refused = inbox.more, talk.say(queue.Delete("nowhere"))
+    waiting, refused = inbox.more, talk.execute(queue.Delete("nowhere"))
     sent = talk.publish("", "q", b"one")
     stage.run()
     assert type(refused.error) is SessionFailed
@@ -99,28 +102,28 @@ def test_with_a_retry_policy_a_session_that_failed_is_opened_again_by_the_next_c
 def test_the_call_that_finds_the_session_open_again_raises_once_what_did_not_come_back() -> None:
     stage = staged()
     talk = stage.open()
-    stage.get(talk.say(queue.Declare("mine", exclusive=True)))
-    stage.get(talk.say(queue.Declare("all")))
+    stage.get(talk.execute(queue.Declare("mine", exclusive=True)))
+    stage.get(talk.execute(queue.Declare("all")))
     mine, others = talk.subscribe("mine"), talk.subscribe("all")
-    talk.say(queue.Delete("nowhere"))
+    talk.execute(queue.Delete("nowhere"))
     stage.run()
     talk.open_again()
     stage.run()
     with pytest.raises(SessionReopened) as told:
-        talk.say(queue.Declare("mine", exclusive=True))
+        talk.execute(queue.Declare("mine", exclusive=True))
     assert told.value.queues == ("mine",)
     assert mine.closed
     with pytest.raises(SessionReopened):
         mine.take()
     assert not others.closed
-    stage.get(talk.say(queue.Declare("mine", exclusive=True)))
+    stage.get(talk.execute(queue.Declare("mine", exclusive=True)))
 
 
 def test_commands_in_a_transaction_whose_session_failed_are_refused() -> None:
     stage = staged()
     talk = stage.open()
     talk.transactions.begin()
-    talk.say(queue.Delete("nowhere"))
+    talk.execute(queue.Delete("nowhere"))
     stage.run()
     talk.open_again()
     stage.run()
@@ -132,7 +135,7 @@ def test_a_session_that_failed_may_be_left_without_opening_it_again() -> None:
     for look in (False, True):
         stage = staged()
         talk = stage.open()
-        refused = talk.say(queue.Delete("nowhere"))
+        refused = talk.execute(queue.Delete("nowhere"))
         stage.run()
         if look:
             with pytest.raises(SessionFailed):
@@ -145,7 +148,7 @@ def test_a_session_that_failed_may_be_left_without_opening_it_again() -> None:
 def test_a_message_that_nobody_takes_fails_its_own_ticket_only() -> None:
     stage = staged()
     talk = stage.open()
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     tickets = [talk.publish("", key, b"", mandatory=True) for key in ("q", "nowhere", "q")]
     stage.get(talk.sync())
     assert [type(ticket.error) for ticket in tickets] == [type(None), MessageReturned, type(None)]
@@ -252,7 +255,7 @@ def test_a_session_that_is_kept_is_resumed_and_replayed() -> None:
     """What was said and not confirmed when the connection was lost is there once, and nobody heard of a loss."""
     stage = staged()
     talk = stage.open(timeout=600)
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     tickets = [talk.publish("", "q", str(number).encode()) for number in range(10)]
     stage.cut()
     assert not talk.speakable
@@ -268,7 +271,7 @@ def test_a_session_that_is_kept_is_resumed_and_replayed() -> None:
 def test_a_lost_session_is_made_again_and_reports_what_is_in_doubt() -> None:
     stage = staged()
     talk = stage.open(timeout=0)
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     sure = talk.publish("", "q", b"sure")
     stage.get(talk.sync())
     doubtful = talk.publish("", "q", b"doubtful")
@@ -286,7 +289,7 @@ def test_a_lost_session_is_made_again_and_reports_what_is_in_doubt() -> None:
 def test_a_session_that_the_other_side_did_not_keep_is_made_again() -> None:
     stage = staged(server=ServerConfig(session_timeout=5))
     talk = stage.open(timeout=600)
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     inbox = talk.subscribe("q")
     stage.run()
     ticket = talk.publish("", "q", b"x")
@@ -318,8 +321,8 @@ def test_a_session_over_which_everybody_gives_up_fails_everybody() -> None:
     stage = staged()
     talk = stage.open(timeout=600)
     talk.transactions.begin()
-    waiting = [talk.say(queue.Declare("q")), talk.transactions.commit(), talk.publish("", "q", b"")]
-    asked = talk.ask(queue.Query("q"))
+    waiting = [talk.execute(queue.Declare("q")), talk.transactions.commit(), talk.publish("", "q", b"")]
+    asked = talk.execute(queue.Query("q"))
     inbox = talk.subscribe("q")
     stage.cut()
     stage.client.give_up(OSError("gone"))
@@ -333,13 +336,13 @@ def test_commands_between_a_refusal_and_its_detach_fail_as_the_session_did() -> 
     """The engine says that it is too late; the user is told why."""
     stage = staged(retry=NEVER)
     talk = stage.open()
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     refuse(stage, talk)
     assert talk.attached.done
     said: list[Callable[[], object]] = [
         talk.open_again,
-        lambda: talk.say(queue.Declare("q")),
-        lambda: talk.ask(queue.Query("q")),
+        lambda: talk.execute(queue.Declare("q")),
+        lambda: talk.execute(queue.Query("q")),
         lambda: talk.publish("", "q", b""),
         lambda: talk.subscribe("q"),
         lambda: talk.room,
@@ -349,21 +352,32 @@ def test_commands_between_a_refusal_and_its_detach_fail_as_the_session_did() -> 
             each()
 
 
-def test_asking_for_a_result_that_cannot_be_sends_nothing() -> None:
-    """The reverse, a command with a result that is said, is complete like any other: nobody waits for what it found."""
+def test_what_carries_a_content_is_known() -> None:
+    assert LAYOUT.segments == CONTENT
+
+
+@pytest.mark.parametrize("command", [message.Transfer(), file.Stage(), stream.Publish()])
+def test_a_command_with_a_content_is_not_executed_and_nothing_is_said(command: Command) -> None:
     stage = staged()
     talk = stage.open()
     before = talk.session._outbound.next_id
-    with pytest.raises(LocalProtocolError, match=r"the result of queue.declare.*say queue.declare"):
-        talk.ask(queue.Declare("q"))
+    with pytest.raises(LocalProtocolError, match=rf"execute {command.VERB} .*it carries a content.*legal now: publish"):
+        talk.execute(command)
     assert talk.session._outbound.next_id == before
-    assert stage.get(talk.say(queue.Query("q"))) is None
+
+
+def test_executing_gives_the_result_where_there_is_one() -> None:
+    stage = staged()
+    talk = stage.open()
+    declared: None = stage.get(talk.execute(queue.Declare("q")))
+    found: queue.QueueQueryResult = stage.get(talk.execute(queue.Query("q")))
+    assert (declared, found.queue) == (None, "q")
 
 
 def test_a_broker_that_completes_without_the_result_is_named_to_who_asked() -> None:
     stage = staged()
     talk = stage.open()
-    asked = talk.ask(queue.Query("q"))
+    asked = talk.execute(queue.Query("q"))
     id = talk.session._outbound.next_id - 1
     stage.client.machine.data_to_send()  # the model broker would answer
     channel = talk.session._channel
@@ -380,7 +394,7 @@ def test_calls_on_a_session_that_was_refused_and_never_detached_raise_the_refusa
     """The exception is followed by the session's end; a broker that leaves that out is waited for so long and no longer."""
     stage = staged(retry=retry, config=ClientConfig(heartbeat=0, limits=Limits(detach_seconds=5)))
     talk = stage.open()
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     stage.run()
     receiving = talk.subscribe("q").more
     refuse(stage, talk)
@@ -408,7 +422,7 @@ def test_calls_on_a_session_that_was_refused_and_never_detached_raise_the_refusa
 def test_a_session_that_is_detached_in_time_is_not_waited_for() -> None:
     stage = staged(retry=NEVER, config=ClientConfig(heartbeat=0))
     talk = stage.open()
-    talk.say(queue.Delete("nowhere"))
+    talk.execute(queue.Delete("nowhere"))
     stage.run()
     assert talk.ended.done
     assert stage.client.due is None
@@ -417,7 +431,7 @@ def test_a_session_that_is_detached_in_time_is_not_waited_for() -> None:
 def test_a_refused_session_that_is_lost_with_its_connection_is_not_waited_for() -> None:
     stage = staged(retry=NEVER, config=ClientConfig(heartbeat=0))
     talk = stage.open()
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     refuse(stage, talk)
     assert stage.client.awaits_end
     stage.cut()
@@ -444,7 +458,7 @@ def test_an_error_that_is_raised_again_and_again_is_never_its_own_cause() -> Non
     """Whoever walks from an error to what it comes from, by __cause__ and __context__, comes to an end."""
     stage = staged(retry=NEVER)
     talk = stage.open()
-    failed, shared = talk.say(queue.Delete("nowhere")), talk.sync()
+    failed, shared = talk.execute(queue.Delete("nowhere")), talk.sync()
     stage.run()
     caught: BaseException | None = None
     try:
@@ -513,11 +527,11 @@ def test_what_is_posted_is_what_is_published() -> None:
     """With properties and without, again and again, for more routing keys than are remembered: octet for octet."""
     posted, published = staged().open(), staged().open()
     keys: list[str | None] = [None, "", "q", *[f"key {number}" for number in range(HEADERS + 2)], "q"]
-    given: list[dict[str, Any]] = [{}, {"persistent": True}, {"message_id": UUID(int=1), "mandatory": True}, {}]
+    given: list[SessionProperties] = [{}, {"persistent": True}, {"message_id": UUID(int=1), "mandatory": True}, {}]
     for key in keys:
         for properties in given:
             for sync in (False, True):
-                posted.post("", key, b"x", dict(properties), sync)
+                posted.post("", key, b"x", properties, sync)
                 published.publish("", key, b"x", sync=sync, **properties)
     ours, theirs = posted._session, published._session
     assert ours is not None

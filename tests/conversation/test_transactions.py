@@ -23,7 +23,7 @@ XID = xid(1, b"global", b"branch")
 def opened(timeout: int | None = 600) -> tuple[Stage, Talk]:
     stage = staged()
     talk = stage.open(timeout=timeout)
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     return stage, talk
 
 
@@ -114,7 +114,7 @@ def test_in_a_block_whose_session_was_lost_no_command_goes_out_and_nothing_was_d
     stage.connect()
     assert talk.speakable
     for say in (
-        lambda: talk.publish("", "q", b"y"), lambda: talk.say(queue.Purge("q")), lambda: talk.ask(queue.Query("q")),
+        lambda: talk.publish("", "q", b"y"), lambda: talk.execute(queue.Purge("q")), lambda: talk.execute(queue.Query("q")),
         lambda: talk.subscribe("q"), talk.transactions.finish,
     ):  # fmt: skip
         with pytest.raises(TransactionFailed, match="rolled back"):

@@ -48,7 +48,7 @@ def brokers() -> Iterator[tuple[Serving, Serving]]:
 def depth(url: str, name: str) -> int:
     """Messages on a queue."""
     with connect(url) as connection, connection.session() as session:
-        found = session.ask(queue.Query(name))
+        found = session.execute(queue.Query(name))
     assert isinstance(found, queue.QueueQueryResult)
     return found.message_count or 0
 
@@ -90,7 +90,7 @@ def test_the_server_of_ones_own(adapter: str) -> None:
             session.publish("", "anywhere", b"two")
         with pytest.raises(SessionFailed, match=r"540 to queue\.declare: this server takes messages"):
             with connect(url) as connection, connection.session() as session:
-                session.say(queue.Declare("q"))
+                session.execute(queue.Declare("q"))
         serving.send_signal(signal.SIGINT)
         printed, complaint = serving.communicate(timeout=30)
     finally:

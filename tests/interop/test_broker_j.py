@@ -125,7 +125,7 @@ def test_big_messages_over_many_frames_with_nested_headers(loop: Loop, broker_j:
 
     async def main() -> None:
         async with loop.connect(f"{broker_j.url}?frame_max=4096") as connection, connection.session() as session:
-            await session.say(queue.Declare("big", auto_delete=True))
+            await session.execute(queue.Declare("big", auto_delete=True))
             for _ in range(3):
                 await session.publish("", "big", body, headers=NESTED)
             async with session.subscribe("big", prefetch=1) as subscription:
@@ -143,7 +143,7 @@ def test_bodies_of_all_sizes_around_a_frame(loop: Loop, broker_j: BrokerJ) -> No
 
     async def main(more: str) -> None:
         async with loop.connect(broker_j.url + more) as connection, connection.session() as session:
-            await session.say(queue.Declare("sized", auto_delete=True))
+            await session.execute(queue.Declare("sized", auto_delete=True))
             for size in sizes:
                 await session.send("", "sized", bytes([size % 251]) * size)
             async with session.subscribe("sized") as subscription:
@@ -159,19 +159,19 @@ def test_bodies_of_all_sizes_around_a_frame(loop: Loop, broker_j: BrokerJ) -> No
 def test_queries(loop: Loop, broker_j: BrokerJ) -> None:
     async def main() -> None:
         async with loop.connect(broker_j.url) as connection, connection.session() as session:
-            await session.say(queue.Declare("asked", auto_delete=True))
-            await session.say(exchange.Bind("asked", "amq.topic", "a.#"))
+            await session.execute(queue.Declare("asked", auto_delete=True))
+            await session.execute(exchange.Bind("asked", "amq.topic", "a.#"))
             await session.publish("amq.topic", "a.b", b"x")
-            count = await session.ask(queue.Query("asked"))
+            count = await session.execute(queue.Query("asked"))
             assert isinstance(count, QueueQueryResult)
             assert (count.queue, count.message_count) == ("asked", 1)
-            kind = await session.ask(exchange.Query("amq.topic"))
+            kind = await session.execute(exchange.Query("amq.topic"))
             assert isinstance(kind, ExchangeQueryResult)
             assert (kind.type_, kind.not_found) == ("topic", False)
-            bound = await session.ask(exchange.Bound("amq.topic", "asked", "a.#"))
+            bound = await session.execute(exchange.Bound("amq.topic", "asked", "a.#"))
             assert isinstance(bound, ExchangeBoundResult)
             assert (bound.queue_not_found, bound.key_not_matched, bound.queue_not_matched) == (False, False, False)
-            await session.say(queue.Delete("asked"))
+            await session.execute(queue.Delete("asked"))
 
     loop.run(main)
 
@@ -181,7 +181,7 @@ def test_errors_come_from_the_broker(loop: Loop, broker_j: BrokerJ) -> None:
         async with loop.connect(broker_j.url) as connection:
             with pytest.raises(SessionFailed, match=r"404 to queue\.purge"):
                 async with connection.session() as session:
-                    await session.say(queue.Purge("nowhere"))
+                    await session.execute(queue.Purge("nowhere"))
             with pytest.raises(SessionFailed, match=r"404.*"):
                 async with connection.session() as session, session.subscribe("nowhere") as subscription:
                     await subscription.receive()
@@ -266,12 +266,12 @@ def test_abrupt_cuts_lose_nothing_that_was_confirmed(loop: Loop, broker_j: Broke
                     doubtful.append(body)
                 else:
                     confirmed.append(body)
-            assert session.talk.remade >= 1
+            assert session.remade >= 1
 
     async def declared() -> None:
         async with loop.connect(broker_j.url) as connection, connection.session() as session:
-            await session.say(queue.Declare("cuts"))
-            await session.say(queue.Purge("cuts"))
+            await session.execute(queue.Declare("cuts"))
+            await session.execute(queue.Purge("cuts"))
 
     async def found() -> list[bytes]:
         bodies: list[bytes] = []
@@ -297,8 +297,8 @@ def test_abrupt_cuts_lose_nothing_that_was_confirmed(loop: Loop, broker_j: Broke
 def test_a_transaction_and_its_rollback(loop: Loop, broker_j: BrokerJ) -> None:
     async def main() -> None:
         async with loop.connect(broker_j.url) as connection, connection.session() as session, connection.session() as other:
-            await other.say(queue.Declare("tx"))
-            await other.say(queue.Purge("tx"))
+            await other.execute(queue.Declare("tx"))
+            await other.execute(queue.Purge("tx"))
             await other.publish("", "tx", b"in")
             async with session.subscribe("tx") as subscription:
                 message = await received(subscription)
@@ -312,7 +312,7 @@ def test_a_transaction_and_its_rollback(loop: Loop, broker_j: BrokerJ) -> None:
             async with session.transaction():
                 await session.send("", "tx", b"out")
             assert await scenarios.depth(other, "tx") == 2
-            await other.say(queue.Delete("tx"))
+            await other.execute(queue.Delete("tx"))
 
     loop.run(main)
 
@@ -322,8 +322,8 @@ def test_a_distributed_transaction_is_recovered_by_another_connection(loop: Loop
 
     async def prepare() -> None:
         async with loop.connect(broker_j.url) as connection, connection.session() as session:
-            await session.say(queue.Declare("dtx", durable=True))
-            await session.say(queue.Purge("dtx"))
+            await session.execute(queue.Declare("dtx", durable=True))
+            await session.execute(queue.Purge("dtx"))
             async with session.branch(branch):
                 await session.publish("", "dtx", b"x", persistent=True)
             assert await session.prepare(branch) == XaStatus.XA_OK
@@ -335,7 +335,7 @@ def test_a_distributed_transaction_is_recovered_by_another_connection(loop: Loop
             await session.commit(branch)
             assert await scenarios.depth(session, "dtx") == 1
             assert branch not in await session.recover()
-            await session.say(queue.Delete("dtx"))
+            await session.execute(queue.Delete("dtx"))
 
     loop.run(prepare)
     loop.run(recover)
@@ -348,7 +348,7 @@ def test_a_thousand_sessions_over_many_connections(broker_j: BrokerJ) -> None:
     async def one(connection: Any, number: int) -> None:
         async with connection.session() as session:
             name = f"thousand-{number}"
-            await session.say(queue.Declare(name, exclusive=True, auto_delete=True))
+            await session.execute(queue.Declare(name, exclusive=True, auto_delete=True))
             await session.publish("", name, name.encode())
             async with session.subscribe(name) as subscription:
                 message = await received(subscription)
@@ -385,7 +385,7 @@ def test_a_killed_broker_is_reported_and_the_next_host_takes_over(loop: Loop, br
         ):
             without = other.session()
             await without.__aenter__()
-            await session.say(queue.Declare("spare"))
+            await session.execute(queue.Declare("spare"))
             doubtful = []
             with pytest.raises(SessionLost, match="in doubt"):
                 for number in range(100_000):
@@ -393,11 +393,11 @@ def test_a_killed_broker_is_reported_and_the_next_host_takes_over(loop: Loop, br
                     if number == 300:
                         dying.kill()
                     if doubtful[0].done:
-                        await session.confirmed(doubtful.pop(0))
-            await session.say(queue.Declare("spare"))
+                        await doubtful.pop(0)
+            await session.execute(queue.Declare("spare"))
             await session.publish("", "spare", b"after")
-            assert session.talk.remade == 1
-            await session.say(queue.Delete("spare"))
+            assert session.remade == 1
+            await session.execute(queue.Delete("spare"))
             with pytest.raises(SessionLost):
                 await without.sync()  # nobody comes back for this one
             for ticket in doubtful:

@@ -192,12 +192,11 @@ def counted(where: str, name: str) -> dict[int, list[int]]:
     """What is on a queue of messages "batch.number": the numbers by batch."""
     found: dict[int, list[int]] = {}
     with connect(where) as connection, connection.session() as session:
-        asked = session.ask(queue.Query(name))
+        asked = session.execute(queue.Query(name))
         assert isinstance(asked, QueueQueryResult)
         with session.subscribe(name) as subscription:
             for _ in range(asked.message_count or 0):
                 message = subscription.receive(20)
-                assert message is not None
                 batch, number = message.body.decode().split(".")
                 found.setdefault(int(batch), []).append(int(number))
                 message.accept()
@@ -208,7 +207,7 @@ def test_a_connection_that_is_cut_is_made_again(serving: int, jms: Jms) -> None:
     """Each batch that was committed is there; a batch whose commit was in doubt is there once or twice, and whole."""
     here = f"amqp://127.0.0.1:{serving}"
     with connect(here) as connection, connection.session() as session:
-        session.say(queue.Declare("jms-cut", durable=True))
+        session.execute(queue.Declare("jms-cut", durable=True))
     with Recording(serving) as proxy:
         where = url(proxy.port, failover="singlebroker", retries="50", connectdelay="50")
         sender = jms.start("reconnect", where, "jms-cut", "20")
@@ -239,7 +238,7 @@ def test_a_broker_that_is_killed_comes_again_with_all_that_was_committed(tmp_pat
     sender: subprocess.Popen[str] | None = None
     try:
         with connect(process.url) as connection, connection.session() as session:
-            session.say(queue.Declare("jms-killed", durable=True))
+            session.execute(queue.Declare("jms-killed", durable=True))
         where = url(port, failover="singlebroker", retries="200", connectdelay="100")
         sender = jms.start("reconnect", where, "jms-killed", "10")
         batches: set[int] = set()
@@ -291,7 +290,7 @@ def test_what_java_sends_our_client_reads(serving: int, jms: Jms) -> None:
 
 def test_what_our_client_sends_java_reads(serving: int, jms: Jms) -> None:
     with connect(f"amqp://127.0.0.1:{serving}") as connection, connection.session() as session:
-        session.say(queue.Declare("us-to-jms"))
+        session.execute(queue.Declare("us-to-jms"))
         session.publish("", "us-to-jms", "grün".encode(), content_type="text/plain", correlation_id=b"c", priority=9)
         inner: dict[str, Value] = {"a": List((1, 2))}
         content: dict[str, Value] = {"int": 1, "string": "zwei ü", "nested": Map(inner)}

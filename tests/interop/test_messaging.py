@@ -103,7 +103,7 @@ def test_three_kills_lose_nothing_and_what_comes_twice_says_so(tmp_path: Path, s
     program: subprocess.Popen[str] | None = None
     try:
         with connect(process.url) as connection, connection.session() as session:
-            session.say(queue.Declare("py-killed", durable=True))
+            session.execute(queue.Declare("py-killed", durable=True))
         program = suites.start(PROGRAM, "reconnect", f"127.0.0.1:{port}", "py-killed", str(messages))
         talk = Talk(program)
         kills = 0

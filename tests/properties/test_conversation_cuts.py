@@ -54,7 +54,7 @@ def test_a_confirmed_message_is_there_and_a_resumed_session_has_each_once(steps:
     those whose ticket failed with SessionLost; on a session that the broker keeps, all are confirmed."""
     stage = staged(server=ServerConfig(session_timeout=600))
     talk = stage.open(timeout=timeout)
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     tickets: list[Ticket[None]] = []
     line = Line(stage)
     for step in [*steps, "connect", "run"]:
@@ -80,7 +80,7 @@ def test_a_transaction_is_there_whole_or_not_at_all(steps: list[str], timeout: i
     """Whenever the connection is cut, a transaction's messages are all there or none is; all are, if its block says so."""
     stage = staged(server=ServerConfig(session_timeout=600))
     talk = stage.open(timeout=timeout)
-    stage.get(talk.say(queue.Declare("q")))
+    stage.get(talk.execute(queue.Declare("q")))
     outcomes: list[Ticket[None]] = []
     sizes: list[int] = []
     line, size = Line(stage), -1

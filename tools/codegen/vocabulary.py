@@ -89,7 +89,7 @@ def _in_order(model: Model, amqp: AmqpClass) -> list[StructType]:
 
 def _imports(amqp: AmqpClass, text: str) -> list[str]:
     words = set(text.replace("[", " ").replace("]", " ").replace("(", " ").replace(":", " ").replace(",", " ").split())
-    bases = [base for base in ("Command", "Control", "Method", "Struct") if f"({base})" in text or f" {base} |" in text]
+    bases = [base for base in ("Command", "Control", "Method", "Struct") if re.search(rf"\({base}[)\[]| {base} \|", text)]
     groups: dict[str, set[str]] = {"typing": {"ClassVar"}, "amqp_sansio.spec.base": set(bases)}
     if " Final" in text:
         groups["typing"].add("Final")
@@ -129,7 +129,11 @@ def _class(model: Model, owner: str, thing: Verb | StructType, kind: str) -> lis
     fields = [*[f for f in thing.fields if not f.reserved], *more]
     names = [field_name(f.name) for f in fields]
     name = class_name(thing.name)
-    lines = ["", f"class {name}({kind.capitalize()}):" + ("  # noqa: N801" if name.endswith("_") else "")]
+    base = kind.capitalize()
+    if kind == "command":
+        result = thing.result if isinstance(thing, Verb) else None
+        base += f"[{class_name(result.split('.')[1]) if result else None}]"
+    lines = ["", f"class {name}({base}):" + ("  # noqa: N801" if name.endswith("_") else "")]
     lines += docstring(thing.text or f"{owner}.{thing.name}", 4, _notes(thing))
     lines.append("")
     quotes = [quoted(name) for name in names]

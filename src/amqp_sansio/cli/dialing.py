@@ -13,7 +13,6 @@ from amqp_sansio.adapters.sync import Connection, Session, connect
 from amqp_sansio.cli.output import complain
 from amqp_sansio.conversation.errors import ConnectFailed, MessageReturned
 from amqp_sansio.errors import AmqpError
-from amqp_sansio.spec.queue import Declare, Query, QueueQueryResult
 
 URL: Final = "amqp://127.0.0.1"
 VARIABLE: Final = "AMQP_URL"
@@ -50,10 +49,9 @@ def dial(url: str, authorities: str | None) -> Connection:
 def there(session: Session, queue: str, create: bool) -> None:
     """Sees to it that there is such a queue: made durable with `create`.  NothingDone when there is none."""
     if create:
-        session.say(Declare(queue, durable=True))
+        session.declare_queue(queue, durable=True)
         return
-    found = session.ask(Query(queue))
-    if not isinstance(found, QueueQueryResult) or not found.queue:
+    if not session.query_queue(queue).queue:
         raise NothingDone(f"there is no queue {queue!r} (--create makes it)")
 
 

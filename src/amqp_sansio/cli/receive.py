@@ -57,8 +57,6 @@ def _receive(wishes: Receiving) -> int:
                     if left > LOOK or until is None:
                         continue
                     break
-                if message is None:
-                    break
                 _show(message, wishes.as_json)
                 if wishes.browse:
                     message.release()  # which leaves it where it is, and makes room for the next one

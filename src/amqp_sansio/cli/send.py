@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from amqp_sansio.adapters.sync import Pending
 from amqp_sansio.cli.dialing import NothingDone, dial, split_url, there, told
 from amqp_sansio.cli.output import json_line
-from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.spec.values import Value
 
 
@@ -49,7 +49,7 @@ def _send(wishes: Sending) -> int:
     with dial(url, wishes.authorities) as connection, connection.session() as session:
         if wishes.queue is not None:
             there(session, wishes.queue, wishes.create)
-        waiting: deque[Ticket[None]] = deque()
+        waiting: deque[Pending[None]] = deque()
         try:
             for body in _bodies(bodies, wishes.lines):
                 waiting.append(
@@ -62,7 +62,7 @@ def _send(wishes: Sending) -> int:
                     waiting.popleft().result()
                     sent += 1
             while waiting:
-                session.confirmed(waiting.popleft())
+                waiting.popleft().result()
                 sent += 1
         finally:
             if wishes.as_json:

@@ -13,7 +13,6 @@ import attrs
 
 from amqp_sansio.adapters.sync import connect
 from amqp_sansio.errors import AmqpError
-from amqp_sansio.spec.queue import Declare
 
 QUEUE: Final = "orders"
 PATIENCE: Final = 60.0
@@ -76,10 +75,10 @@ def tell(messages: int) -> Story:
         process = Process("--data-dir", data)
         try:
             with connect(process.url) as connection, connection.session() as session:
-                session.say(Declare(QUEUE, durable=True))
+                session.declare_queue(QUEUE, durable=True)
                 tickets = [session.send("", QUEUE, b"order %d" % number, persistent=True) for number in range(messages)]
                 for ticket in tickets:
-                    session.confirmed(ticket)
+                    ticket.result()
         finally:
             process.kill()
         process = Process("--data-dir", data)
@@ -92,8 +91,6 @@ def tell(messages: int) -> Story:
             ):
                 while len(received) < messages:
                     message = subscription.receive(PATIENCE)
-                    if message is None:
-                        break
                     message.accept()
                     received.append(message.body)
             ended = process.end()

@@ -7,22 +7,15 @@ from typing import Any, Final
 
 from amqp_sansio.conversation.errors import NoResult
 from amqp_sansio.conversation.ticket import Ticket
-from amqp_sansio.errors import LocalProtocolError
 from amqp_sansio.kernel.picking import pick
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet, serial_add, serial_le
-from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec.base import Struct
 
 IN_FLIGHT: Final = 1000
 """Messages published and not confirmed, beyond which a publisher waits."""
 IN_FLIGHT_OCTETS: Final = 16 * 1024 * 1024
 """Octets in their bodies, likewise; one message may be larger than that."""
 MESSAGE: Final = "message.transfer"
-
-
-def must_have_result(command: Command) -> None:
-    """LocalProtocolError for a command that has none: a call would wait for it for ever."""
-    if not command.RESULT:
-        raise LocalProtocolError(f"the result of {command.VERB}", "it has none", (f"say {command.VERB}",), "execution.result")
 
 
 class Answers:

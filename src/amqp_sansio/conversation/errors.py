@@ -112,6 +112,18 @@ class NoResult(AmqpError):
         return type(self), (self.session, self.command, self.id)
 
 
+class SubscriptionClosed(AmqpError):
+    """Nothing more comes for this subscription (`destination`, to `queue`), because it was cancelled here."""
+
+    def __init__(self, destination: str, queue: str) -> None:
+        super().__init__(f"subscription {destination!r} to queue {queue!r} was cancelled here")
+        self.destination: Final = destination
+        self.queue: Final = queue
+
+    def __reduce__(self) -> tuple[type[SubscriptionClosed], tuple[str, str]]:
+        return type(self), (self.destination, self.queue)
+
+
 class MessageReturned(AmqpError):
     """The other side rejected a message that was published (message.reject): 1 unroutable, 2 nobody took it at once."""
 

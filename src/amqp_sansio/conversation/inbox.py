@@ -6,15 +6,21 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from amqp_sansio.conversation.errors import SubscriptionClosed
 from amqp_sansio.conversation.message import Message
 from amqp_sansio.conversation.ticket import Ticket, seen
 from amqp_sansio.events import TransferReceived
-from amqp_sansio.ledger.credit import CREDIT_MODE, INFINITE
+from amqp_sansio.ledger.credit import INFINITE
+from amqp_sansio.spec.codes import AcceptMode, AcquireMode, FlowMode, RejectCode
 from amqp_sansio.spec.message import Subscribe
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.talk import Talk
     from amqp_sansio.engine.subscription import Subscription
+
+
+PREFETCH: Final = 100
+"""Messages of a subscription that are here and not settled, unless its user says otherwise."""
 
 
 class Inbox:
@@ -50,14 +56,15 @@ class Inbox:
     def _subscribe(self) -> None:
         """Says subscribe and grants the credit; for a session that was made again, once more."""
         session = self.talk.session
-        accept_mode, acquire_mode = 0 if self.explicit else 1, 1 if self.browse else 0
+        accept_mode = AcceptMode.EXPLICIT if self.explicit else AcceptMode.NONE
+        acquire_mode = AcquireMode.NOT_ACQUIRED if self.browse else AcquireMode.PRE_ACQUIRED
         self._said = session.send(Subscribe(self.queue, self.destination, accept_mode, acquire_mode))
         subscription = session._subscriptions[self.destination]
         self._subscription = subscription
         self._taken = self._taken_octets = 0
         self._owing = False
         if not self.explicit:
-            subscription.set_mode(CREDIT_MODE)
+            subscription.set_mode(FlowMode.CREDIT)
         subscription.grant(self.prefetch, self.octets)
 
     @property
@@ -88,6 +95,11 @@ class Inbox:
             self._give_back(message)
         return message
 
+    def must_be_open(self) -> None:
+        """SubscriptionClosed when it is closed, and nothing went wrong."""
+        if self._closed:
+            raise SubscriptionClosed(self.destination, self.queue)
+
     @property
     def more(self) -> Ticket[None]:
         """Settled when there is something to take, or nothing will come any more."""
@@ -115,7 +127,7 @@ class Inbox:
             else:
                 self._settle(message, lambda: message.session.release(message.id, redelivered))
 
-    def reject(self, message: Message, code: int, text: str) -> None:
+    def reject(self, message: Message, code: RejectCode, text: str) -> None:
         """Rejects a message that came here."""
         with self.talk.guard:
             self._settle(message, lambda: message.session.reject(message.id, code, text))

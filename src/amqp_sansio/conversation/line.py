@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeVar
 
 from amqp_sansio.conversation.ticket import Ticket
 
@@ -30,4 +30,8 @@ class Line(Protocol):
 
         When no other call waits for an answer, output goes out at once; else together with that of the others.
         """
+        raise NotImplementedError
+
+    async def within(self, seconds: float, work: Coroutine[Any, Any, Value], /) -> Value:
+        """What comes of `work`; TimeoutError when that is not there within so many seconds: then it is cancelled."""
         raise NotImplementedError

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from amqp_sansio.conversation.json_values import Plain, plain
+from amqp_sansio.errors import DecodeError
 from amqp_sansio.events import TransferReceived
+from amqp_sansio.spec.codes import DeliveryMode, RejectCode
 from amqp_sansio.spec.message import ReplyTo
 from amqp_sansio.spec.values import Map
+from amqp_sansio.wire.types import decode_list, decode_map
 
 if TYPE_CHECKING:
     from amqp_sansio.conversation.inbox import Inbox
@@ -48,9 +52,51 @@ class Message:
 
     @property
     def redelivered(self) -> bool:
-        """Whether somebody may have had it before."""
+        """Whether a consumer may have had it before."""
         properties = self.received.delivery_properties
-        return properties is not None and bool(properties.redelivered)
+        return properties is not None and properties.redelivered
+
+    @property
+    def discard_unroutable(self) -> bool:
+        """Whether the broker was to drop it where no queue takes it."""
+        properties = self.received.delivery_properties
+        return properties is not None and properties.discard_unroutable
+
+    @property
+    def immediate(self) -> bool:
+        """Whether a consumer was to take it at once."""
+        properties = self.received.delivery_properties
+        return properties is not None and properties.immediate
+
+    @property
+    def persistent(self) -> bool:
+        """Whether it survives a restart of the broker on a durable queue."""
+        properties = self.received.delivery_properties
+        return properties is not None and properties.delivery_mode == DeliveryMode.PERSISTENT
+
+    @property
+    def priority(self) -> int | None:
+        """0 to 9; None is as 4."""
+        properties = self.received.delivery_properties
+        return properties.priority if properties is not None else None
+
+    @property
+    def ttl(self) -> int | None:
+        """Milliseconds until it expires, as its sender said."""
+        properties = self.received.delivery_properties
+        return properties.ttl if properties is not None else None
+
+    @property
+    def timestamp(self) -> int | None:
+        """When it was made, or came to the broker: seconds since 1970, UTC."""
+        properties = self.received.delivery_properties
+        return properties.timestamp if properties is not None else None
+
+    @property
+    def expiration(self) -> int | None:
+        """When it expires: seconds since 1970, UTC."""
+        properties = self.received.delivery_properties
+        return properties.expiration if properties is not None else None
 
     @property
     def exchange(self) -> str:
@@ -65,6 +111,24 @@ class Message:
         return (properties.routing_key if properties is not None else None) or ""
 
     @property
+    def resume_id(self) -> str | None:
+        """The name of a transfer that can be resumed."""
+        properties = self.received.delivery_properties
+        return properties.resume_id if properties is not None else None
+
+    @property
+    def resume_ttl(self) -> int | None:
+        """Milliseconds that a transfer which broke off is kept."""
+        properties = self.received.delivery_properties
+        return properties.resume_ttl if properties is not None else None
+
+    @property
+    def content_length(self) -> int | None:
+        """Octets of the whole content, as its sender said."""
+        properties = self.received.message_properties
+        return properties.content_length if properties is not None else None
+
+    @property
     def message_id(self) -> UUID | None:
         """What the sender calls it."""
         properties = self.received.message_properties
@@ -72,7 +136,7 @@ class Message:
 
     @property
     def correlation_id(self) -> bytes | None:
-        """What it answers."""
+        """Which message it answers."""
         properties = self.received.message_properties
         return properties.correlation_id if properties is not None else None
 
@@ -89,11 +153,51 @@ class Message:
         return properties.content_type if properties is not None else None
 
     @property
-    def headers(self) -> Map:
-        """The application headers; empty without any."""
+    def content_encoding(self) -> str | None:
+        """How the body is compressed."""
+        properties = self.received.message_properties
+        return properties.content_encoding if properties is not None else None
+
+    @property
+    def user_id(self) -> bytes | None:
+        """Who sent it: some brokers check that."""
+        properties = self.received.message_properties
+        return properties.user_id if properties is not None else None
+
+    @property
+    def app_id(self) -> bytes | None:
+        """Which application sent it."""
+        properties = self.received.message_properties
+        return properties.app_id if properties is not None else None
+
+    @property
+    def raw_headers(self) -> Map:
+        """The application's headers as they came, with their types (see `amqp_sansio.spec.values`); empty without any."""
         properties = self.received.message_properties
         found = properties.application_headers if properties is not None else None
         return _NONE if found is None else found
+
+    @property
+    def headers(self) -> dict[str, Plain]:
+        """The application's headers as plain values, which `json.dumps` takes; a dict of your own.
+
+        Octets are their text where they are UTF-8, else hex digits; UUIDs and decimals are text.  `raw_headers` has them all.
+        """
+        return {key: plain(value) for key, value in self.raw_headers.items()}
+
+    def decoded(self) -> dict[str, Plain] | list[Plain]:
+        """The body of a message whose `content_type` is amqp/map or amqp/list, as plain values.
+
+        DecodeError where it is neither, or its octets are wrong.
+        """
+        body = self.body
+        read = {"amqp/map": decode_map, "amqp/list": decode_list}.get(self.content_type or "")
+        if read is None:
+            raise DecodeError("body", 0, f"a content type of amqp/map or amqp/list is decoded, not {self.content_type!r}")
+        value, end = read(body, 0, len(body))
+        if end != len(body):
+            raise DecodeError("body", end, f"{len(body) - end} octets follow the {self.content_type}")
+        return {key: plain(each) for key, each in value.items()} if isinstance(value, Map) else [plain(each) for each in value]
 
     def accept(self) -> None:
         """It is done: the broker may forget it.  In a transaction, once that is committed."""
@@ -103,7 +207,7 @@ class Message:
         """Gives it back to the queue, at its place; `redelivered` marks it."""
         self._inbox.settle(self, "release", redelivered)
 
-    def reject(self, code: int = 0, text: str = "") -> None:
+    def reject(self, code: RejectCode = RejectCode.UNSPECIFIED, text: str = "") -> None:
         """It cannot be processed: it goes to the queue's alternate exchange, if any."""
         self._inbox.reject(self, code, text)
 

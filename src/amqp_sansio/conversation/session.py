@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
+
+from typing_extensions import Unpack
 
 from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.errors import SharedSessionFailed
-from amqp_sansio.conversation.inbox import Inbox
+from amqp_sansio.conversation.errors import SharedSessionFailed, SubscriptionClosed
+from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.line import Line
 from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.pending import Pending
+from amqp_sansio.conversation.properties import Arguments, SessionProperties, as_map
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.ledger.credit import INFINITE
-from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec import exchange as exchanges
+from amqp_sansio.spec import queue as queues
+from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.exchange import ExchangeBoundResult
+from amqp_sansio.spec.queue import QueueQueryResult
 
+Result = TypeVar("Result")
 Value = TypeVar("Value")
 
 
@@ -52,7 +61,7 @@ class Session:
     """
 
     def __init__(self, talk: Talk, line: Line, ending: Ending) -> None:
-        self.talk: Final = talk
+        self._talk: Final = talk
         self._line: Final = line
         self._ending: Final = ending
 
@@ -60,7 +69,7 @@ class Session:
         try:
             await self._attached()
         except BaseException:
-            self.talk.detach()
+            self._talk.detach()
             raise
         return self
 
@@ -73,98 +82,215 @@ class Session:
         """
         try:
             if error is None:
-                over = self.talk.ended.done or self.talk.failure.again is not None
-                if not over and self.talk.failure.heard:  # nothing more will be executed, and its detach is on its way
+                over = self._talk.ended.done or self._talk.failure.again is not None
+                if not over and self._talk.failure.heard:  # nothing more will be executed, and its detach is on its way
                     await self._end(quiet=True)
                 elif not over:
                     await self._finish()
-                self.talk.unheard()
+                self._talk.unheard()
         finally:
             await self._end(quiet=error is not None)
+
+    @property
+    def name(self) -> bytes:
+        """What the session is called on the present connection; another name when it was opened again."""
+        return self._talk.name
+
+    @property
+    def remade(self) -> int:
+        """How often it was opened again because the other side had lost it: the exclusive queues of before are gone."""
+        return self._talk.remade
 
     async def _finish(self) -> None:
         """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
         await self._attached()
         try:
-            await in_time(self._line, self._ending, self.talk, self.talk.sync(), "execution.sync", ends=True)
+            await in_time(self._line, self._ending, self._talk, self._talk.sync(), "execution.sync", ends=True)
         except SharedSessionFailed:
-            self.talk.unheard()  # its own message may be what was refused: then that is told
+            self._talk.unheard()  # its own message may be what was refused: then that is told
             raise
 
     async def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
-        return await in_time(self._line, self._ending, self.talk, ticket, awaited)
+        return await in_time(self._line, self._ending, self._talk, ticket, awaited)
 
     async def _end(self, quiet: bool) -> None:
-        quiet = quiet or self.talk.failure.heard
+        quiet = quiet or self._talk.failure.heard
         try:
-            await self._line.wait(self.talk.detach(), self._ending.timeout)
+            await self._line.wait(self._talk.detach(), self._ending.timeout)
         except TimeoutError:
-            self._ending.silent(self.talk, "detach")
+            self._ending.silent(self._talk, "detach")
             if not quiet:
-                self.talk.ended.result()
+                self._talk.ended.result()
         except AmqpError:
             if not quiet:
                 raise
 
     async def _attached(self) -> None:
         """Until the session can send; raises why it never will: SessionLost where nobody answers the attach."""
-        self.talk.open_again()
-        while not self.talk.attached.done:
-            await self._in_time(self.talk.attached, "session.attach")
-        self.talk.attached.result()
+        self._talk.open_again()
+        while not self._talk.attached.done:
+            await self._in_time(self._talk.attached, "session.attach")
+        self._talk.attached.result()
 
-    async def say(self, command: Command) -> None:
-        """Says a command and waits until the other side has executed it."""
+    async def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None) -> Value:
+        """What comes of something that is said as soon as the session is attached."""
+        if timeout is not None:
+            return await self._line.within(timeout, self._asked(say, None))
         await self._attached()
-        await self._line.asked(lambda: self.talk.say(command))
+        return await self._line.asked(say)
 
-    async def ask(self, command: Command) -> Struct:
-        """Says a command and waits for its result.
+    async def execute(self, command: Command[Result], *, timeout: float | None = None) -> Result:
+        """Says a command, waits until the other side has executed it, and gives its result, if it has one.
 
-        NoResult when the broker calls it complete without one; LocalProtocolError for a command that has no result.
+        SessionFailed when the other side refuses it; NoResult when it calls it complete without the result; LocalProtocolError
+        for one that carries a content: `publish` sends messages.
         """
-        await self._attached()
-        return await self._line.asked(lambda: self.talk.ask(command))
+        return await self._asked(lambda: self._talk.execute(command), timeout)
 
-    async def sync(self) -> None:
+    async def sync(self, *, timeout: float | None = None) -> None:
         """Waits until everything said so far is executed."""
-        await self._attached()
-        await self._line.asked(self.talk.sync)
+        await self._asked(self._talk.sync, timeout)
 
     async def send(
-        self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any
-    ) -> Ticket[None]:
-        """Publishes a message as soon as there is room for it; the ticket tells when the broker has it for certain.
+        self,
+        exchange: str = "",
+        routing_key: str | None = None,
+        body: bytes = b"",
+        *,
+        timeout: float | None = None,
+        **properties: Unpack[SessionProperties],
+    ) -> Pending[None]:
+        """Publishes a message as soon as there is room for it, and does not wait for more: await what it gives for that.
 
-        `properties` are those of `Talk.publish`.  Cancelled, it has published nothing.
+        Cancelled, or after a TimeoutError, it has published nothing.
         """
+        if timeout is not None:
+            return await self._line.within(timeout, self.send(exchange, routing_key, body, **properties))
         if not self._line.free():
             await self._line.writable()
-        if not self.talk.has_room:
+        if not self._talk.has_room:
             await self._room()
-        return self.talk.post(exchange, routing_key, body, properties)
+        return Pending(self._talk.post(exchange, routing_key, body, properties), self._confirmed)
 
     async def _room(self) -> None:
         """Until a message may be published, for which there is no room now."""
         await self._attached()
-        while not self.talk.has_room:
-            await self._line.wait(self.talk.room)
+        while not self._talk.has_room:
+            await self._line.wait(self._talk.room)
             await self._line.writable()
 
-    async def publish(self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", **properties: Any) -> None:
+    async def publish(
+        self,
+        exchange: str = "",
+        routing_key: str | None = None,
+        body: bytes = b"",
+        *,
+        timeout: float | None = None,
+        **properties: Unpack[SessionProperties],
+    ) -> None:
         """Publishes a message and waits until the broker has it for certain."""
-        talk, line = self.talk, self._line
+        if timeout is not None:
+            return await self._line.within(timeout, self.publish(exchange, routing_key, body, **properties))
+        talk, line = self._talk, self._line
         if not line.free():
             await line.writable()
         if not talk.has_room:
             await self._room()
-        await line.asked(lambda: talk.post(exchange, routing_key, body, properties, True))
+        return await line.asked(lambda: talk.post(exchange, routing_key, body, properties, True))
 
-    async def confirmed(self, ticket: Ticket[None]) -> None:
-        """Waits for what `send` gave."""
+    async def _confirmed(self, ticket: Ticket[None]) -> None:
         if not ticket.done:
-            self.talk.prompt()
+            self._talk.prompt()
         await self._line.wait(ticket)
+
+    # --- queues and exchanges ------------------------------------------------------------------------------------------------
+
+    async def declare_queue(
+        self,
+        queue: str,
+        *,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        passive: bool = False,
+        alternate_exchange: str | None = None,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Sees to it that there is such a queue; `passive`: SessionFailed when there is none.
+
+        `exclusive`: it belongs to this session and goes with it.  `alternate_exchange` gets messages that are rejected.
+        """
+        said = queues.Declare(queue, alternate_exchange, passive, durable, exclusive, auto_delete, as_map(arguments))
+        await self.execute(said, timeout=timeout)
+
+    async def delete_queue(
+        self, queue: str, *, if_unused: bool = False, if_empty: bool = False, timeout: float | None = None
+    ) -> None:
+        """Removes a queue, with its messages; SessionFailed when it has subscribers, or messages, and must not."""
+        await self.execute(queues.Delete(queue, if_unused, if_empty), timeout=timeout)
+
+    async def purge(self, queue: str, *, timeout: float | None = None) -> None:
+        """Removes the messages of a queue that nobody holds."""
+        await self.execute(queues.Purge(queue), timeout=timeout)
+
+    async def query_queue(self, queue: str, *, timeout: float | None = None) -> QueueQueryResult:
+        """What a queue is like: its `queue` is None when there is no such queue."""
+        return await self.execute(queues.Query(queue), timeout=timeout)
+
+    async def declare_exchange(
+        self,
+        exchange: str,
+        type: str = "direct",
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        passive: bool = False,
+        alternate_exchange: str | None = None,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Sees to it that there is such an exchange; `passive`: SessionFailed when there is none.
+
+        `type`: "direct", "topic", "fanout", "headers", or what else the broker has.  `alternate_exchange` gets messages that go
+        to no queue.
+        """
+        said = exchanges.Declare(exchange, type, alternate_exchange, passive, durable, auto_delete, as_map(arguments))
+        await self.execute(said, timeout=timeout)
+
+    async def delete_exchange(self, exchange: str, *, if_unused: bool = False, timeout: float | None = None) -> None:
+        """Removes an exchange, with its bindings; SessionFailed when it has some, and must not."""
+        await self.execute(exchanges.Delete(exchange, if_unused), timeout=timeout)
+
+    async def bind(
+        self,
+        queue: str,
+        exchange: str,
+        binding_key: str = "",
+        *,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
+        await self.execute(exchanges.Bind(queue, exchange, binding_key, as_map(arguments)), timeout=timeout)
+
+    async def unbind(self, queue: str, exchange: str, binding_key: str = "", *, timeout: float | None = None) -> None:
+        """Removes a binding."""
+        await self.execute(exchanges.Unbind(queue, exchange, binding_key), timeout=timeout)
+
+    async def bound(
+        self,
+        exchange: str,
+        queue: str | None = None,
+        binding_key: str | None = None,
+        *,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> ExchangeBoundResult:
+        """Whether there is such a binding: what is True in the result is not there, or does not match."""
+        return await self.execute(exchanges.Bound(exchange, queue, binding_key, as_map(arguments)), timeout=timeout)
+
+    # --- transactions --------------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
@@ -175,7 +301,7 @@ class Session:
         the other side gets on with nothing.
         """
         await self._attached()
-        transactions = self.talk.transactions
+        transactions = self._talk.transactions
         transactions.begin()
         try:
             yield
@@ -193,7 +319,7 @@ class Session:
         Then `prepare`, `commit` or `rollback` decide about it.  BranchFailed after `close_timeout` seconds without an answer.
         """
         await self._attached()
-        transactions = self.talk.transactions
+        transactions = self._talk.transactions
         started = transactions.begin_branch(xid, join=join, resume=resume)
         try:
             await self._in_time(started, "dtx.start")
@@ -205,25 +331,21 @@ class Session:
             raise
         await self._in_time(transactions.finish_branch(xid), "dtx.end")
 
-    async def prepare(self, xid: Xid) -> XaStatus:
+    async def prepare(self, xid: Xid, *, timeout: float | None = None) -> XaStatus:
         """The first phase: XA_OK, or XA_RDONLY where nothing is to be decided.  BranchFailed for any other answer."""
-        await self._attached()
-        return await self._line.wait(self.talk.transactions.prepare(xid))
+        return await self._asked(lambda: self._talk.transactions.prepare(xid), timeout)
 
-    async def commit(self, xid: Xid, *, one_phase: bool = False) -> None:
+    async def commit(self, xid: Xid, *, one_phase: bool = False, timeout: float | None = None) -> None:
         """The second phase: the work of the branch is final; `one_phase` without a first."""
-        await self._attached()
-        await self._line.wait(self.talk.transactions.commit_branch(xid, one_phase=one_phase))
+        await self._asked(lambda: self._talk.transactions.commit_branch(xid, one_phase=one_phase), timeout)
 
-    async def rollback(self, xid: Xid) -> None:
+    async def rollback(self, xid: Xid, *, timeout: float | None = None) -> None:
         """The work of the branch is undone."""
-        await self._attached()
-        await self._line.wait(self.talk.transactions.rollback_branch(xid))
+        await self._asked(lambda: self._talk.transactions.rollback_branch(xid), timeout)
 
-    async def recover(self) -> tuple[Xid, ...]:
+    async def recover(self, *, timeout: float | None = None) -> tuple[Xid, ...]:
         """The branches in doubt at this broker."""
-        await self._attached()
-        return await self._line.wait(self.talk.transactions.recover())
+        return await self._asked(self._talk.transactions.recover, timeout)
 
     async def carry_out(self, ask: Ask, whole: TwoPhase) -> None:
         """Asks what a two-phase commit wants of this participant, and tells it the answer, or that there will be none."""
@@ -232,18 +354,22 @@ class Session:
         except AmqpError:
             whole.lost(ask.participant)
             raise
-        await self._line.wait(self.talk.transactions.carry_out(ask, whole))
+        await self._line.wait(self._talk.transactions.carry_out(ask, whole))
 
-    async def forget(self, xid: Xid) -> None:
+    async def forget(self, xid: Xid, *, timeout: float | None = None) -> None:
         """The broker may forget a branch that it decided by itself."""
-        await self._attached()
-        await self._line.wait(self.talk.transactions.forget(xid))
+        await self._asked(lambda: self._talk.transactions.forget(xid), timeout)
 
     def subscribe(
-        self, queue: str, *, prefetch: int = 100, octets: int = INFINITE, accept: bool = True, browse: bool = False
+        self, queue: str, *, prefetch: int = PREFETCH, octets: int = INFINITE, accept: bool = True, browse: bool = False
     ) -> Subscription:
-        """Subscribes to a queue; see `Talk.subscribe`."""
-        inbox = self.talk.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
+        """Subscribes to a queue: receive from it, or iterate over it.
+
+        With `accept` each message is to be settled, and `prefetch` and `octets` bound those that are here and are not; without,
+        the broker forgets a message when it sends it.  `browse` leaves the messages on the queue: without `accept` all are
+        seen; with it each is to be released, for what was only shown cannot be accepted.
+        """
+        inbox = self._talk.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
         return Subscription(inbox, self._line, self._ending)
 
 
@@ -251,7 +377,7 @@ class Subscription:
     """Messages as they come: `async for message in subscription`; as `async with` it is cancelled at the end."""
 
     def __init__(self, inbox: Inbox, line: Line, ending: Ending) -> None:
-        self.inbox: Final = inbox
+        self._inbox: Final = inbox
         self._line: Final = line
         self._ending: Final = ending
 
@@ -261,10 +387,10 @@ class Subscription:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.inbox.closed:
+        if self._inbox.closed:
             return
         try:
-            await self._line.wait(self.inbox.cancel(), self._ending.timeout)
+            await self._line.wait(self._inbox.cancel(), self._ending.timeout)
         except (AmqpError, TimeoutError) as failure:
             if isinstance(failure, TimeoutError):
                 self._ending.missed()
@@ -275,17 +401,23 @@ class Subscription:
         return self
 
     async def __anext__(self) -> Message:
-        message = await self.receive()
-        if message is None:
-            raise StopAsyncIteration
-        return message
+        try:
+            return await self.receive()
+        except SubscriptionClosed:
+            raise StopAsyncIteration from None
 
-    async def receive(self) -> Message | None:
-        """The next message; None when the subscription was cancelled."""
-        while (message := self.inbox.take()) is None:
-            if self.inbox.closed:
-                return None
-            await self._line.wait(self.inbox.more)
+    async def receive(self, timeout: float | None = None) -> Message:
+        """The next message; TimeoutError when none comes within `timeout` seconds.
+
+        SubscriptionClosed when nothing more comes because it was cancelled here.
+        """
+        if timeout is not None and (message := self._inbox.take()) is not None:
+            return message
+        if timeout is not None:
+            return await self._line.within(timeout, self.receive())
+        while (message := self._inbox.take()) is None:
+            self._inbox.must_be_open()
+            await self._line.wait(self._inbox.more)
         return message
 
     async def cancel(self) -> None:
@@ -293,4 +425,4 @@ class Subscription:
 
         SessionLost after `close_timeout` seconds in which the other side gets on with nothing.
         """
-        await in_time(self._line, self._ending, self.inbox.talk, self.inbox.cancel(), "message.cancel", ends=True)
+        await in_time(self._line, self._ending, self._inbox.talk, self._inbox.cancel(), "message.cancel", ends=True)

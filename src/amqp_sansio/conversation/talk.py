@@ -6,18 +6,20 @@ other side keeps it, and made again where it does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final
-from uuid import UUID
+from typing import Any, Final, TypeVar
+
+from typing_extensions import Unpack
 
 from amqp_sansio.conversation.acceptance import Acceptance
-from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers, must_have_result
+from amqp_sansio.conversation.answers import IN_FLIGHT, IN_FLIGHT_OCTETS, Answers
 from amqp_sansio.conversation.errors import MessageReturned, SessionLost, SessionReopened, failure_of
 from amqp_sansio.conversation.failure import Failure
 from amqp_sansio.conversation.headers import PlainHeaders
-from amqp_sansio.conversation.inbox import Inbox
+from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.properties import SessionProperties, written
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.conversation.transactions import Transactions
 from amqp_sansio.engine.session import Session
@@ -37,11 +39,15 @@ from amqp_sansio.events import (
 from amqp_sansio.kernel.serials import EMPTY, RangeSet
 from amqp_sansio.ledger.credit import INFINITE
 from amqp_sansio.spec import message
-from amqp_sansio.spec.base import Command, Struct
-from amqp_sansio.spec.message import ReplyTo
-from amqp_sansio.spec.values import Value
-from amqp_sansio.wire.layouts.properties import write_properties
+from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import AcceptMode
 
+Result = TypeVar("Result")
+
+CONTENT: Final = frozenset([
+    "message.transfer", "file.stage", "file.return", "stream.publish", "stream.return", "stream.deliver",
+])  # fmt: skip
+"""Commands that carry a content."""
 ENDED_HERE: Final = "it was ended here"
 
 
@@ -147,22 +153,24 @@ class Talk:
 
     # --- saying things -----------------------------------------------------------------------------------------------------
 
-    def say(self, command: Command) -> Ticket[None]:
-        """Says a command; settled when the other side has executed it."""
-        self._check()
-        ticket = self._track(self.session.send(command, sync=True), command.VERB)
-        self.failure.said(command)
-        self.wake()
-        return ticket
+    def execute(self, command: Command[Result]) -> Ticket[Result]:
+        """Says a command; settled with its result, or with None when the other side has executed one that has none.
 
-    def ask(self, command: Command) -> Ticket[Struct]:
-        """Says a command that has a result (LocalProtocolError for others); settled with it, or fails with NoResult."""
-        must_have_result(command)
+        LocalProtocolError for one that carries a content: `publish` sends messages.
+        """
+        if command.VERB in CONTENT:
+            raise LocalProtocolError(f"execute {command.VERB}", "it carries a content", ("publish",), command.VERB)
         self._check()
         id = self.session.send(command, sync=True)
-        ticket = self._answers.result(id, command.VERB)
+        ticket: Any  # a ticket for whatever result
+        if command.RESULT:
+            ticket = self._answers.result(id, command.VERB)
+        else:
+            ticket = self._track(id, command.VERB)
+            self.failure.said(command)
         self.wake()
-        return ticket
+        answer: Ticket[Result] = ticket
+        return answer
 
     def _track(self, id: int, verb: str) -> Ticket[None]:
         """The ticket for a command that was sent with its sync bit: settled when it is complete."""
@@ -202,47 +210,29 @@ class Talk:
         routing_key: str | None = None,
         body: bytes = b"",
         *,
-        mandatory: bool = False,
-        immediate: bool = False,
-        persistent: bool = False,
-        priority: int | None = None,
-        ttl: int | None = None,
-        message_id: UUID | None = None,
-        correlation_id: bytes | None = None,
-        reply_to: ReplyTo | None = None,
-        content_type: str | None = None,
-        content_encoding: str | None = None,
-        user_id: bytes | None = None,
-        app_id: bytes | None = None,
-        headers: Mapping[str, Value] | None = None,
-        redelivered: bool = False,
         sync: bool = False,
+        **properties: Unpack[SessionProperties],
     ) -> Ticket[None]:
         """Transfers a message to an exchange; settled when the other side has it for certain.
 
         `mandatory`: fails with MessageReturned when no queue takes it; else such a message is dropped, or goes to an alternate
         exchange.  Wait for `room` first: without it LimitError, or NoCredit when the other side throttles us.
         """
-        header = write_properties(
-            False, immediate, redelivered, priority, 2 if persistent else None, ttl, None, None, None, routing_key, None, None,
-            None, message_id, correlation_id, reply_to, content_type, content_encoding, user_id, app_id, headers,
-        )  # fmt: skip
-        return self._transfer(exchange, header, body, 0 if mandatory or immediate else 1, sync)
+        return self.post(exchange, routing_key, body, properties, sync)
 
     def post(
-        self, exchange: str, routing_key: str | None, body: bytes, properties: dict[str, Any], sync: bool = False
+        self, exchange: str, routing_key: str | None, body: bytes, properties: SessionProperties, sync: bool = False
     ) -> Ticket[None]:
-        """`publish`, with the properties that are given (the mapping is the callee's).
+        """`publish`, with the properties that are given.
 
         Without any, the header says where the message goes and no more: it is made once for each routing key.
         """
         if properties:
-            if sync:
-                properties["sync"] = True
-            return self.publish(exchange, routing_key, body, **properties)
-        return self._transfer(exchange, self._headers.of(routing_key), body, 1, sync)
+            accept_mode, header = written(routing_key, properties)
+            return self._transfer(exchange, header, body, accept_mode, sync)
+        return self._transfer(exchange, self._headers.of(routing_key), body, AcceptMode.NONE, sync)
 
-    def _transfer(self, exchange: str, header: bytes, body: bytes, accept_mode: int, sync: bool) -> Ticket[None]:
+    def _transfer(self, exchange: str, header: bytes, body: bytes, accept_mode: AcceptMode, sync: bool) -> Ticket[None]:
         answers = self._answers
         if answers.messages >= self.most_in_flight:
             raise LimitError("most_in_flight", self.most_in_flight, answers.messages + 1)
@@ -272,12 +262,10 @@ class Talk:
             self.wake()
 
     def subscribe(
-        self, queue: str, destination: str | None = None, *, prefetch: int = 100, octets: int = INFINITE, accept: bool = True,
-        browse: bool = False,
+        self, queue: str, destination: str | None = None, *, prefetch: int = PREFETCH, octets: int = INFINITE,
+        accept: bool = True, browse: bool = False,
     ) -> Inbox:  # fmt: skip
-        """Subscribes to a queue.  With `accept` each message is to be settled, and `prefetch` bounds those that are not;
-        without, the broker forgets a message when it sends it.  `browse` leaves the messages on the queue: without `accept` all
-        are seen; with it each is to be released, for what was only shown cannot be accepted."""
+        """Subscribes to a queue: see `Session.subscribe`."""
         if prefetch < 1:
             raise LocalProtocolError("message.subscribe", f"prefetch {prefetch}", ("a prefetch of 1 or more",))
         self._check()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Final, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
+
+from typing_extensions import TypeVar as TypeVarWithDefault
 
 from amqp_sansio.errors import EncodeError
 from amqp_sansio.kernel.value import Value
 
 T = TypeVar("T")
 U = TypeVar("U")
+Result_co = TypeVarWithDefault("Result_co", covariant=True, default=object)
 
 
 class Control(Value):
@@ -20,8 +23,11 @@ class Control(Value):
     """Its name in the specification's words, such as "session.attach"."""
 
 
-class Command(Value):
-    """Something said on track 1: it has an id within its session and is executed exactly once, in order."""
+class Command(Value, Generic[Result_co]):
+    """Something said on track 1: it has an id within its session and is executed exactly once, in order.
+
+    `Command[None]` has no result, `Command[QueueQueryResult]` is answered by one.
+    """
 
     __slots__ = ()
     VERB: ClassVar[str] = ""

@@ -64,7 +64,7 @@ class RecoverResult(Struct):
         """Their xids."""
 
 
-class Select(Command):
+class Select(Command[None]):
     """Makes the session one of distributed transactions.
 
     Handled by: server (MAY).
@@ -75,7 +75,7 @@ class Select(Command):
     VERB: ClassVar[str] = "dtx.select"
 
 
-class Start(Command):
+class Start(Command[XaResult]):
     """Work that follows belongs to a branch.
 
     Handled by: server (MAY).
@@ -95,7 +95,7 @@ class Start(Command):
         """Whether to go on with a suspended branch."""
 
 
-class End(Command):
+class End(Command[XaResult]):
     """Work that follows belongs to the branch no more.
 
     Handled by: server (MAY).
@@ -115,7 +115,7 @@ class End(Command):
         """Whether the work will go on later."""
 
 
-class Commit(Command):
+class Commit(Command[XaResult]):
     """Makes the work of a branch final.
 
     Handled by: server (MAY).
@@ -133,7 +133,7 @@ class Commit(Command):
         """Whether to commit without having prepared."""
 
 
-class Forget(Command):
+class Forget(Command[None]):
     """The server may forget a branch about which it decided.
 
     Handled by: server (MAY).
@@ -148,7 +148,7 @@ class Forget(Command):
         """The branch."""
 
 
-class GetTimeout(Command):
+class GetTimeout(Command[GetTimeoutResult]):
     """Asks for the time that a branch may take.
 
     Handled by: server (MAY).
@@ -164,7 +164,7 @@ class GetTimeout(Command):
         """The branch."""
 
 
-class Prepare(Command):
+class Prepare(Command[XaResult]):
     """The first phase: the branch can be committed whatever happens.
 
     Handled by: server (MAY).
@@ -180,7 +180,7 @@ class Prepare(Command):
         """The branch."""
 
 
-class Recover(Command):
+class Recover(Command[RecoverResult]):
     """Asks for the branches whose outcome is open.
 
     Handled by: server (MAY).
@@ -192,7 +192,7 @@ class Recover(Command):
     RESULT: ClassVar[str] = "dtx.recover-result"
 
 
-class Rollback(Command):
+class Rollback(Command[XaResult]):
     """Undoes the work of a branch.
 
     Handled by: server (MAY).
@@ -208,7 +208,7 @@ class Rollback(Command):
         """The branch."""
 
 
-class SetTimeout(Command):
+class SetTimeout(Command[None]):
     """Sets the time that a branch may take.
 
     Handled by: server (MAY).

@@ -69,7 +69,7 @@ class ExchangeBoundResult(Struct):
         """No binding has those arguments."""
 
 
-class Declare(Command):
+class Declare(Command[None]):
     """Makes sure that an exchange exists, and is as described.
 
     Handled by: server (MUST).
@@ -113,7 +113,7 @@ class Declare(Command):
         """What the server understands besides."""
 
 
-class Delete(Command):
+class Delete(Command[None]):
     """Removes an exchange and its bindings.
 
     Handled by: server (MUST).
@@ -130,7 +130,7 @@ class Delete(Command):
         """Whether to remove it only without bindings."""
 
 
-class Query(Command):
+class Query(Command[ExchangeQueryResult]):
     """Asks about an exchange.
 
     Handled by: server (MUST).
@@ -146,7 +146,7 @@ class Query(Command):
         """The exchange; the default one when absent."""
 
 
-class Bind(Command):
+class Bind(Command[None]):
     """Lets a queue have messages of an exchange.
 
     Handled by: server (MUST).
@@ -173,7 +173,7 @@ class Bind(Command):
         """What the exchange understands besides."""
 
 
-class Unbind(Command):
+class Unbind(Command[None]):
     """Removes a binding.
 
     Handled by: server (MUST).
@@ -192,7 +192,7 @@ class Unbind(Command):
         """The binding."""
 
 
-class Bound(Command):
+class Bound(Command[ExchangeBoundResult]):
     """Asks whether a binding exists.
 
     Handled by: server (MUST).

@@ -12,7 +12,7 @@ from amqp_sansio.spec.base import Command, Struct
 from amqp_sansio.spec.values import Map, Value, as_map
 
 
-class Sync(Command):
+class Sync(Command[None]):
     """Completes when all commands before it have completed.
 
     Handled by: server (MUST), client (MUST).
@@ -23,7 +23,7 @@ class Sync(Command):
     VERB: ClassVar[str] = "execution.sync"
 
 
-class Result(Command):
+class Result(Command[None]):
     """Answers a command that has a result.
 
     Handled by: server (MUST), client (MUST).
@@ -40,7 +40,7 @@ class Result(Command):
         """The result."""
 
 
-class Exception_(Command):  # noqa: N801
+class Exception_(Command[None]):  # noqa: N801
     """Tells that the session failed, and over which command.
 
     Handled by: client (MUST), server (MUST).

@@ -71,7 +71,7 @@ class FileProperties(Struct):
         """For the use of servers among themselves."""
 
 
-class Qos(Command):
+class Qos(Command[None]):
     """Asks for an amount of content to be sent in advance.
 
     Handled by: server (MUST). Answered by: qos-ok.
@@ -90,7 +90,7 @@ class Qos(Command):
         """Whether it holds for the whole connection."""
 
 
-class QosOk(Command):
+class QosOk(Command[None]):
     """The server can do that.
 
     Handled by: client (MUST).
@@ -101,7 +101,7 @@ class QosOk(Command):
     VERB: ClassVar[str] = "file.qos-ok"
 
 
-class Consume(Command):
+class Consume(Command[None]):
     """The client wants the messages of a queue.
 
     Handled by: server (MUST). Answered by: consume-ok.
@@ -137,7 +137,7 @@ class Consume(Command):
         """What the server understands besides."""
 
 
-class ConsumeOk(Command):
+class ConsumeOk(Command[None]):
     """The consumer has a name.
 
     Handled by: client (MUST).
@@ -152,7 +152,7 @@ class ConsumeOk(Command):
         """The name."""
 
 
-class Cancel(Command):
+class Cancel(Command[None]):
     """The client wants no more messages of a consumer.
 
     Handled by: server (MUST).
@@ -167,7 +167,7 @@ class Cancel(Command):
         """The consumer."""
 
 
-class Open(Command):
+class Open(Command[None]):
     """Asks to stage content.
 
     Handled by: server (MUST), client (MUST). Answered by: open-ok.
@@ -184,7 +184,7 @@ class Open(Command):
         """Octets of the content."""
 
 
-class OpenOk(Command):
+class OpenOk(Command[None]):
     """The recipient is ready for the content.
 
     Handled by: server (MUST), client (MUST). Answered by: stage.
@@ -199,7 +199,7 @@ class OpenOk(Command):
         """Octets that it has already."""
 
 
-class Stage(Command):
+class Stage(Command[None]):
     """Hands staged content over.
 
     Handled by: server (MUST), client (MUST).
@@ -210,7 +210,7 @@ class Stage(Command):
     VERB: ClassVar[str] = "file.stage"
 
 
-class Publish(Command):
+class Publish(Command[None]):
     """Publishes staged content.
 
     Handled by: server (MUST).
@@ -240,7 +240,7 @@ class Publish(Command):
         """The staged content."""
 
 
-class Return(Command):
+class Return(Command[None]):
     """Content comes back.
 
     Handled by: client (MUST).
@@ -267,7 +267,7 @@ class Return(Command):
         """The routing key with which it was published."""
 
 
-class Deliver(Command):
+class Deliver(Command[None]):
     """Staged content is for a consumer.
 
     Handled by: client (MUST).
@@ -300,7 +300,7 @@ class Deliver(Command):
         """The staged content."""
 
 
-class Ack(Command):
+class Ack(Command[None]):
     """The consumer has deliveries.
 
     Handled by: server (MUST).
@@ -317,7 +317,7 @@ class Ack(Command):
         """Whether all deliveries up to this one are meant."""
 
 
-class Reject(Command):
+class Reject(Command[None]):
     """The consumer cannot use a delivery.
 
     Handled by: server (MUST).

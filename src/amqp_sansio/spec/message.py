@@ -205,7 +205,7 @@ class MessageProperties(Struct):
         """What the publisher adds for the consumer."""
 
 
-class Transfer(Command):
+class Transfer(Command[None]):
     """Hands a message over.
 
     Handled by: server (MUST), client (MUST).
@@ -224,7 +224,7 @@ class Transfer(Command):
         """Whether the message is acquired; pre-acquired when absent."""
 
 
-class Accept(Command):
+class Accept(Command[None]):
     """The recipient takes messages over.
 
     Handled by: server (MUST), client (MUST).
@@ -239,7 +239,7 @@ class Accept(Command):
         """Their transfers."""
 
 
-class Reject(Command):
+class Reject(Command[None]):
     """The recipient cannot use messages.
 
     Handled by: server (MUST), client (MUST).
@@ -258,7 +258,7 @@ class Reject(Command):
         """Why, for people."""
 
 
-class Release(Command):
+class Release(Command[None]):
     """The recipient gives messages back.
 
     Handled by: server (MUST), client (MAY).
@@ -275,7 +275,7 @@ class Release(Command):
         """Whether they are marked as redelivered next time."""
 
 
-class Acquire(Command):
+class Acquire(Command[Acquired]):
     """The recipient wants messages for itself.
 
     Handled by: server (MUST).
@@ -291,7 +291,7 @@ class Acquire(Command):
         """Their transfers."""
 
 
-class Resume(Command):
+class Resume(Command[MessageResumeResult]):
     """The sender wants to finish an unfinished transfer.
 
     Handled by: server (MUST), client (MUST).
@@ -309,7 +309,7 @@ class Resume(Command):
         """The unfinished transfer."""
 
 
-class Subscribe(Command):
+class Subscribe(Command[None]):
     """The client wants the messages of a queue.
 
     Handled by: server (MUST).
@@ -357,7 +357,7 @@ class Subscribe(Command):
         """What the server understands besides."""
 
 
-class Cancel(Command):
+class Cancel(Command[None]):
     """The client wants no more messages of a subscription.
 
     Handled by: server (MUST).
@@ -372,7 +372,7 @@ class Cancel(Command):
         """The subscription."""
 
 
-class SetFlowMode(Command):
+class SetFlowMode(Command[None]):
     """Chooses between credit and window mode.
 
     Handled by: server (MUST), client (MUST).
@@ -389,7 +389,7 @@ class SetFlowMode(Command):
         """The mode."""
 
 
-class Flow(Command):
+class Flow(Command[None]):
     """Grants credit.
 
     Handled by: server (MUST), client (MUST).
@@ -408,7 +408,7 @@ class Flow(Command):
         """How much; absent or 4294967295 for credit without end."""
 
 
-class Flush(Command):
+class Flush(Command[None]):
     """Asks the server to send what it has as far as credit reaches, and to forget the rest of the credit.
 
     Handled by: server (MUST).
@@ -423,7 +423,7 @@ class Flush(Command):
         """The subscription."""
 
 
-class Stop(Command):
+class Stop(Command[None]):
     """Takes all credit away.
 
     Handled by: server (MUST), client (MUST).

@@ -66,7 +66,7 @@ class QueueQueryResult(Struct):
         """Subscribers to it."""
 
 
-class Declare(Command):
+class Declare(Command[None]):
     """Makes sure that a queue exists, and is as described.
 
     Handled by: server (MUST).
@@ -110,7 +110,7 @@ class Declare(Command):
         """What the server understands besides."""
 
 
-class Delete(Command):
+class Delete(Command[None]):
     """Removes a queue; its messages go to its alternate exchange or nowhere.
 
     Handled by: server (MUST).
@@ -129,7 +129,7 @@ class Delete(Command):
         """Whether to remove it only without messages."""
 
 
-class Purge(Command):
+class Purge(Command[None]):
     """Removes all messages of a queue.
 
     Handled by: server (MUST).
@@ -144,7 +144,7 @@ class Purge(Command):
         """The queue."""
 
 
-class Query(Command):
+class Query(Command[QueueQueryResult]):
     """Asks about a queue.
 
     Handled by: server (MUST).

@@ -39,7 +39,7 @@ class StreamProperties(Struct):
         """When it was made."""
 
 
-class Qos(Command):
+class Qos(Command[None]):
     """Asks for an amount of content to be sent in advance, and a rate.
 
     Handled by: server (MUST). Answered by: qos-ok.
@@ -66,7 +66,7 @@ class Qos(Command):
         """Whether it holds for the whole connection."""
 
 
-class QosOk(Command):
+class QosOk(Command[None]):
     """The server can do that.
 
     Handled by: client (MUST).
@@ -77,7 +77,7 @@ class QosOk(Command):
     VERB: ClassVar[str] = "stream.qos-ok"
 
 
-class Consume(Command):
+class Consume(Command[None]):
     """The client wants the packets of a queue.
 
     Handled by: server (MUST). Answered by: consume-ok.
@@ -110,7 +110,7 @@ class Consume(Command):
         """What the server understands besides."""
 
 
-class ConsumeOk(Command):
+class ConsumeOk(Command[None]):
     """The consumer has a name.
 
     Handled by: client (MUST).
@@ -125,7 +125,7 @@ class ConsumeOk(Command):
         """The name."""
 
 
-class Cancel(Command):
+class Cancel(Command[None]):
     """The client wants no more packets of a consumer.
 
     Handled by: server (MUST).
@@ -140,7 +140,7 @@ class Cancel(Command):
         """The consumer."""
 
 
-class Publish(Command):
+class Publish(Command[None]):
     """Publishes a packet.
 
     Handled by: server (MUST).
@@ -167,7 +167,7 @@ class Publish(Command):
         """Whether it comes back when there is nobody to take it."""
 
 
-class Return(Command):
+class Return(Command[None]):
     """A packet comes back.
 
     Handled by: client (MUST).
@@ -194,7 +194,7 @@ class Return(Command):
         """The routing key with which it was published."""
 
 
-class Deliver(Command):
+class Deliver(Command[None]):
     """A packet for a consumer.
 
     Handled by: client (MUST).

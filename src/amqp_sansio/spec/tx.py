@@ -10,7 +10,7 @@ from typing import ClassVar
 from amqp_sansio.spec.base import Command
 
 
-class Select(Command):
+class Select(Command[None]):
     """Makes the session transactional.
 
     Handled by: server (MUST).
@@ -21,7 +21,7 @@ class Select(Command):
     VERB: ClassVar[str] = "tx.select"
 
 
-class Commit(Command):
+class Commit(Command[None]):
     """Makes transfers and accepts since the last commit or rollback final, and begins anew.
 
     Handled by: server (MUST).
@@ -32,7 +32,7 @@ class Commit(Command):
     VERB: ClassVar[str] = "tx.commit"
 
 
-class Rollback(Command):
+class Rollback(Command[None]):
     """Undoes transfers and accepts since the last commit or rollback, and begins anew.
 
     Handled by: server (MUST).

@@ -61,15 +61,15 @@ def test_a_completion_waits_for_the_disk_and_others_do_not(tmp_path: Path) -> No
         async with served(Broker(BrokerConfig(journal=True)), store=store) as server:
             async with connect(url(server)) as one, connect(url(server)) as two:
                 async with one.session() as durable, two.session() as transient:
-                    await durable.say(queue.Declare("d", durable=True))
-                    await transient.say(queue.Declare("t"))
+                    await durable.execute(queue.Declare("d", durable=True))
+                    await transient.execute(queue.Declare("t"))
                     store.may.clear()
                     waits = await durable.send("", "d", b"x", persistent=True)
                     for _ in range(20):
                         await transient.publish("", "t", b"x")
                     assert not waits.done
                     store.may.set()
-                    await durable.confirmed(waits)
+                    await waits
 
     run(main)
 
@@ -80,10 +80,10 @@ def test_at_the_end_what_was_read_is_told_and_kept(tmp_path: Path) -> None:
         async with served(Broker(BrokerConfig(journal=True)), store=store) as server, connect(url(server)) as client:
             session = client.session()
             await session.__aenter__()
-            await session.say(queue.Declare("q", durable=True))
+            await session.execute(queue.Declare("q", durable=True))
             store.may.clear()
             ticket = await session.send("", "q", b"x", persistent=True)
-            session.talk.prompt()
+            session._talk.prompt()
             while not server.broker._journals.pending:
                 await asyncio.sleep(0.001)
             end = asyncio.create_task(server.stop("enough"))
@@ -93,7 +93,7 @@ def test_at_the_end_what_was_read_is_told_and_kept(tmp_path: Path) -> None:
             await end
             await server.stop("enough")  # once more does no harm
             done.append(ticket.done)
-            ticket.result()
+            await ticket
             assert done == [False, True]
             with pytest.raises((SessionLost, ConnectionLost), match=r"\(320\): enough"):
                 await session.sync()
@@ -171,7 +171,7 @@ def test_a_store_that_fails_ends_it_and_nothing_is_claimed(tmp_path: Path) -> No
             await client.__aenter__()
             session = client.session()
             await session.__aenter__()
-            await session.say(queue.Declare("q", durable=True))
+            await session.execute(queue.Declare("q", durable=True))
             store.error = StoreError("there", "the disk is full")
             publishing = asyncio.create_task(session.publish("", "q", b"x", persistent=True))
             while not failures:
@@ -199,10 +199,10 @@ def test_a_disk_that_is_behind_holds_up_who_fills_it(tmp_path: Path, monkeypatch
         store = Held(tmp_path)
         async with served(Broker(BrokerConfig(journal=True)), store=store) as server:
             async with connect(url(server)) as client, client.session() as session:
-                await session.say(queue.Declare("q", durable=True))
+                await session.execute(queue.Declare("q", durable=True))
                 store.may.clear()
                 tickets = [await session.send("", "q", b"x" * 1000, persistent=True) for _ in range(200)]
-                session.talk.prompt()
+                session._talk.prompt()
                 assert server.writer is not None
                 while not server.writer.full:
                     await asyncio.sleep(0.001)
@@ -212,7 +212,7 @@ def test_a_disk_that_is_behind_holds_up_who_fills_it(tmp_path: Path, monkeypatch
                 assert server.broker._journals.pending < 200
                 store.may.set()
                 for ticket in tickets:
-                    await session.confirmed(ticket)
+                    await ticket
                 assert server.broker.host().queues["q"].messages == 200
 
     run(main)
@@ -222,7 +222,7 @@ def test_without_a_store_there_is_nothing_to_wait_for() -> None:
     async def main() -> None:
         async with served(Broker()) as server:
             async with connect(url(server)) as client, client.session() as session:
-                await session.say(queue.Declare("q", durable=True))
+                await session.execute(queue.Declare("q", durable=True))
                 await session.publish("", "q", b"x", persistent=True)
             assert server.writer is None
         assert len(server.broker.peers) == 0

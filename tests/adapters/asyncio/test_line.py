@@ -20,7 +20,7 @@ def test_what_one_task_alone_waits_for_goes_out_at_once_and_what_many_wait_for_t
 
     async def main(url: str) -> None:
         async with connect(url) as connection, connection.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             wire = connection._line.wire
             assert wire is not None
             assert wire._transport is not None
@@ -73,9 +73,9 @@ def test_who_is_cancelled_waits_no_more() -> None:
 def test_much_that_waits_is_written_first() -> None:
     async def main(url: str) -> None:
         async with connect(url) as connection, connection.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             line = connection._line
-            session.talk.publish("", "q", b"x" * MANY)
+            session._talk.publish("", "q", b"x" * MANY)
             assert not line.free()
             await line.writable()
             assert line.free()
@@ -87,7 +87,7 @@ def test_much_that_waits_is_written_first() -> None:
 def test_who_waits_alone_for_an_answer_goes_on_in_the_turn_in_which_it_comes() -> None:
     async def main(url: str) -> None:
         async with connect(url) as connection, connection.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             await session.publish("", "q", b"x")
             loop = asyncio.get_running_loop()
             turns = 0
@@ -112,12 +112,12 @@ def test_who_waits_for_an_answer_may_say_anything_when_it_comes() -> None:
 
     async def main(served: Served) -> None:
         async with connect(served.url) as connection, connection.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             async with session.subscribe("q", accept=False) as messages:
                 for number in range(5):
                     await session.publish("", "q", b"%d" % number)
                 found = [await messages.receive() for _ in range(5)]
-                assert [each is not None and each.body for each in found] == [b"%d" % number for number in range(5)]
+                assert [each.body for each in found] == [b"%d" % number for number in range(5)]
             await session.publish("", "q", b"x")
         assert served.closed[-1].origin is Origin.PEER
 
@@ -128,7 +128,7 @@ def test_who_waits_for_an_answer_may_say_anything_when_it_comes() -> None:
 def test_who_waits_alone_for_an_answer_can_be_cancelled() -> None:
     async def main(url: str) -> None:
         async with connect(url) as connection, connection.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             wire = connection._line.wire
             assert wire is not None
             task = asyncio.ensure_future(session.publish("", "q", b"x"))
@@ -152,7 +152,7 @@ def test_who_waits_alone_hears_of_the_end() -> None:
         async with connect(served.url) as connection:
             with pytest.raises(SessionLost):
                 async with connection.session() as session:
-                    await session.say(queue.Declare("q"))
+                    await session.execute(queue.Declare("q"))
                     await asyncio.to_thread(served.silence)
                     task = asyncio.ensure_future(session.publish("", "q", b"x"))
                     await asyncio.sleep(0)

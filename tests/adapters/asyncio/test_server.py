@@ -29,7 +29,7 @@ def test_a_broker_in_a_line() -> None:
         async with serve(broker, broker.connect, port=0) as server:
             host, port = server.address
             async with connect(f"amqp://{host}:{port}/") as connection, connection.session() as session:
-                await session.say(queue.Declare("q"))
+                await session.execute(queue.Declare("q"))
                 await session.publish("", "q", b"x")
         assert broker.host("").queues["q"].available == 1
 
@@ -44,7 +44,7 @@ def test_a_server_of_ones_own() -> None:
         async with serve(collector.server, collector.server.connect, port=0) as server:
             url = "amqp://{}:{}/".format(*server.address)
             async with connect(url) as connection, connection.session() as session:
-                await session.say(queue.Declare("q"))
+                await session.execute(queue.Declare("q"))
                 await session.publish("", "q", b"x")
 
     asyncio.run(main())
@@ -74,7 +74,7 @@ def test_whoever_is_there_at_the_end_hears_of_it() -> None:
         await server.__aenter__()
         waiting = asyncio.create_task(server.serve_forever())
         async with connect("amqp://{}:{}/".format(*server.address)) as connection, connection.session() as session:
-            await session.say(queue.Declare("q"))
+            await session.execute(queue.Declare("q"))
             async with session.subscribe("q") as subscription:
                 receiving = asyncio.create_task(subscription.receive())
                 await asyncio.sleep(0)
@@ -96,7 +96,7 @@ def test_a_client_that_takes_nothing_does_not_fill_the_memory() -> None:
         async with serve(broker, broker.connect, port=0) as server:
             url = "amqp://{}:{}/".format(*server.address)
             async with connect(url) as connection, connection.session() as session:
-                await session.say(queue.Declare("q"))
+                await session.execute(queue.Declare("q"))
                 for _ in range(600):
                     await session.send("", "q", b"x" * 100_000)
                 await session.sync()

@@ -25,10 +25,10 @@ from amqp_sansio.spec import queue
 def there_and_back(url: str, count: int = 50, tls: ssl.SSLContext | None = None) -> list[bytes]:
     found = []
     with connect(url, tls=tls) as connection, connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         tickets = [session.send("", "q", b"%d" % number) for number in range(count)]
         for ticket in tickets:
-            session.confirmed(ticket)
+            ticket.result()
         with session.subscribe("q", prefetch=7) as subscription:
             for message in subscription:
                 found.append(message.body)
@@ -118,13 +118,13 @@ def test_leaving_does_not_wait_for_a_broker_that_does_not_answer() -> None:
 def test_a_kept_session_goes_on_after_a_cut_and_every_message_is_there_once() -> None:
     with Served(ServerConfig(session_timeout=60)) as served:
         with connect(served.url, retry=QUICK) as connection, connection.session(timeout=60) as session:
-            session.say(queue.Declare("q"))
+            session.execute(queue.Declare("q"))
             for number in range(300):
                 if number % 60 == 30:
                     served.cut()
                 session.send("", "q", b"%d" % number)
             session.sync()
-            assert session.talk.remade == 0
+            assert session.remade == 0
         assert served.depth("q") == 300
 
 
@@ -132,7 +132,7 @@ def test_nobody_waits_for_ever_when_the_broker_stays_away() -> None:
     policy = RetryPolicy(attempts=3, first=0.01, factor=1.0)
     with Served(ServerConfig(session_timeout=60)) as served, pytest.raises(SessionLost, match="nobody listens"):
         with connect(served.url, retry=policy) as connection, connection.session(timeout=60) as session:
-            session.say(queue.Declare("q"))
+            session.execute(queue.Declare("q"))
             served.stop()
             session.publish("", "q", b"x")
 

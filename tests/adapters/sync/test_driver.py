@@ -46,7 +46,7 @@ def test_a_slow_socket_stops_the_publisher_and_memory_stays_flat() -> None:
     sent = [0]
     with Served() as served, pytest.raises(Exception, match="closed"), connect(served.url, close_timeout=0.1) as connection:
         session = connection.session().__enter__()
-        session.talk.most_in_flight_octets = 10**12
+        session._talk.most_in_flight_octets = 10**12
         served.silence()
         tracemalloc.start()
 
@@ -83,8 +83,8 @@ def test_any_number_of_threads_may_use_one_session() -> None:
     """What many threads publish and consume at once is published and consumed once each."""
     found: list[bytes] = []
     with Served() as served, connect(served.url) as connection, connection.session() as session:
-        session.say(queue.Declare("q"))
-        session.talk.most_in_flight = 10
+        session.execute(queue.Declare("q"))
+        session._talk.most_in_flight = 10
 
         def publish(who: int) -> None:
             for number in range(50):
@@ -94,10 +94,7 @@ def test_any_number_of_threads_may_use_one_session() -> None:
         with session.subscribe("q", prefetch=5) as subscription:
 
             def consume() -> None:
-                while True:
-                    message: Message | None = subscription.receive()
-                    if message is None:
-                        return
+                for message in subscription:
                     found.append(message.body)
                     message.accept()
 
@@ -116,7 +113,7 @@ def test_any_number_of_threads_may_use_one_session() -> None:
 
 def test_a_wait_may_have_an_end() -> None:
     with Served() as served, connect(served.url) as connection, connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         with session.subscribe("q") as subscription, pytest.raises(TimeoutError, match=r"no answer within 0.01"):
             subscription.receive(0.01)
 
@@ -125,7 +122,7 @@ def test_a_send_to_a_slow_socket_may_have_an_end() -> None:
     url = "?heartbeat=0"
     with Served() as served, pytest.raises(SessionLost), connect(served.url + url, close_timeout=1.0) as connection:
         with connection.session() as session:
-            session.talk.most_in_flight_octets = 10**12
+            session._talk.most_in_flight_octets = 10**12
             served.silence()
             with pytest.raises(TimeoutError, match=r"no room within 0.1"):
                 for _ in range(1000):
@@ -135,23 +132,23 @@ def test_a_send_to_a_slow_socket_may_have_an_end() -> None:
 def test_who_waits_hears_what_another_thread_settles() -> None:
     """A thread that listens to the socket itself is told when what it waits for is there without a word of the broker."""
     with Served() as served, connect(served.url) as connection, connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         subscription = session.subscribe("q")
-        found: list[Message | None] = []
-        waiting = [threading.Thread(target=lambda: found.append(subscription.receive())) for _ in range(3)]
+        found: list[list[Message]] = []
+        waiting = [threading.Thread(target=lambda: found.append(list(subscription))) for _ in range(3)]
         for each in waiting:
             each.start()
         with session._lock:
-            subscription.inbox._close(None)
+            subscription._inbox._close(None)
         for each in waiting:
             each.join(30)
-        assert found == [None, None, None]
+        assert found == [[], [], []]
 
 
 def test_an_answer_needs_no_second_thread() -> None:
     """What one thread says and waits for, it reads itself: the thread in the background is not woken for it."""
     with Served() as served, connect(served.url) as connection, connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         pokes = [0]
         driver = connection._driver
         poke = driver.poke
@@ -190,7 +187,7 @@ def test_nobody_waits_when_the_thread_breaks(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(threading, "excepthook", lambda what: None)
     with Served() as served, connect(served.url) as connection:
         session = connection.session().__enter__()
-        session.say(queue.Declare("nowhere"))
+        session.execute(queue.Declare("nowhere"))
         subscriptions = [session.subscribe("nowhere") for _ in range(2)]
         told: list[str] = []
 
@@ -231,14 +228,14 @@ def test_many_threads_on_a_connection_that_is_cut(tls: bool) -> None:
         connect(served.url, retry=QUICK, tls=here) as connection,
     ):
         with connection.session(timeout=60) as session, connection.session(timeout=60) as taking:
-            session.say(queue.Declare("q"))
+            session.execute(queue.Declare("q"))
 
             def publish(who: int) -> None:
                 for number in range(50):
                     session.publish("", "q", b"%d-%d" % (who, number) + b"|" * (number * 331 % 9000))
 
             def consume() -> None:
-                while (message := subscription.receive()) is not None:
+                for message in subscription:
                     found.append(message.body.rstrip(b"|"))
                     message.accept()
 
@@ -256,23 +253,23 @@ def test_many_threads_on_a_connection_that_is_cut(tls: bool) -> None:
             subscription.cancel()
             for thread in consumers:
                 thread.join(60)
-            assert (session.talk.remade, taking.talk.remade) == (0, 0)
+            assert (session.remade, taking.remade) == (0, 0)
     assert sorted(found) == sorted(b"%d-%d" % (who, number) for who in range(3) for number in range(50))
 
 
 def test_a_slow_consumer_stops_the_broker_and_memory_stays_flat() -> None:
     """However many messages wait, no more than the prefetch is here."""
     with Served() as served, connect(served.url) as connection, connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         for _ in range(1000):
             session.send("", "q", b"x" * 10_000)
         session.sync()
         tracemalloc.start()
         with session.subscribe("q", prefetch=10) as subscription:
             for seen, message in enumerate(subscription, 1):
-                assert len(subscription.inbox.messages) < 10
+                assert len(subscription._inbox.messages) < 10
                 if seen % 50 == 0:  # as slow as can be: all that may come is here
-                    eventually(lambda: len(subscription.inbox.messages) == 9)
+                    eventually(lambda: len(subscription._inbox.messages) == 9)
                 message.accept()
                 if seen == 500:
                     break
@@ -290,14 +287,14 @@ def test_who_listens_in_front_calls_the_thread_when_there_is_something_to_give_u
         connect(f"{served.url}?heartbeat=0", config=config, close_timeout=0.5) as connection,
         connection.session() as session,
     ):
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         subscription = session.subscribe("q")
 
         def refuse() -> None:
             shift = connection._driver._shift
             assert shift is not None
             eventually(lambda: shift._awaited)
-            served.refuse(session.talk.name)
+            served.refuse(session.name)
 
         refusing = threading.Thread(target=refuse)
         refusing.start()

@@ -18,12 +18,11 @@ from amqp_sansio.spec import queue
 
 def test_its_queues_and_what_was_published_are_seen() -> None:
     with ServedBroker() as broker, connect(broker.url) as connection, connection.session() as session:
-        session.say(queue.Declare("q", durable=True))
+        session.execute(queue.Declare("q", durable=True))
         session.publish("", "q", b"one", headers={"n": 1})
         session.publish("amq.topic", "nowhere", b"two")
         with session.subscribe("q") as messages:
             message = messages.receive(20)
-            assert message is not None
             seen = broker.queues["q"]
             assert (seen.bodies, seen.unsettled, seen.consumers, seen.durable) == ((b"one",), 1, 1, True)
             message.accept()
@@ -37,7 +36,7 @@ def test_its_queues_and_what_was_published_are_seen() -> None:
 
 def test_time_goes_forward_and_connections_stay() -> None:
     with ServedBroker() as broker, connect(broker.url) as connection, connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         session.publish("", "q", b"soon over", ttl=60_000)
         broker.advance(59)
         assert list(broker.queues["q"].bodies) == [b"soon over"]
@@ -54,9 +53,9 @@ def test_time_goes_forward_and_connections_stay() -> None:
 def test_a_cut_is_a_loss_and_clients_may_come_again() -> None:
     with ServedBroker() as broker:
         with pytest.raises(SessionLost), connect(broker.url) as connection, connection.session() as session:
-            session.say(queue.Declare("q"))
+            session.execute(queue.Declare("q"))
             broker.cut()
-            session.say(queue.Declare("other"))
+            session.execute(queue.Declare("other"))
         eventually(lambda: broker.connections == 0)
         with connect(broker.url) as connection, connection.session() as session:
             session.publish("", "q", b"again")
@@ -67,16 +66,16 @@ def test_what_is_to_be_refused_is_refused_until_all_is_allowed_again() -> None:
     with ServedBroker() as broker, connect(broker.url) as connection:
         broker.refuse("create", queue="q*")
         with pytest.raises(SessionFailed) as refused, connection.session() as session:
-            session.say(queue.Declare("q"))
+            session.execute(queue.Declare("q"))
         assert (refused.value.code, refused.value.text) == (403, "anonymous may not create queue 'q'")
         with connection.session() as session:
-            session.say(queue.Declare("other"))
+            session.execute(queue.Declare("other"))
         broker.refuse("purge")
         with pytest.raises(SessionFailed, match="may not purge"), connection.session() as session:
-            session.say(queue.Purge("other"))
+            session.execute(queue.Purge("other"))
         broker.allow()
         with connection.session() as session:
-            session.say(queue.Declare("q"))
+            session.execute(queue.Declare("q"))
         for wrong in ("eat", ""):
             with pytest.raises(ValueError, match="is not a valid Verb"):
                 broker.refuse(wrong)
@@ -95,7 +94,7 @@ def test_a_config_with_rules_counts_again_when_all_is_allowed() -> None:
 def test_nothing_is_left_behind() -> None:
     before = set(threading.enumerate())
     with ServedBroker() as broker, connect(broker.url) as connection, connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         assert set(threading.enumerate()) > before
     assert set(threading.enumerate()) == before
     assert not list(broker.broker.peers)

@@ -41,18 +41,18 @@ def connection(served: Served) -> Iterator[Connection]:
 
 def test_what_is_asked_is_answered(connection: Connection) -> None:
     with connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         session.publish("", "q", b"x")
-        answer = session.ask(queue.Query("q"))
+        answer = session.execute(queue.Query("q"))
         assert isinstance(answer, QueueQueryResult)
         assert answer.message_count == 1
 
 
 def test_errors_reach_who_waits(connection: Connection) -> None:
     with pytest.raises(SessionFailed, match=r"404 to queue.delete"), connection.session() as session:
-        session.say(queue.Delete("nowhere"))
+        session.execute(queue.Delete("nowhere"))
     with pytest.raises(SessionFailed, match="404"), connection.session() as session:
-        session.talk.say(queue.Delete("nowhere"))
+        session._talk.execute(queue.Delete("nowhere"))
     with pytest.raises(MessageReturned), connection.session() as session:
         session.publish("", "nowhere", b"", mandatory=True)
     with pytest.raises(MessageReturned), connection.session() as session:
@@ -63,7 +63,7 @@ def test_errors_reach_who_waits(connection: Connection) -> None:
 
 def test_transactions(connection: Connection, served: Served) -> None:
     with connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         with session.transaction():
             session.send("", "q", b"x")
         assert served.depth("q") == 1
@@ -76,7 +76,7 @@ def test_transactions(connection: Connection, served: Served) -> None:
 
 def test_branches(connection: Connection, served: Served) -> None:
     with connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         with session.branch(XID):
             session.send("", "q", b"x")
         assert session.prepare(XID) == XaStatus.XA_OK
@@ -104,7 +104,7 @@ def test_a_transaction_whose_session_is_lost_was_not_committed(served: Served) -
 
 def test_a_subscription_is_an_iterator_until_it_is_cancelled(connection: Connection) -> None:
     with connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         for number in range(3):
             session.send("", "q", b"%d" % number)
         found = []
@@ -120,7 +120,7 @@ def test_a_broker_that_does_not_answer_is_not_awaited_for_ever_at_the_end(connec
     with pytest.raises(KeyError), connection.session() as session:
         served.silence()
         raise KeyError("mine")
-    assert "no answer to detach within 0.2 seconds" in str(session.talk.ended.error)
+    assert "no answer to detach within 0.2 seconds" in str(session._talk.ended.error)
 
 
 def test_a_broker_that_let_one_end_pass_is_not_waited_for_at_the_next(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +133,7 @@ def test_a_broker_that_let_one_end_pass_is_not_waited_for_at_the_next(served: Se
         return wait(driver, ticket, timeout, until)
 
     with connect(served.url) as connection, connection.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
     with pytest.raises(KeyError), connect(served.url, close_timeout=0.5) as connection:
         with connection.session() as session, session.subscribe("q"):
             session.sync()
@@ -189,7 +189,7 @@ def test_a_silent_broker_is_not_awaited_for_ever_in_a_branch(from_the_begin: boo
 def test_a_silent_broker_is_not_awaited_for_ever_when_a_subscription_is_cancelled() -> None:
     driver = Scripted()
     with pytest.raises(SessionLost, match=r"no answer to message.cancel within 1.0 seconds"), driver.session() as session:
-        session.say(queue.Declare("q"))
+        session.execute(queue.Declare("q"))
         subscription = session.subscribe("q")
         driver.silent = True
         subscription.cancel()
@@ -222,17 +222,16 @@ def test_a_silent_broker_is_not_awaited_for_ever_to_attach() -> None:
 
 
 CALLS: dict[str, Callable[[Session, float | None], object]] = {
-    "say": lambda session, timeout: session.say(queue.Declare("q"), timeout=timeout),
-    "ask": lambda session, timeout: session.ask(queue.Query("q"), timeout=timeout),
+    "say": lambda session, timeout: session.execute(queue.Declare("q"), timeout=timeout),
+    "ask": lambda session, timeout: session.execute(queue.Query("q"), timeout=timeout),
     "sync": lambda session, timeout: session.sync(timeout=timeout),
-    "wait": lambda session, timeout: session.wait(session.talk.sync, timeout),
     "publish": lambda session, timeout: session.publish("", "q", b"x", timeout=timeout),
     "prepare": lambda session, timeout: session.prepare(XID, timeout=timeout),
     "commit": lambda session, timeout: session.commit(XID, timeout=timeout),
     "rollback": lambda session, timeout: session.rollback(XID, timeout=timeout),
     "recover": lambda session, timeout: session.recover(timeout=timeout),
     "forget": lambda session, timeout: session.forget(XID, timeout=timeout),
-    "confirmed": lambda session, timeout: session.confirmed(session.send("", "q", b"x", timeout=timeout), timeout=timeout),
+    "confirmed": lambda session, timeout: session.send("", "q", b"x", timeout=timeout).result(timeout),
 }
 
 
@@ -254,7 +253,7 @@ def test_a_call_waits_no_longer_than_its_timeout(call: str, attached: bool) -> N
     timed: list[float | None] = []
     with pytest.raises(SessionLost, match=r"within 1.0 seconds"), driver.session(60) as session:
         if call not in ("publish", "confirmed", "say", "ask", "sync", "wait"):
-            session.talk.transactions.select_dtx()
+            session._talk.transactions.select_dtx()
         if not attached:
             driver.stage.cut()
             driver.stage.greet()
@@ -276,6 +275,6 @@ def test_a_call_with_a_timeout_waits_for_an_attach_that_nobody_answers_no_longer
 def test_a_refusal_that_somebody_heard_is_not_raised_again_though_the_detach_never_comes(served: Served) -> None:
     with connect(f"{served.url}?heartbeat=0", close_timeout=0.5) as connection, connection.session() as session:
         session.sync()
-        served.refuse(session.talk.name)
+        served.refuse(session.name)
         with pytest.raises(SessionFailed, match="542"):
-            session.say(queue.Declare("q"))
+            session.execute(queue.Declare("q"))

@@ -86,7 +86,7 @@ def test_whoever_is_there_at_the_end_hears_of_it() -> None:
             async def stay() -> None:
                 with pytest.raises(SessionLost):
                     async with connect(url) as connection, connection.session() as session:
-                        await session.say(queue.Declare("q"))
+                        await session.execute(queue.Declare("q"))
                         ready.set()
                         async with session.subscribe("q") as subscription:
                             await subscription.receive()
@@ -114,7 +114,7 @@ def test_a_client_that_takes_nothing_does_not_fill_the_memory() -> None:
         broker = Broker()
         async with serve(broker, broker.connect, port=0) as server:
             async with connect("amqp://{}:{}/".format(*server.address)) as connection, connection.session() as session:
-                await session.say(queue.Declare("q"))
+                await session.execute(queue.Declare("q"))
                 for _ in range(600):
                     await session.send("", "q", b"x" * 100_000)
                 await session.sync()

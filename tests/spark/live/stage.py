@@ -89,7 +89,7 @@ class OnDisk:
 def declare(url: str, *names: str) -> None:
     with connect(url) as connection, connection.session() as session:
         for name in names:
-            session.say(Declare(name, durable=True))
+            session.execute(Declare(name, durable=True))
 
 
 def send(url: str, bodies: Sequence[bytes], queue: str = ORDERS, **properties: Any) -> None:
@@ -118,7 +118,7 @@ def drain(url: str, queue: str = COPY) -> list[Message]:
                 message = messages.receive(0.1)
             except TimeoutError:
                 session.sync()
-                left = session.ask(Query(queue))
+                left = session.execute(Query(queue))
                 assert isinstance(left, QueueQueryResult)
                 if not left.message_count:
                     return found

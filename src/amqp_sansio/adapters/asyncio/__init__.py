@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from amqp_sansio.adapters.asyncio.connection import Connection, connect
+from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.pending import Pending
+from amqp_sansio.conversation.retry import NEVER, RetryPolicy
 from amqp_sansio.conversation.session import Session, Subscription
 
-__all__ = ["Connection", "Session", "Subscription", "connect"]
+__all__ = ["NEVER", "Connection", "Message", "Pending", "RetryPolicy", "Session", "Subscription", "connect"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
 
 from amqp_sansio.adapters.asyncio.waiting import settled, wait
 from amqp_sansio.adapters.asyncio.wire import Wire
@@ -58,3 +59,11 @@ class Line:
             finally:
                 self._asking -= 1
         return ticket.result()
+
+    async def within(self, seconds: float, work: Coroutine[Any, Any, Value], /) -> Value:
+        """See `conversation.line`."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await work
+        except TimeoutError:
+            raise TimeoutError(f"no answer within {seconds} seconds") from None

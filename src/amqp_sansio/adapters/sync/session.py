@@ -6,23 +6,32 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
+
+from typing_extensions import Unpack
 
 from amqp_sansio.adapters.sync.driver import Driver
+from amqp_sansio.adapters.sync.pending import Pending
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.conversation.ending import Ending
-from amqp_sansio.conversation.errors import SharedSessionFailed
-from amqp_sansio.conversation.inbox import Inbox
+from amqp_sansio.conversation.errors import SharedSessionFailed, SubscriptionClosed
+from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
+from amqp_sansio.conversation.properties import Arguments, SessionProperties, as_map
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.ledger.credit import INFINITE
-from amqp_sansio.spec.base import Command, Struct
+from amqp_sansio.spec import exchange as exchanges
+from amqp_sansio.spec import queue as queues
+from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
+from amqp_sansio.spec.exchange import ExchangeBoundResult
+from amqp_sansio.spec.queue import QueueQueryResult
 
+Result = TypeVar("Result")
 Value = TypeVar("Value")
 
 
@@ -67,7 +76,7 @@ class Session:
     """
 
     def __init__(self, talk: Talk, driver: Driver, turn: Turn, ending: Ending) -> None:
-        self.talk: Final = talk
+        self._talk: Final = talk
         self._driver: Final = driver
         self._lock: Final = turn
         self._ending: Final = ending
@@ -77,7 +86,7 @@ class Session:
             try:
                 self._attached()
             except BaseException:
-                self.talk.detach()
+                self._talk.detach()
                 raise
         return self
 
@@ -89,35 +98,45 @@ class Session:
         with self._lock:
             try:
                 if error is None:
-                    over = self.talk.ended.done or self.talk.failure.again is not None
-                    if not over and self.talk.failure.heard:  # nothing more will be executed, and its detach is on its way
+                    over = self._talk.ended.done or self._talk.failure.again is not None
+                    if not over and self._talk.failure.heard:  # nothing more will be executed, and its detach is on its way
                         self._end(quiet=True)
                     elif not over:
                         self._finish()
-                    self.talk.unheard()
+                    self._talk.unheard()
             finally:
                 self._end(quiet=error is not None)
+
+    @property
+    def name(self) -> bytes:
+        """What the session is called on the present connection; another name when it was opened again."""
+        return self._talk.name
+
+    @property
+    def remade(self) -> int:
+        """How often it was opened again because the other side had lost it: the exclusive queues of before are gone."""
+        return self._talk.remade
 
     def _finish(self) -> None:
         """Until everything said is executed, as long as the other side gets on with it; raises SessionLost when it does not."""
         self._attached()
         try:
-            in_time(self._driver, self._ending, self.talk, self.talk.sync(), "execution.sync", ends=True)
+            in_time(self._driver, self._ending, self._talk, self._talk.sync(), "execution.sync", ends=True)
         except SharedSessionFailed:
-            self.talk.unheard()  # its own message may be what was refused: then that is told
+            self._talk.unheard()  # its own message may be what was refused: then that is told
             raise
 
     def _in_time(self, ticket: Ticket[Value], awaited: str) -> Value:
-        return in_time(self._driver, self._ending, self.talk, ticket, awaited)
+        return in_time(self._driver, self._ending, self._talk, ticket, awaited)
 
     def _end(self, quiet: bool) -> None:
-        quiet = quiet or self.talk.failure.heard
+        quiet = quiet or self._talk.failure.heard
         try:
-            self._driver.wait(self.talk.detach(), self._ending.timeout)
+            self._driver.wait(self._talk.detach(), self._ending.timeout)
         except TimeoutError:
-            self._ending.silent(self.talk, "detach")
+            self._ending.silent(self._talk, "detach")
             if not quiet:
-                self.talk.ended.result()
+                self._talk.ended.result()
         except AmqpError:
             if not quiet:
                 raise
@@ -127,54 +146,52 @@ class Session:
 
         TimeoutError when the caller's own `timeout` is over before, at `until`.  Under the lock.
         """
-        talk = self.talk
+        talk = self._talk
         talk.open_again()
         while not talk.attached.done:
             in_time(self._driver, self._ending, talk, talk.attached, "session.attach", timeout=timeout, until=until)
         talk.attached.result()
 
-    def _asked(self, what: Callable[[], Ticket[Value]], timeout: float | None) -> Value:
+    def _asked(self, what: Callable[[], Ticket[Value]], timeout: float | None = None) -> Value:
         """What comes of something that is said as soon as the session is attached."""
         until = end_of(timeout)
         with self._lock:
             self._attached(timeout, until)
             return self._driver.wait(what(), timeout, until)
 
-    def say(self, command: Command, *, timeout: float | None = None) -> None:
-        """Says a command and waits until the other side has executed it."""
-        self._asked(lambda: self.talk.say(command), timeout)
+    def execute(self, command: Command[Result], *, timeout: float | None = None) -> Result:
+        """Says a command, waits until the other side has executed it, and gives its result, if it has one.
 
-    def ask(self, command: Command, *, timeout: float | None = None) -> Struct:
-        """Says a command and waits for its result.
-
-        NoResult when the broker calls it complete without one; LocalProtocolError for a command that has no result.
+        SessionFailed when the other side refuses it; NoResult when it calls it complete without the result; LocalProtocolError
+        for one that carries a content: `publish` sends messages.
         """
-        return self._asked(lambda: self.talk.ask(command), timeout)
-
-    def wait(self, what: Callable[[], Ticket[Value]], timeout: float | None = None) -> Value:
-        """What comes of something that is asked of the `talk`; TimeoutError when that is not there within `timeout` seconds."""
-        return self._asked(what, timeout)
+        return self._asked(lambda: self._talk.execute(command), timeout)
 
     def sync(self, *, timeout: float | None = None) -> None:
         """Waits until everything said so far is executed."""
-        self._asked(self.talk.sync, timeout)
+        self._asked(self._talk.sync, timeout)
 
     def send(
-        self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", *, timeout: float | None = None,
-        **properties: Any,
-    ) -> Ticket[None]:  # fmt: skip
-        """Publishes a message as soon as there is room for it; the ticket tells when the broker has it for certain.
+        self,
+        exchange: str = "",
+        routing_key: str | None = None,
+        body: bytes = b"",
+        *,
+        timeout: float | None = None,
+        **properties: Unpack[SessionProperties],
+    ) -> Pending[None]:
+        """Publishes a message as soon as there is room for it, and does not wait for more: ask what it gives for its `result`.
 
-        `properties` are those of `Talk.publish`.  After a TimeoutError it has published nothing.
+        After a TimeoutError it has published nothing.
         """
         until = end_of(timeout)
         with self._lock:
             self._room(timeout, until)
-            return self.talk.post(exchange, routing_key, body, properties)
+            return Pending(self._talk.post(exchange, routing_key, body, properties), self._confirmed)
 
     def _room(self, timeout: float | None, until: float | None) -> None:
         """Until a message may be published.  Under the lock."""
-        driver, talk = self._driver, self.talk
+        driver, talk = self._driver, self._talk
         driver.wait_writable(timeout, until)
         if not talk.has_room:
             self._attached(timeout, until)
@@ -183,21 +200,114 @@ class Session:
             driver.wait_writable(timeout, until)
 
     def publish(
-        self, exchange: str = "", routing_key: str | None = None, body: bytes = b"", *, timeout: float | None = None,
-        **properties: Any,
-    ) -> None:  # fmt: skip
+        self,
+        exchange: str = "",
+        routing_key: str | None = None,
+        body: bytes = b"",
+        *,
+        timeout: float | None = None,
+        **properties: Unpack[SessionProperties],
+    ) -> None:
         """Publishes a message and waits until the broker has it for certain."""
         until = end_of(timeout)
         with self._lock:
             self._room(timeout, until)
-            self._driver.wait(self.talk.post(exchange, routing_key, body, properties, True), timeout, until)
+            self._driver.wait(self._talk.post(exchange, routing_key, body, properties, True), timeout, until)
 
-    def confirmed(self, ticket: Ticket[None], *, timeout: float | None = None) -> None:
-        """Waits for what `send` gave."""
+    def _confirmed(self, ticket: Ticket[None], timeout: float | None) -> None:
         with self._lock:
             if not ticket.done:
-                self.talk.prompt()
+                self._talk.prompt()
             self._driver.wait(ticket, timeout)
+
+    # --- queues and exchanges ------------------------------------------------------------------------------------------------
+
+    def declare_queue(
+        self,
+        queue: str,
+        *,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        passive: bool = False,
+        alternate_exchange: str | None = None,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Sees to it that there is such a queue; `passive`: SessionFailed when there is none.
+
+        `exclusive`: it belongs to this session and goes with it.  `alternate_exchange` gets messages that are rejected.
+        """
+        said = queues.Declare(queue, alternate_exchange, passive, durable, exclusive, auto_delete, as_map(arguments))
+        self.execute(said, timeout=timeout)
+
+    def delete_queue(
+        self, queue: str, *, if_unused: bool = False, if_empty: bool = False, timeout: float | None = None
+    ) -> None:
+        """Removes a queue, with its messages; SessionFailed when it has subscribers, or messages, and must not."""
+        self.execute(queues.Delete(queue, if_unused, if_empty), timeout=timeout)
+
+    def purge(self, queue: str, *, timeout: float | None = None) -> None:
+        """Removes the messages of a queue that nobody holds."""
+        self.execute(queues.Purge(queue), timeout=timeout)
+
+    def query_queue(self, queue: str, *, timeout: float | None = None) -> QueueQueryResult:
+        """What a queue is like: its `queue` is None when there is no such queue."""
+        return self.execute(queues.Query(queue), timeout=timeout)
+
+    def declare_exchange(
+        self,
+        exchange: str,
+        type: str = "direct",
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        passive: bool = False,
+        alternate_exchange: str | None = None,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Sees to it that there is such an exchange; `passive`: SessionFailed when there is none.
+
+        `type`: "direct", "topic", "fanout", "headers", or what else the broker has.  `alternate_exchange` gets messages that go
+        to no queue.
+        """
+        said = exchanges.Declare(exchange, type, alternate_exchange, passive, durable, auto_delete, as_map(arguments))
+        self.execute(said, timeout=timeout)
+
+    def delete_exchange(self, exchange: str, *, if_unused: bool = False, timeout: float | None = None) -> None:
+        """Removes an exchange, with its bindings; SessionFailed when it has some, and must not."""
+        self.execute(exchanges.Delete(exchange, if_unused), timeout=timeout)
+
+    def bind(
+        self,
+        queue: str,
+        exchange: str,
+        binding_key: str = "",
+        *,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
+        self.execute(exchanges.Bind(queue, exchange, binding_key, as_map(arguments)), timeout=timeout)
+
+    def unbind(self, queue: str, exchange: str, binding_key: str = "", *, timeout: float | None = None) -> None:
+        """Removes a binding."""
+        self.execute(exchanges.Unbind(queue, exchange, binding_key), timeout=timeout)
+
+    def bound(
+        self,
+        exchange: str,
+        queue: str | None = None,
+        binding_key: str | None = None,
+        *,
+        arguments: Arguments | None = None,
+        timeout: float | None = None,
+    ) -> ExchangeBoundResult:
+        """Whether there is such a binding: what is True in the result is not there, or does not match."""
+        return self.execute(exchanges.Bound(exchange, queue, binding_key, as_map(arguments)), timeout=timeout)
+
+    # --- transactions --------------------------------------------------------------------------------------------------------
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -207,7 +317,7 @@ class Session:
         TransactionFailed when it was not committed, or when nobody can know: so, too, after `close_timeout` seconds in which
         the other side gets on with nothing.
         """
-        transactions = self.talk.transactions
+        transactions = self._talk.transactions
         with self._lock:
             self._attached()
             transactions.begin()
@@ -229,7 +339,7 @@ class Session:
 
         Then `prepare`, `commit` or `rollback` decide about it.  BranchFailed after `close_timeout` seconds without an answer.
         """
-        transactions = self.talk.transactions
+        transactions = self._talk.transactions
         with self._lock:
             self._attached()
             started = transactions.begin_branch(xid, join=join, resume=resume)
@@ -249,19 +359,19 @@ class Session:
 
     def prepare(self, xid: Xid, *, timeout: float | None = None) -> XaStatus:
         """The first phase: XA_OK, or XA_RDONLY where nothing is to be decided.  BranchFailed for any other answer."""
-        return self._asked(lambda: self.talk.transactions.prepare(xid), timeout)
+        return self._asked(lambda: self._talk.transactions.prepare(xid), timeout)
 
     def commit(self, xid: Xid, *, one_phase: bool = False, timeout: float | None = None) -> None:
         """The second phase: the work of the branch is final; `one_phase` without a first."""
-        self._asked(lambda: self.talk.transactions.commit_branch(xid, one_phase=one_phase), timeout)
+        self._asked(lambda: self._talk.transactions.commit_branch(xid, one_phase=one_phase), timeout)
 
     def rollback(self, xid: Xid, *, timeout: float | None = None) -> None:
         """The work of the branch is undone."""
-        self._asked(lambda: self.talk.transactions.rollback_branch(xid), timeout)
+        self._asked(lambda: self._talk.transactions.rollback_branch(xid), timeout)
 
     def recover(self, *, timeout: float | None = None) -> tuple[Xid, ...]:
         """The branches in doubt at this broker."""
-        return self._asked(lambda: self.talk.transactions.recover(), timeout)
+        return self._asked(lambda: self._talk.transactions.recover(), timeout)
 
     def carry_out(self, ask: Ask, whole: TwoPhase) -> None:
         """Asks what a two-phase commit wants of this participant, and tells it the answer, or that there will be none."""
@@ -271,18 +381,23 @@ class Session:
             except AmqpError:
                 whole.lost(ask.participant)
                 raise
-            self._driver.wait(self.talk.transactions.carry_out(ask, whole))
+            self._driver.wait(self._talk.transactions.carry_out(ask, whole))
 
     def forget(self, xid: Xid, *, timeout: float | None = None) -> None:
         """The broker may forget a branch that it decided by itself."""
-        self._asked(lambda: self.talk.transactions.forget(xid), timeout)
+        self._asked(lambda: self._talk.transactions.forget(xid), timeout)
 
     def subscribe(
-        self, queue: str, *, prefetch: int = 100, octets: int = INFINITE, accept: bool = True, browse: bool = False
+        self, queue: str, *, prefetch: int = PREFETCH, octets: int = INFINITE, accept: bool = True, browse: bool = False
     ) -> Subscription:
-        """Subscribes to a queue; see `Talk.subscribe`."""
+        """Subscribes to a queue: receive from it, or iterate over it.
+
+        With `accept` each message is to be settled, and `prefetch` and `octets` bound those that are here and are not; without,
+        the broker forgets a message when it sends it.  `browse` leaves the messages on the queue: without `accept` all are
+        seen; with it each is to be released, for what was only shown cannot be accepted.
+        """
         with self._lock:
-            inbox = self.talk.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
+            inbox = self._talk.subscribe(queue, prefetch=prefetch, octets=octets, accept=accept, browse=browse)
         return Subscription(inbox, self._driver, self._lock, self._ending)
 
 
@@ -290,7 +405,7 @@ class Subscription:
     """Messages as they come: `for message in subscription`; as `with` it is cancelled at the end."""
 
     def __init__(self, inbox: Inbox, driver: Driver, turn: Turn, ending: Ending) -> None:
-        self.inbox: Final = inbox
+        self._inbox: Final = inbox
         self._driver: Final = driver
         self._lock: Final = turn
         self._ending: Final = ending
@@ -300,10 +415,10 @@ class Subscription:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._lock:
-            if self.inbox.closed:
+            if self._inbox.closed:
                 return
             try:
-                self._driver.wait(self.inbox.cancel(), self._ending.timeout)
+                self._driver.wait(self._inbox.cancel(), self._ending.timeout)
             except (AmqpError, TimeoutError) as failure:
                 if isinstance(failure, TimeoutError):
                     self._ending.missed()
@@ -311,17 +426,23 @@ class Subscription:
                     raise
 
     def __iter__(self) -> Iterator[Message]:
-        while (message := self.receive()) is not None:
+        while True:
+            try:
+                message = self.receive()
+            except SubscriptionClosed:
+                return
             yield message
 
-    def receive(self, timeout: float | None = None) -> Message | None:
-        """The next message; None when the subscription was cancelled.  TimeoutError when none came within `timeout` seconds."""
-        until = None if timeout is None else time.monotonic() + timeout
+    def receive(self, timeout: float | None = None) -> Message:
+        """The next message; TimeoutError when none comes within `timeout` seconds.
+
+        SubscriptionClosed when nothing more comes because it was cancelled here.
+        """
+        until = end_of(timeout)
         with self._lock:
-            while (message := self.inbox.take()) is None:
-                if self.inbox.closed:
-                    return None
-                self._driver.wait(self.inbox.more, timeout, until)  # another thread may take what comes
+            while (message := self._inbox.take()) is None:
+                self._inbox.must_be_open()
+                self._driver.wait(self._inbox.more, timeout, until)  # another thread may take what comes
             return message
 
     def cancel(self) -> None:
@@ -330,4 +451,4 @@ class Subscription:
         SessionLost after `close_timeout` seconds in which the other side gets on with nothing.
         """
         with self._lock:
-            in_time(self._driver, self._ending, self.inbox.talk, self.inbox.cancel(), "message.cancel", ends=True)
+            in_time(self._driver, self._ending, self._inbox.talk, self._inbox.cancel(), "message.cancel", ends=True)

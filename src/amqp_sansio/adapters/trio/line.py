@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
 
 import trio
 
@@ -67,6 +67,12 @@ class Line:
             if self._asking or self._waiting:
                 self._listen()
         return ticket.result()
+
+    async def within(self, seconds: float, work: Coroutine[Any, Any, Value], /) -> Value:
+        """See `conversation.line`."""
+        with trio.move_on_after(seconds):
+            return await work
+        raise TimeoutError(f"no answer within {seconds} seconds")
 
     def _listen(self) -> None:
         if self.wire is not None:

@@ -54,7 +54,7 @@ class Intake:
         try:
             for name in self.queues:
                 subscription = self._session.subscribe(name, prefetch=self._prefetch, octets=self._octets)
-                self._inboxes.append((name, subscription.inbox))
+                self._inboxes.append((name, subscription._inbox))
             self._session.sync()
             self._apart = self._depth() + self._held() <= self.there
         except SessionFailed as error:
@@ -109,14 +109,14 @@ class Intake:
             return coming
 
         try:
-            self._session.wait(ask, seconds)
+            self._session._asked(ask, seconds)
         except TimeoutError:
             for each in waiting:
                 each.forget(come)
 
     def begin(self, branch: Xid, timeout: int | None) -> None:
         """What is accepted from now on belongs to the branch, which may take so many seconds (see the options)."""
-        self._ask(lambda: self._session.talk.transactions.start(branch))
+        self._ask(lambda: self._session._talk.transactions.start(branch))
         try:
             self._bounded = give_time(self._session, branch, timeout, self._bounded)
         except (BranchFailed, SessionFailed) as error:
@@ -134,11 +134,11 @@ class Intake:
 
     def end(self, branch: Xid) -> None:
         """What follows belongs to it no more."""
-        self._ask(lambda: self._session.talk.transactions.end(branch))
+        self._ask(lambda: self._session._talk.transactions.end(branch))
 
     def prepare(self, branch: Xid) -> None:
         """The broker promises that it can be committed, whatever happens.  LiveError when it does not."""
-        status = self._ask(lambda: self._session.talk.transactions.prepare(branch))
+        status = self._ask(lambda: self._session._talk.transactions.prepare(branch))
         if status != XaStatus.XA_OK:
             raise LiveSetupError(
                 f"{self.link.access.shown}: the broker answers {status.name} to dtx.prepare of a branch with messages in it: "
@@ -147,11 +147,11 @@ class Intake:
 
     def commit(self, branch: Xid) -> None:
         """Its messages are gone from their queues.  LiveError when that is not certain."""
-        self._ask(lambda: self._session.talk.transactions.commit_branch(branch))
+        self._ask(lambda: self._session._talk.transactions.commit_branch(branch))
 
     def rollback(self, branch: Xid) -> None:
         """Its messages are on their queues again."""
-        self._ask(lambda: self._session.talk.transactions.rollback_branch(branch))
+        self._ask(lambda: self._session._talk.transactions.rollback_branch(branch))
 
     def sync(self) -> None:
         """Everything sent so far is done."""
@@ -162,7 +162,7 @@ class Intake:
 
     def _ask(self, what: Callable[[], Ticket[XaStatus]], hint: str = "") -> XaStatus:
         try:
-            return self._session.wait(what)
+            return self._session._asked(what)
         except (BranchFailed, SessionFailed) as error:
             raise refused(self.link.access.shown, error, hint) from None
         except (AmqpError, TimeoutError) as error:

@@ -18,9 +18,7 @@ from amqp_sansio.spark.live.errors import LiveError, LiveSetupError
 from amqp_sansio.spark.live.options import BRANCH_TIMEOUT, Access
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.spec.exchange import ExchangeQueryResult
 from amqp_sansio.spec.exchange import Query as QueryExchange
-from amqp_sansio.spec.queue import Query, QueueQueryResult
 
 END_SECONDS: Final = 5.0
 """Seconds that a clean end may take."""
@@ -94,7 +92,7 @@ class Link:
         """Whether the broker knows distributed transactions.  LiveError when it cannot be asked."""
         try:
             with self.session() as session:
-                session.talk.transactions.select_dtx()
+                session._talk.transactions.select_dtx()
                 session.recover()
         except (SessionFailed, BranchFailed):
             return False
@@ -107,16 +105,13 @@ class Link:
     def queue(self, name: str) -> int | None:
         """The messages on a queue; None when there is no such queue."""
         with self._told(), self.session() as session:
-            found = session.ask(Query(name))
-        if not isinstance(found, QueueQueryResult) or not found.queue:
-            return None
-        return found.message_count or 0
+            found = session.query_queue(name)
+        return found.message_count or 0 if found.queue else None
 
     def has_exchange(self, name: str) -> bool:
         """Whether there is such an exchange."""
         with self._told(), self.session() as session:
-            found = session.ask(QueryExchange(name))
-        return isinstance(found, ExchangeQueryResult) and not found.not_found
+            return not session.execute(QueryExchange(name)).not_found
 
     def in_doubt(self) -> tuple[Xid, ...]:
         """The branches in doubt at the broker, whosever they are."""
@@ -127,7 +122,7 @@ class Link:
         """Whether the broker knows a branch: it need not list all of them at a time."""
         try:
             with self.session() as session:
-                session.wait(lambda: session.talk.transactions.get_timeout(branch))
+                session._asked(lambda: session._talk.transactions.get_timeout(branch))
         except (AmqpError, TimeoutError) as error:
             if isinstance(error, SessionFailed | BranchFailed) and self._connection._client.closed is None:
                 return False  # the session was ended by a refusal, the connection is there
@@ -185,14 +180,14 @@ def give_time(session: Session, branch: Xid, timeout: int | None, bounded: bool 
     None: as long as it takes where the broker sets no bound by itself, else BRANCH_TIMEOUT; a broker may keep to a bound for
     prepared branches, too.  `bounded` is what an earlier call found out about that, None without one, and so is the answer.
     """
-    transactions = session.talk.transactions
+    transactions = session._talk.transactions
     if timeout is None:
         if bounded is None:
-            bounded = session.wait(lambda: transactions.get_timeout(branch)) > 0
+            bounded = session._asked(lambda: transactions.get_timeout(branch)) > 0
         timeout = BRANCH_TIMEOUT if bounded else 0
     if timeout:
         seconds = timeout
-        session.wait(lambda: transactions.set_timeout(branch, seconds))
+        session._asked(lambda: transactions.set_timeout(branch, seconds))
     return bounded
 
 

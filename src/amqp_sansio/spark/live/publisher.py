@@ -9,9 +9,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from amqp_sansio.adapters.sync import Session
+from amqp_sansio.adapters.sync import Pending, Session
 from amqp_sansio.conversation.errors import BranchFailed, MessageReturned, SessionFailed
-from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.errors import AmqpError, EncodeError
 from amqp_sansio.spark.live.errors import LiveError, LiveSetupError, refused
 from amqp_sansio.spark.live.identity import SINK, branch, word
@@ -97,7 +96,7 @@ class Publisher:
 
     def _send(self, session: Session, first: Outgoing, others: Iterable[Outgoing]) -> tuple[int, int]:
         rows = octets = 0
-        flight: deque[tuple[Ticket[None], str, str]] = deque()
+        flight: deque[tuple[Pending[None], str, str]] = deque()
         message: Outgoing | None = first
         following = iter(others)
         while message is not None:
@@ -117,10 +116,10 @@ class Publisher:
             self._taken(session, *flight.popleft())
         return rows, octets
 
-    def _taken(self, session: Session, sent: Ticket[None], exchange: str, key: str) -> None:
+    def _taken(self, session: Session, sent: Pending[None], exchange: str, key: str) -> None:
         """The broker has it for certain.  LiveSetupError when no queue takes it."""
         try:
-            session.confirmed(sent)
+            sent.result()
         except MessageReturned as error:
             raise LiveSetupError(
                 f"{self.access.shown}: {error}: no queue takes a message to exchange {exchange!r} with routing key {key!r}; "
