@@ -20,7 +20,8 @@ GIVEN: dict[str, Any] = {
     "mandatory": True, "immediate": False, "persistent": True, "priority": 9, "ttl": 1000, "timestamp": 1_700_000_000,
     "content_type": "text/plain", "content_encoding": "gzip", "headers": {"n": 1, "in": {"list": [1, "two", b"three"]}},
     "correlation_id": b"c", "user_id": b"u", "app_id": b"a", "message_id": UUID(int=7),
-    "reply_to": ReplyTo("amq.direct", "back"), "redelivered": False, "discard_unroutable": True, "expiration": 1_700_000_001, "content_length": 4, "resume_id": "r",
+    "reply_to": ReplyTo("amq.direct", "back"), "redelivered": False, "discard_unroutable": True,
+    "expiration": 1_700_000_001, "content_length": 4, "resume_id": "r",
     "resume_ttl": 5,
 }  # fmt: skip
 TEXTS = {"message_id": str(UUID(int=7)), "correlation_id": "c", "user_id": "u", "app_id": "a", "reply_to": "back"}

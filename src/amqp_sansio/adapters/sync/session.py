@@ -12,24 +12,21 @@ from typing_extensions import Unpack
 
 from amqp_sansio.adapters.sync.driver import Driver
 from amqp_sansio.adapters.sync.pending import Pending
+from amqp_sansio.adapters.sync.topology import Topology
 from amqp_sansio.adapters.sync.turn import Turn
 from amqp_sansio.conversation.ending import Ending
 from amqp_sansio.conversation.errors import SharedSessionFailed, SubscriptionClosed
 from amqp_sansio.conversation.inbox import PREFETCH, Inbox
 from amqp_sansio.conversation.message import Message
-from amqp_sansio.conversation.properties import Arguments, SessionProperties, as_map
+from amqp_sansio.conversation.properties import SessionProperties
 from amqp_sansio.conversation.talk import Talk
 from amqp_sansio.conversation.ticket import Ticket
 from amqp_sansio.engine.two_phase import Ask, TwoPhase
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.ledger.credit import INFINITE
-from amqp_sansio.spec import exchange as exchanges
-from amqp_sansio.spec import queue as queues
 from amqp_sansio.spec.base import Command
 from amqp_sansio.spec.codes import XaStatus
 from amqp_sansio.spec.dtx import Xid
-from amqp_sansio.spec.exchange import ExchangeBoundResult
-from amqp_sansio.spec.queue import QueueQueryResult
 
 Result = TypeVar("Result")
 Value = TypeVar("Value")
@@ -67,7 +64,7 @@ def end_of(timeout: float | None) -> float | None:
     return None if timeout is None else time.monotonic() + timeout
 
 
-class Session:
+class Session(Topology):
     """A session, to be used as `with connection.session() as session`.
 
     While the connection is being made again, what is said here waits for that; never longer than the retry policy lets it.
@@ -220,93 +217,6 @@ class Session:
                 self._talk.prompt()
             self._driver.wait(ticket, timeout)
 
-    # --- queues and exchanges ------------------------------------------------------------------------------------------------
-
-    def declare_queue(
-        self,
-        queue: str,
-        *,
-        durable: bool = False,
-        exclusive: bool = False,
-        auto_delete: bool = False,
-        passive: bool = False,
-        alternate_exchange: str | None = None,
-        arguments: Arguments | None = None,
-        timeout: float | None = None,
-    ) -> None:
-        """Sees to it that there is such a queue; `passive`: SessionFailed when there is none.
-
-        `exclusive`: it belongs to this session and goes with it.  `alternate_exchange` gets messages that are rejected.
-        """
-        said = queues.Declare(queue, alternate_exchange, passive, durable, exclusive, auto_delete, as_map(arguments))
-        self.execute(said, timeout=timeout)
-
-    def delete_queue(
-        self, queue: str, *, if_unused: bool = False, if_empty: bool = False, timeout: float | None = None
-    ) -> None:
-        """Removes a queue, with its messages; SessionFailed when it has subscribers, or messages, and must not."""
-        self.execute(queues.Delete(queue, if_unused, if_empty), timeout=timeout)
-
-    def purge(self, queue: str, *, timeout: float | None = None) -> None:
-        """Removes the messages of a queue that nobody holds."""
-        self.execute(queues.Purge(queue), timeout=timeout)
-
-    def query_queue(self, queue: str, *, timeout: float | None = None) -> QueueQueryResult:
-        """What a queue is like: its `queue` is None when there is no such queue."""
-        return self.execute(queues.Query(queue), timeout=timeout)
-
-    def declare_exchange(
-        self,
-        exchange: str,
-        type: str = "direct",
-        *,
-        durable: bool = False,
-        auto_delete: bool = False,
-        passive: bool = False,
-        alternate_exchange: str | None = None,
-        arguments: Arguments | None = None,
-        timeout: float | None = None,
-    ) -> None:
-        """Sees to it that there is such an exchange; `passive`: SessionFailed when there is none.
-
-        `type`: "direct", "topic", "fanout", "headers", or what else the broker has.  `alternate_exchange` gets messages that go
-        to no queue.
-        """
-        said = exchanges.Declare(exchange, type, alternate_exchange, passive, durable, auto_delete, as_map(arguments))
-        self.execute(said, timeout=timeout)
-
-    def delete_exchange(self, exchange: str, *, if_unused: bool = False, timeout: float | None = None) -> None:
-        """Removes an exchange, with its bindings; SessionFailed when it has some, and must not."""
-        self.execute(exchanges.Delete(exchange, if_unused), timeout=timeout)
-
-    def bind(
-        self,
-        queue: str,
-        exchange: str,
-        binding_key: str = "",
-        *,
-        arguments: Arguments | None = None,
-        timeout: float | None = None,
-    ) -> None:
-        """Messages to `exchange` whose routing key, or headers, match go to `queue` from now on."""
-        self.execute(exchanges.Bind(queue, exchange, binding_key, as_map(arguments)), timeout=timeout)
-
-    def unbind(self, queue: str, exchange: str, binding_key: str = "", *, timeout: float | None = None) -> None:
-        """Removes a binding."""
-        self.execute(exchanges.Unbind(queue, exchange, binding_key), timeout=timeout)
-
-    def bound(
-        self,
-        exchange: str,
-        queue: str | None = None,
-        binding_key: str | None = None,
-        *,
-        arguments: Arguments | None = None,
-        timeout: float | None = None,
-    ) -> ExchangeBoundResult:
-        """Whether there is such a binding: what is True in the result is not there, or does not match."""
-        return self.execute(exchanges.Bound(exchange, queue, binding_key, as_map(arguments)), timeout=timeout)
-
     # --- transactions --------------------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -373,15 +283,16 @@ class Session:
         """The branches in doubt at this broker."""
         return self._asked(lambda: self._talk.transactions.recover(), timeout)
 
-    def carry_out(self, ask: Ask, whole: TwoPhase) -> None:
+    def carry_out(self, ask: Ask, whole: TwoPhase, *, timeout: float | None = None) -> None:
         """Asks what a two-phase commit wants of this participant, and tells it the answer, or that there will be none."""
+        until = end_of(timeout)
         with self._lock:
             try:
-                self._attached()
+                self._attached(timeout, until)
             except AmqpError:
                 whole.lost(ask.participant)
                 raise
-            self._driver.wait(self._talk.transactions.carry_out(ask, whole))
+            self._driver.wait(self._talk.transactions.carry_out(ask, whole), timeout, until)
 
     def forget(self, xid: Xid, *, timeout: float | None = None) -> None:
         """The broker may forget a branch that it decided by itself."""
