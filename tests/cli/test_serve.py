@@ -341,7 +341,7 @@ def test_strangers_that_hold_all_file_descriptors_stop_no_store(tmp_path: Path) 
         awaited(lambda: serving.errors.count(full) >= 2, lambda: serving.process.poll() is not None)
         strangers.close()
         with connect(serving.url) as connection, connection.session() as session:
-            session.say(queue.Declare("q", durable=True))
+            session.declare_queue("q", durable=True)
         assert serving.stop() == 0
         assert "it stops" not in serving.errors
 

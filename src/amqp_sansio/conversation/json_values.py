@@ -8,6 +8,7 @@ from math import isfinite
 from typing import TypeAlias
 from uuid import UUID
 
+from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Struct
 from amqp_sansio.spec.values import OpaqueValue
 
@@ -17,7 +18,8 @@ Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | 
 def plain(value: object) -> Plain:
     """Octets are their text where they are UTF-8 (many clients send text so), else hex digits.
 
-    A number that is not finite, a UUID and a decimal are their text; a struct is a dict of its fields; a value of a type that
+    A number that is not finite, a UUID and a decimal are their text; a struct is a dict of its fields; a set of ids a list of
+    [low, high]; a value of a type that
     nobody has assigned is its octets.
     """
     if isinstance(value, bool) or value is None:
@@ -38,6 +40,8 @@ def plain(value: object) -> Plain:
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]
+    if isinstance(value, RangeSet):
+        return [[low, high] for low, high in value.ranges]
     if isinstance(value, Struct):
         return {name.rstrip("_"): plain(getattr(value, name)) for name in value.FIELDS}
     if isinstance(value, OpaqueValue):

@@ -261,6 +261,14 @@ def decode_map(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DE
     return _edge(read_map, "map", b, p, end, depth, reading)
 
 
+def decode_list(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[List, int]:
+    """The list whose size begins at `p`, and the offset behind it.  DecodeError.
+
+    A body of content type amqp/list is one, too.
+    """
+    return _edge(read_list, "list", b, p, end, depth, reading)
+
+
 def decode_struct32(b: bytes, p: int, end: int, depth: int = 0, reading: Reading = DEFAULT_READING) -> tuple[Struct, int]:
     """The coded struct whose size begins at `p`, and the offset behind it.  DecodeError names the field that is wrong."""
     try:
