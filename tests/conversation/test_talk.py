@@ -357,7 +357,7 @@ def test_what_carries_a_content_is_known() -> None:
 
 
 @pytest.mark.parametrize("command", [message.Transfer(), file.Stage(), stream.Publish()])
-def test_a_command_with_a_content_is_not_executed_and_nothing_is_said(command: Command) -> None:
+def test_executing_a_command_with_a_content_raises_and_sends_nothing(command: Command) -> None:
     stage = staged()
     talk = stage.open()
     before = talk.session._outbound.next_id

@@ -160,7 +160,7 @@ class Message:
 
     @property
     def user_id(self) -> bytes | None:
-        """Who sent it: some brokers check that."""
+        """The user that sent it: some brokers check that."""
         properties = self.received.message_properties
         return properties.user_id if properties is not None else None
 

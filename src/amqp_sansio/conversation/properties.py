@@ -43,7 +43,7 @@ class CommonProperties(TypedDict, total=False):
     correlation_id: bytes | str | None
     """Which message this one answers."""
     user_id: bytes | str | None
-    """Who sends it: some brokers refuse any other name than that of the connection's user."""
+    """The user that sends it: some brokers refuse any name but that of the connection's user."""
     app_id: bytes | str | None
     """Which application sends it."""
 

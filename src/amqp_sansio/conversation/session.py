@@ -130,7 +130,7 @@ class Session(Topology):
         self._talk.attached.result()
 
     async def _asked(self, say: Callable[[], Ticket[Value]], timeout: float | None) -> Value:
-        """What comes of something that is said as soon as the session is attached."""
+        """Sends something as soon as the session is attached, and waits for the answer."""
         if timeout is not None:
             return await self._line.within(timeout, self._asked(say, None))
         await self._attached()

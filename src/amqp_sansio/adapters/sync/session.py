@@ -150,7 +150,7 @@ class Session(Topology):
         talk.attached.result()
 
     def _asked(self, what: Callable[[], Ticket[Value]], timeout: float | None = None) -> Value:
-        """What comes of something that is said as soon as the session is attached."""
+        """Sends something as soon as the session is attached, and waits for the answer."""
         until = end_of(timeout)
         with self._lock:
             self._attached(timeout, until)
