@@ -40,6 +40,10 @@ class Scene:
         for _ in range(count):
             self.credit.delivered(self.sent, "d", octets, octets)
             self.sent += 1
+        return self.told()
+
+    def told(self) -> list[str]:
+        """The rules that were broken, with ! where somebody is accused."""
         told = [each.rule + ("!" if isinstance(each, Violation) else "") for each in self.findings.found]
         self.findings.found.clear()
         return told
@@ -52,6 +56,44 @@ def granted(messages: int, octets: int = INFINITE) -> tuple[Command, ...]:
 def windowed(messages: int, octets: int = INFINITE) -> tuple[Command, ...]:
     """The mode in which a subscription begins."""
     return (Subscribe("q", "d"), Flow("d", MESSAGE, messages), Flow("d", BYTE, octets))
+
+
+UNIQUE = "message.subscribe.destination.unique-subscriber-destination!"
+
+
+def test_a_destination_that_stands_is_not_subscribed_to_again() -> None:
+    for strict in (False, True):
+        scene = Scene(Subscribe("q", "d"), Subscribe("q", "e"), strict=strict)
+        assert scene.told() == []
+        scene.say(Subscribe("r", "d"))
+        assert scene.told() == [UNIQUE]
+        last = scene.say(Cancel("d"), Subscribe("r", "d"))
+        scene.credit.book.carried_out(RangeSet([(0, last)]))
+        assert scene.told() == []
+        scene.say(Cancel("e"))
+        scene.credit.book.carried_out(RangeSet([(0, last + 1)]))
+        scene.say(Subscribe("q", "e"))
+        assert scene.told() == []
+        scene.say(Subscribe("q", "e"))
+        assert scene.told() == [UNIQUE]
+
+
+def test_a_second_subscription_without_destination_is_against_the_letter_alone() -> None:
+    """Qpidd takes it."""
+    for strict, told in ((False, []), (True, [UNIQUE])):
+        scene = Scene(Subscribe("q"), Subscribe("q"), strict=strict)
+        assert scene.told() == told
+
+
+def test_who_does_not_know_what_was_subscribed_and_cancelled_accuses_nobody() -> None:
+    scene = Scene(Subscribe("q", "d"), strict=True)
+    scene.credit.hear(None, Cancel("d"))  # its id was not heard, and so not its end
+    scene.say(Subscribe("q", "d"))
+    assert scene.told() == []
+    scene = Scene(Subscribe("q", "d"), strict=True)
+    scene.credit.book.lose()
+    scene.say(Subscribe("q", "d"), Subscribe("q", "d"))
+    assert scene.told() == []
 
 
 @pytest.mark.parametrize(("count", "told"), [(2, []), (3, []), (4, ["message.flow"]), (9, ["message.flow"])])

@@ -8,6 +8,7 @@ from amqp_sansio.engine.findings import CREDIT_RULE, DESTINATION_RULE, UNITS, Fi
 from amqp_sansio.ledger.credit import INFINITE, MESSAGE, OCTET
 from amqp_sansio.ledger.subscriptions import Subscriptions
 from amqp_sansio.spec.base import Command
+from amqp_sansio.spec.codes import ErrorCode
 from amqp_sansio.spec.message import Cancel, Flow, Flush, SetFlowMode, Stop, Subscribe
 
 
@@ -31,13 +32,25 @@ class CreditWitness:
         destination = command.destination or ""
         book = self.book
         if isinstance(command, Subscribe):
-            book.subscribe(destination)
+            if not book.subscribe(destination) and judged and not book.doubt:
+                self._twice(destination)
         elif isinstance(command, Flow):
             book.grant(destination, OCTET if command.unit else MESSAGE, INFINITE if command.value is None else command.value)
         elif isinstance(command, SetFlowMode):
             self._mode(destination, command.flow_mode or 0, judged)
         else:
             book.take_back(destination, id, isinstance(command, Flush), isinstance(command, Cancel))
+
+    def _twice(self, destination: str) -> None:
+        """A destination of which a subscription stands: deployed brokers refuse it, qpidd not where it is empty."""
+        tell = self._findings.breach if destination else self._findings.letter
+        tell(
+            "message.subscribe.destination.unique-subscriber-destination",
+            f"message.subscribe of destination {destination[:80]!r}",
+            "a subscription of this session has this destination",
+            ("another destination", f"message.cancel of destination {destination[:80]!r}"),
+            ErrorCode.NOT_ALLOWED,
+        )
 
     def _mode(self, destination: str, mode: int, judged: bool) -> None:
         entry = self.book.entries.get(destination)

@@ -55,8 +55,8 @@ class Subscriptions:
 
     # --- what the subscriber says --------------------------------------------------------------------------------------------
 
-    def subscribe(self, destination: str) -> None:
-        """A subscription with this destination."""
+    def subscribe(self, destination: str) -> bool:
+        """A subscription with this destination: False when one stands that nothing has cancelled."""
         before = self.entries.get(destination)
         if before is None:
             if len(self.entries) >= self._most:
@@ -67,6 +67,8 @@ class Subscriptions:
             self.entries[destination] = Subscription(CreditBook.behind(before.book))
         else:  # refused, or a second one of that name: then nobody knows which of them a delivery is for
             before.doubt = True
+            return False
+        return True
 
     def grant(self, destination: str, unit: int, value: int) -> None:
         """Credit for one of them."""
