@@ -12,7 +12,7 @@ from amqp_sansio.engine.findings import Findings
 from amqp_sansio.engine.layers import UNHEARD
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.limits import DEFAULT_LIMITS
-from amqp_sansio.spec.connection import Open, OpenOk, StartOk, TuneOk
+from amqp_sansio.spec.connection import StartOk, TuneOk
 from amqp_sansio.wire.segmentation import SEGMENTATION
 
 Ears = dict[Literal["C", "S"], Ear]
@@ -37,8 +37,8 @@ def test_what_was_lost_may_have_held_the_mechanism(mechanism: str, doubt: str) -
     assert [ear.doubt for ear in ears.values()] == [doubt, doubt]
 
 
-def test_a_mechanism_without_a_layer_ends_the_doubt() -> None:
-    for mechanism, left in (("PLAIN", ""), ("GSSAPI", UNHEARD)):
+def test_the_mechanism_tells_whether_there_may_be_a_layer() -> None:
+    for mechanism, left in (("PLAIN", ""), ("GSSAPI", "behind the security layer of GSSAPI")):
         ears, handshake = made()
         layers.unheard(ears, handshake)
         handshake.mechanism = mechanism
@@ -46,11 +46,9 @@ def test_a_mechanism_without_a_layer_ends_the_doubt() -> None:
         assert [ear.doubt for ear in ears.values()] == [left, left]
 
 
-def test_each_side_may_speak_through_the_layer_behind_open_and_its_answer() -> None:
+def test_both_sides_may_speak_through_a_layer_as_soon_as_its_mechanism_is_chosen() -> None:
     ears, handshake = made("DIGEST-MD5")
-    layers.heard("C", ears, Open("/"), handshake)
-    assert [bool(ear.doubt) for ear in ears.values()] == [True, False]
-    layers.heard("S", ears, OpenOk(), handshake)
+    layers.heard("C", ears, StartOk(None, "DIGEST-MD5", b"", None), handshake)
     assert {ear.doubt for ear in ears.values()} == {"behind the security layer of DIGEST-MD5"}
 
 

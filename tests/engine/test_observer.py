@@ -29,7 +29,7 @@ from amqp_sansio.errors import DecodeError, LocalProtocolError
 from amqp_sansio.events import CommandSeen, ControlSeen, Violation
 from amqp_sansio.kernel.serials import RangeSet
 from amqp_sansio.spec.base import Command
-from amqp_sansio.spec.connection import Close, Open, OpenOk
+from amqp_sansio.spec.connection import Close, Open, OpenOk, Secure, SecureOk
 from amqp_sansio.spec.execution import Sync
 from amqp_sansio.spec.message import Accept, Reject, Transfer
 from amqp_sansio.spec.queue import Declare
@@ -191,6 +191,17 @@ def test_a_security_layer_is_opaque_and_no_violation() -> None:
         found = words(observe(said, piece=piece))
         assert found[8:] == ["C opaque", "S opaque"]
     assert not [word for word in words(observe([*opening("DIGEST-MD5"), *ATTACH])) if "opaque" in word]
+
+
+def test_a_security_layer_may_begin_where_authentication_ends() -> None:
+    """RFC 4422 has it there; what looks like no frame then is unread, and with a mechanism that has no layer a breach."""
+    layered = b"\0\0\0\x40" + bytes(range(64))
+    for mechanism, expected in (("GSSAPI", ["C opaque", "S opaque"]), ("CRAM-MD5", ["C !frame.track", "S !frame.track"])):
+        said: list[Said] = [*opening(mechanism)[:4], ("S", control(Secure(b"?"))), ("C", control(SecureOk(b"!")))]
+        for piece in (0, 1, 7):
+            found = words(observe([*said, ("C", layered), ("S", layered * 2)], piece=piece))
+            assert found[:6] == words(observe(said))[:6]
+            assert found[6:8] == expected, mechanism
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from amqp_sansio.engine.ear import Ear
 from amqp_sansio.engine.witness_handshake import HandshakeWitness
 from amqp_sansio.spec.base import Control
-from amqp_sansio.spec.connection import Open, OpenOk, StartOk, TuneOk
+from amqp_sansio.spec.connection import OpenOk, StartOk, TuneOk
 
 UNHEARD: Final = "no frame is there; a security layer may have been agreed on before, which nobody heard"
 """Why a stream that starts in its middle may not be frames at all, although something in it looked like one."""
@@ -31,8 +31,8 @@ def heard(speaker: Literal["C", "S"], ears: Ears, control: Control, handshake: H
         return
     if (isinstance(control, TuneOk) and speaker == "C") or (isinstance(control, OpenOk) and speaker == "S"):
         ear.reader.max_frame_size = handshake.max_frame_size
-    if isinstance(control, StartOk) and handshake.mechanism and not handshake.layered:
+    if isinstance(control, StartOk) and handshake.mechanism:
+        # A layer begins where authentication ends, or behind open, as in qpidd: nobody says whether there is one, or from when.
+        behind = f"behind the security layer of {handshake.mechanism[:40]}" if handshake.layered else ""
         for each in ears.values():
-            each.doubt = "" if each.doubt == UNHEARD else each.doubt
-    if handshake.layered and isinstance(control, Open if speaker == "C" else OpenOk):
-        ear.doubt = f"behind the security layer of {handshake.mechanism[:40]}"
+            each.doubt = behind or ("" if each.doubt == UNHEARD else each.doubt)

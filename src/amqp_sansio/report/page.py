@@ -105,7 +105,7 @@ def _tiles(
         tile(count(seen.levels["note"]), "notes, which accuse nobody")
     if "connections" in folder:
         tile(count(seen.rows["connections"]), "connections")
-        tile(octets(seen.sums.get("octets_by_client", 0) + seen.sums.get("octets_by_server", 0)), "of AMQP")
+        tile(octets(seen.sums.get("octets_by_client", 0) + seen.sums.get("octets_by_server", 0)), "captured")
         if seen.unread:
             tile(octets(seen.unread), "not judged")
     if "sessions" in folder:

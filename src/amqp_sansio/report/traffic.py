@@ -294,7 +294,7 @@ def captures(folder: Folder, seen: Overview) -> Markup:
         rows.append((tag("span", name, class_="name"), count(number), octets(size)))
     parts += [
         tag("h3", f"Captures: {count(len(listed))}"),
-        table(("file", "connections first heard in it", "octets of AMQP"), rows, frozenset({1, 2})),
+        table(("file", "connections first heard in it", "octets captured"), rows, frozenset({1, 2})),
     ]
     if len(listed) > len(rows):
         parts.append(tag("p", f"{count(len(listed) - len(rows))} more are not shown.", class_="small"))
