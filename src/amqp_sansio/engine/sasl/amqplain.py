@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 
 from amqp_sansio.config import Accepted, Challenge, ClientExchange, Deferred, Rejected, ServerExchange
-from amqp_sansio.engine.sasl.plain import Check, OneMessage, judged
+from amqp_sansio.engine.sasl.plain import OneMessage, PasswordExchange, PlainServer
 from amqp_sansio.errors import AmqpError
 from amqp_sansio.wire.layouts.profiles import PROFILES
 from amqp_sansio.wire.octets import put_u32
@@ -17,12 +17,7 @@ _TABLES: Final = PROFILES["rabbitmq"]
 _SIZE: Final = 4
 
 
-class _Server(ServerExchange):
-    def __init__(self, verify: Check, slow: bool, known: Check | None) -> None:
-        self._verify: Final = verify
-        self._slow: Final = slow
-        self._known: Final = known
-
+class _Server(PasswordExchange):
     def step(self, response: bytes | None) -> Challenge | Accepted | Rejected | Deferred:
         if not response:
             return Rejected("an AMQPLAIN response has a login and a password")
@@ -33,7 +28,7 @@ class _Server(ServerExchange):
         username, password = table.get("LOGIN"), table.get("PASSWORD")
         if not isinstance(username, str) or not isinstance(password, str):
             return Rejected("an AMQPLAIN response has a login and a password, texts in UTF-8")
-        return judged(self._verify, self._slow, self._known, username, password)
+        return self.judge(username, password)
 
 
 @attrs.frozen
@@ -50,14 +45,11 @@ class AmqPlain:
 
 
 @attrs.frozen
-class AmqPlainServer:
+class AmqPlainServer(PlainServer):
     """The server's half, with the `verify`, `slow` and `known` of `PlainServer`."""
 
-    verify: Check
-    slow: bool = False
-    known: Check | None = None
     name: str = attrs.field(default=NAME, init=False)
 
     def start(self) -> ServerExchange:
         """A new exchange."""
-        return _Server(self.verify, self.slow, self.known)
+        return _Server(self)

@@ -39,25 +39,27 @@ Check: TypeAlias = Callable[[str, str], bool]
 """Whether a name and a password belong together."""
 
 
-def judged(verify: Check, slow: bool, known: Check | None, username: str, password: str) -> Accepted | Rejected | Deferred:
-    """What a server thinks of a name and a password, or how it finds out where that is `slow` and they are not `known`."""
-    if len(username.encode()) > USERNAME_OCTETS:
-        return Rejected(f"a name of more than {USERNAME_OCTETS} octets")
-    if known is not None and known(username, password):
-        return Accepted(username)
+class PasswordExchange(ServerExchange):
+    """The exchange of a server that is told a name and a password and asks its mechanism about them."""
 
-    def decide() -> Accepted | Rejected:
-        return Accepted(username) if verify(username, password) else Rejected("wrong name or password")
+    def __init__(self, mechanism: PlainServer) -> None:
+        self._mechanism: Final = mechanism
 
-    return Deferred(decide) if slow else decide()
+    def judge(self, username: str, password: str) -> Accepted | Rejected | Deferred:
+        """What the server thinks of them, or how it finds out where that is `slow` and they are not `known`."""
+        mechanism = self._mechanism
+        if len(username.encode()) > USERNAME_OCTETS:
+            return Rejected(f"a name of more than {USERNAME_OCTETS} octets")
+        if mechanism.known is not None and mechanism.known(username, password):
+            return Accepted(username)
+
+        def decide() -> Accepted | Rejected:
+            return Accepted(username) if mechanism.verify(username, password) else Rejected("wrong name or password")
+
+        return Deferred(decide) if mechanism.slow else decide()
 
 
-class _Server(ServerExchange):
-    def __init__(self, verify: Check, slow: bool, known: Check | None) -> None:
-        self._verify: Final = verify
-        self._slow: Final = slow
-        self._known: Final = known
-
+class _Server(PasswordExchange):
     def step(self, response: bytes | None) -> Challenge | Accepted | Rejected | Deferred:
         if response is None:
             return Challenge(b"")
@@ -70,7 +72,7 @@ class _Server(ServerExchange):
             return Rejected("a PLAIN response is UTF-8")
         if authorize not in ("", username):
             return Rejected("nobody may act for somebody else")
-        return judged(self._verify, self._slow, self._known, username, password)
+        return self.judge(username, password)
 
 
 @attrs.frozen
@@ -104,4 +106,4 @@ class PlainServer:
 
     def start(self) -> ServerExchange:
         """A new exchange."""
-        return _Server(self.verify, self.slow, self.known)
+        return _Server(self)
