@@ -67,10 +67,8 @@ class Consumers:
         return bool(settled)
 
     def _bounded(self) -> bool:
-        if not self._tags.bound(self._findings.limits.subscriptions):
-            return True
-        self._findings.bounded("subscriptions", "consumers")
-        return False
+        excess = self._tags.bound(self._findings.limits.subscriptions)
+        return not self._findings.bounded(excess, "subscriptions", "consumers")
 
     def _nobody(self, verb: str, tag: str) -> None:
         said = f'{verb} with consumer-tag "{tag[:200]}"'

@@ -112,8 +112,8 @@ class ChannelUse:
         if verb not in REPLIES or not _waits(method):
             return
         tag = _text(method, "consumer_tag")
-        if self._questions.ask(speaker, verb, _bit(method, "no_ack"), tag, self._findings.limits.replay_commands):
-            self._findings.bounded("replay_commands", "methods that wait for an answer")
+        excess = self._questions.ask(speaker, verb, _bit(method, "no_ack"), tag, self._findings.limits.replay_commands)
+        if self._findings.bounded(excess, "replay_commands", "methods that wait for an answer"):
             self._late = True
             self.doubt_deliveries()
 

@@ -67,10 +67,11 @@ class Findings:
         if self.strict and self._first(rule, about):
             self.breach(rule, said, text, legal, code)
 
-    def bounded(self, limit: str, what: str) -> None:
-        """There is more of something than this limit lets us remember: a note, once per channel and speaker."""
-        if self._first(f"limits.{limit}", what):
+    def bounded(self, excess: bool, limit: str, what: str) -> bool:
+        """`excess`: there was more of something than this limit lets us remember.  A note, once per channel and speaker."""
+        if excess and self._first(f"limits.{limit}", what):
             self.note(f"limits.{limit}", f"more {what} than we remember: the oldest are not followed any more")
+        return excess
 
     def _first(self, rule: str, about: str) -> bool:
         told = self._told.setdefault(self.channel, set())

@@ -51,8 +51,8 @@ class DemarcationWitness:
             if cell.qpid is not None:
                 return
         demarcation.said(verb, command, id, cell)
-        if demarcation.bound(self._findings.limits.suspended_branches):
-            self._findings.bounded("suspended_branches", "suspended branches")
+        excess = demarcation.bound(self._findings.limits.suspended_branches)
+        self._findings.bounded(excess, "suspended_branches", "suspended branches")
 
     def _blame(self, verb: str, command: Command, cell: rows.Forbidden) -> None:
         words = self._demarcation.words(verb, command)

@@ -35,7 +35,6 @@ from amqp_sansio.tables.session import (
 from amqp_sansio.tables.transfer import ACQUIRE, RECIPIENT
 
 _COMPLETED: Final = "ranges of completed commands"
-_TRANSFERS: Final = "ranges of transfers"
 
 
 class StreamWitness:
@@ -154,8 +153,8 @@ class StreamWitness:
             self._findings.divergence(rule, "session.known-completed", text)
         if self._known is not None:
             self._known.update(ids)
-            if bound(self._known, book.next_id, self._findings.limits.ranges):
-                self._findings.bounded("ranges", _COMPLETED)
+            excess = bound(self._known, book.next_id, self._findings.limits.ranges)
+            self._findings.bounded(excess, "ranges", _COMPLETED)
 
     # The receiver's words.
 
@@ -251,13 +250,11 @@ class StreamWitness:
         return refused
 
     def _hold(self, book: Ids) -> None:
-        if book.bound(self._findings.limits.ranges):
-            self._doubt = True
-            self._findings.bounded("ranges", _COMPLETED)
+        excess = book.bound(self._findings.limits.ranges)
+        self._doubt = self._findings.bounded(excess, "ranges", _COMPLETED) or self._doubt
 
     def _bound(self, book: Settling) -> None:
-        if book.bound(self.next or 0, self._findings.limits.ranges):
-            self._findings.bounded("ranges", _TRANSFERS)
+        self._findings.bounded(book.bound(self.next or 0, self._findings.limits.ranges), "ranges", "ranges of transfers")
 
     def rolled_back(self) -> None:
         """The receiver rolled back a local transaction: what it accepted in it is to be settled anew, and nobody kept which."""
