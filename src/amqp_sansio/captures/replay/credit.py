@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import Rows, passed
 from amqp_sansio.ledger.credit import INFINITE, OCTET, WINDOW_MODE, CreditBook
 from amqp_sansio.ledger.subscriptions import Exhausted, Subscriptions
 from amqp_sansio.ledger.subscriptions import Subscription as Entry
@@ -98,7 +98,7 @@ class CreditLine:
         """Nothing more comes in the session."""
         for name, found in self.subscriptions.items():
             if found.stalled is not None:
-                self._tell(time, name, found, "end", stalled=_passed(found.stalled, time))
+                self._tell(time, name, found, "end", stalled=passed(found.stalled, time))
         self.forget()
 
     def forget(self) -> None:
@@ -119,7 +119,7 @@ class CreditLine:
         if since is None or self._exhausted(name):
             return None
         found.stalled = None
-        return _passed(since, time)
+        return passed(since, time)
 
     def _tell(
         self,
@@ -137,8 +137,3 @@ class CreditLine:
         mode = "window" if credit.mode == WINDOW_MODE else "credit"
         messages, octets = left or (credit.messages.available, credit.octets.available)
         self._rows.credit.append((time, *self._head, name, found.queue, event, unit, value, mode, messages, octets, stalled))
-
-
-def _passed(since: int, time: int) -> int | None:
-    """None where the capture's clock went back meanwhile."""
-    return time - since if time >= since else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from amqp_sansio.captures.replay.message import COMPLETE, DONE, OPEN, REFUSED, UNKNOWN, Message
-from amqp_sansio.captures.replay.rows import Rows, place
+from amqp_sansio.captures.replay.rows import Rows, passed, place
 from amqp_sansio.captures.tables import COMMANDS
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import MutableRangeSet, RangeSet
@@ -140,8 +140,7 @@ class Half:
         for id in found:
             row = self.commands.remove(id)
             row[C_COMPLETED] = time
-            passed = time - row[C_LAST]  # type: ignore[operator]
-            row[C_LATENCY] = passed if passed >= 0 else None
+            row[C_LATENCY] = passed(row[C_LAST], time)  # type: ignore[arg-type]
             row[C_OUTCOME] = DONE
             if row[RESULT_AT] is None and row[RESULT] is not None:
                 row[RESULT] = None

@@ -19,6 +19,11 @@ def place(table: Table, name: str) -> int:
     return table.said.index(name) - len(COMMON)
 
 
+def passed(since: int, time: int) -> int | None:
+    """The nanoseconds between; None where the capture's clock went back meanwhile."""
+    return time - since if time >= since else None
+
+
 class Rows:
     """Where rows of one connection collect.
 

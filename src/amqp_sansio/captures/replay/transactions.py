@@ -6,7 +6,7 @@ from typing import Final
 
 from amqp_sansio.captures.replay.half import Half
 from amqp_sansio.captures.replay.message import Message
-from amqp_sansio.captures.replay.rows import Rows
+from amqp_sansio.captures.replay.rows import Rows, passed
 from amqp_sansio.kernel.picking import ById
 from amqp_sansio.kernel.serials import RangeSet
 
@@ -89,9 +89,8 @@ class Transactions:
             self._deliveries.reopened(ending.accepted)
         else:
             self._deliveries.doubted(ending.accepted)
-        end, latency = ending.end, None
-        if time is not None and end is not None:
-            latency = time - end if time >= end else None
+        end = ending.end
+        latency = None if time is None or end is None else passed(end, time)
         begin = end if ending.begin is None else ending.begin
         counts = ending.transfers, ending.accepts
         self._rows.transactions.append((begin, *self._head, ending.number, end, time, latency, outcome, *counts))
