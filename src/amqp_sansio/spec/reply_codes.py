@@ -41,7 +41,7 @@ class ReplyCode(IntEnum):
     COMMAND_INVALID = 503
     """The method is not there, or not now."""
     CHANNEL_ERROR = 504
-    """The channel is not in a state in which this may be said."""
+    """The channel is not in a state in which this is legal."""
     UNEXPECTED_FRAME = 505
     """A frame came that does not belong here, such as a body without a header."""
     RESOURCE_ERROR = 506
@@ -55,7 +55,7 @@ class ReplyCode(IntEnum):
 
     @property
     def closes(self) -> str:
-        """What is over when it was said: "channel" (a soft error), "connection" (a hard one), or "" for success."""
+        """What the code ends: "channel" (a soft error), "connection" (a hard one), or "" for success."""
         return "channel" if self in _SOFT else "connection" if self != ReplyCode.REPLY_SUCCESS else ""
 
     @classmethod
