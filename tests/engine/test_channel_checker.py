@@ -246,6 +246,23 @@ def test_what_the_client_says_wants_a_capability_of_the_server(verb: str) -> Non
     assert not [each for each in notes(observe([*opening(ONE), *said("C", m(verb))])) if "capability" in each]
 
 
+@pytest.mark.parametrize("octets", [4999, 5000, 5001])
+def test_a_frame_is_as_large_as_was_agreed(octets: int) -> None:
+    found = observe([*opening(ONE, frame_max=5000), *said("C", PUBLISH, content(bytes(octets - 8)))])
+    assert broken(found) == (["C connection.tune-ok.frame-max"] if octets > 5000 else [])
+
+
+@pytest.mark.parametrize("octets", [4095, 4096, 4097])
+def test_no_frame_is_larger_than_4096_octets_before_tune(octets: int) -> None:
+    conversation = opening(ONE)
+    empty = len(frame(ONE, "connection.start", 0, server_properties={"k": ""}, mechanisms=("PLAIN",)))
+    properties = {"k": "x" * (octets - empty)}
+    conversation[1] = "S", frame(ONE, "connection.start", 0, server_properties=properties, mechanisms=("PLAIN",))
+    assert len(conversation[1][1]) == octets
+    assert broken(observe(conversation, strict=True)) == (["S frame.before-tune"] if octets > 4096 else [])
+    assert broken(observe(conversation)) == []
+
+
 @pytest.mark.parametrize(("number", "rule"), [(9, []), (10, []), (11, ["C connection.tune-ok.channel-max"])])
 def test_channel_max_as_the_highest_number(number: int, rule: list[str]) -> None:
     assert broken(observe([*opening(ONE, channels=10), *opened(ONE, number)])) == rule
@@ -269,6 +286,8 @@ def test_secrets_stay_hidden(dialect: Dialect[MethodCodec]) -> None:
     if dialect is ONE:
         conversation.append(("C", frame(ONE, "connection.update-secret", 0, new_secret=b"hush-3", reason="r")))
         conversation.append(("C", put_frame(1, 0, payload(ONE, "connection.update-secret", new_secret=b"hush-4") + b"x")))
+    # Which 0-8 and 0-9 have not: the client says it all the same.
+    conversation.append(("C", put_frame(1, 0, payload(ONE, "connection.update-secret", new_secret=b"hush-7"))))
     conversation.append(("C", put_frame(1, 0, payload(dialect, "connection.start-ok", response=b"hush-5") + b"x")))
     conversation.append(("C", put_frame(1, 0, payload(dialect, "connection.secure-ok", response=b"hush-6")[:-1])))
     for strict in (False, True):

@@ -135,7 +135,7 @@ def test_before_the_connection_is_open_there_are_small_methods_of_it_and_no_more
     for octets, rule in (
         (frame_method(1, ACK), "connection.handshake"),
         (frame_method(0, PUBLISH), "connection.handshake"),
-        (put_frame(1, 0, CLOSE + bytes(most - 3))[:20], "limits.handshake_octets"),
+        (frame_method(0, CLOSE + bytes(most - 3))[:20], "limits.handshake_octets"),
     ):
         read = reader(opening=True, most=1 << 20)
         read.receive(octets)
@@ -143,28 +143,53 @@ def test_before_the_connection_is_open_there_are_small_methods_of_it_and_no_more
         assert isinstance(wrong, Malformed)
         assert wrong.rule == rule
     read = reader(opening=True, most=1 << 20)
-    read.receive(put_frame(1, 0, CLOSE + bytes(most - 4)))
-    assert isinstance(read.next(), Assembly)
+    for size in (most - 5, most - 4):
+        read.receive(frame_method(0, CLOSE + bytes(size)))
+        assert isinstance(read.next(), Assembly)
     read.opened()
     read.receive(frame_method(1, ACK))
     assert isinstance(read.next(), Assembly)
 
 
-@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+@pytest.mark.parametrize("more", [-1, 0, 1])
 @pytest.mark.parametrize("limit", ["assembly_octets", "header_octets", "buffered_octets"])
-def test_a_content_costs_as_much_as_the_limits_say(limit: str, more: int) -> None:
+def test_a_content_costs_as_much_as_the_limits_say(limit: str, more: int, piece: int) -> None:
     """As much as the limit passes, one octet more does not."""
     held = len(PUBLISH) + 14 + 3
     value = {"assembly_octets": held, "header_octets": 14, "buffered_octets": held}[limit] - more
     read = reader(attrs.evolve(DEFAULT_LIMITS, **{limit: value}))
-    read.receive(b"".join(CONTENT) + frame_method(2, b"\0\x3c\0\x50"))
-    found = units(read)
+    octets = b"".join(CONTENT) + frame_method(2, b"\0\x3c\0\x50")
+    found: list[Assembly | Malformed] = []
+    for at in range(0, len(octets), piece):
+        read.receive(octets[at : at + piece])
+        found += units(read)
     wrong = [unit.rule for unit in found if isinstance(unit, Malformed)]
-    assert wrong == ([f"limits.{limit}"] if more else [])
+    assert wrong == ([f"limits.{limit}"] if more > 0 else [])
     assert isinstance(found[-1], Assembly)
 
 
-@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("size", [4095, 4096, 4097])
+def test_a_frame_is_as_large_as_was_agreed(size: int) -> None:
+    """All of it counts; one that is larger is refused before its octets are waited for."""
+    read = reader()
+    octets = put_frame(1, 1, ACK + bytes(size - 8 - len(ACK)))
+    read.receive(octets[:20])
+    first = units(read)
+    assert [unit.rule for unit in first if isinstance(unit, Malformed)] == ["connection.tune-ok.frame-max"] * (size > 4096)
+    read.receive(octets[20:])
+    assert len(units(read)) == (size <= 4096)
+
+
+@pytest.mark.parametrize("empty", [15, 16, 17])
+def test_so_many_bodies_without_octets_may_come(empty: int) -> None:
+    read = reader()
+    read.receive(CONTENT[0] + CONTENT[1] + put_frame(3, 1, b"") * empty + CONTENT[2])
+    found = [unit.rule if isinstance(unit, Malformed) else unit.body for unit in units(read)]
+    assert found == (["limits.empty_frames"] if empty > DEFAULT_LIMITS.empty_frames else [b"abc"])
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3])
 def test_as_many_contents_are_under_way_as_channels_are_agreed_to(channels: int) -> None:
     read = reader(Limits(channels=channels))
     read.receive(frame_method(1, PUBLISH) + frame_method(2, PUBLISH))

@@ -14,6 +14,11 @@ SECRET_VERBS: Final = frozenset([*[control.VERB for control in (StartOk, Secure,
 """Words of class connection whose octets hold what nobody should see."""
 
 
+def _secret(verb: str) -> bool:
+    """Whether a word of class connection may hold a secret; one without a name may be another version's."""
+    return verb in SECRET_VERBS or (verb.startswith("connection.") and verb[-1].isdigit())
+
+
 class HeaderSeen(Value):
     """A protocol header: `octets` as sent, `version` such as "0-10", None when nobody knows it."""
 
@@ -45,7 +50,7 @@ class ControlSeen(Value):
         self.complete: Final = complete
 
     def _show(self, name: str) -> str:
-        if name == "payload" and self.verb in SECRET_VERBS:
+        if name == "payload" and _secret(self.verb):
             return f"<{len(self.payload)} octets>"
         return super()._show(name)
 
