@@ -67,7 +67,7 @@ class Parsed:
             self._order = np.argsort(every, kind="stable")
             every = every[self._order]
         self._row = every
-        self._chosen: NDArray[np.bool_] | None = None
+        self._chosen: Ints | None = None
         self._numbers: list[Ints] | None = None
 
     def __len__(self) -> int:
@@ -76,16 +76,15 @@ class Parsed:
     def keep(self, chosen: NDArray[np.bool_]) -> None:
         """Only these rows, from now on."""
         assert self._chosen is None
-        self._chosen = chosen
-        self._row = self._row[chosen]
+        self._chosen = np.flatnonzero(chosen)
+        self._row = self._row[self._chosen]
 
     def strangers(self, ports: Sequence[int]) -> NDArray[np.bool_]:
         """Which rows are of what cannot be AMQP, as far as these records show it (see `strangers`)."""
-        keys, sports, dports, sequences, flags, lengths = [
-            self.column(name).to_numpy().astype(np.int64, copy=False)
-            for name in ("connection", "sport", "dport", "seq", "flags", "length")
-        ]
-        begin = self._found.start[self._row] + self._whole([_number(part, "begin") for part in self._parts])
+        fields = "source", "target", "sequence", "flags", "begin", "stop"
+        sports, dports, sequences, flags, begin, stop = map(self._field, fields)
+        keys, lengths = self._keys(), stop - begin
+        begin = self._found.start[self._row] + begin
         heads = words(gathered(self._octets, begin, HEAD_OCTETS), 0, ">u4")
         # By 16 bits of the key, which takes no comparisons: connections that share them count as none, where they meet.
         order = np.argsort(keys.astype(np.uint16), kind="stable")
@@ -103,9 +102,12 @@ class Parsed:
         """One column of `packets_schema.PACKETS`, or of `payloads.PLACES`."""
         if name in _NUMBERS:
             kind, width = _NUMBERS[name]
-            field = _OF_PORTS[name]
-            return pa.array(self._whole([_number(part, field) for part in self._parts]).astype(width), kind)
+            return pa.array(self._field(_OF_PORTS[name]).astype(width), kind)
         return _MAKERS[name](self)
+
+    def _field(self, name: str) -> Ints:
+        """One field of `Ports` as a column."""
+        return self._whole([_number(part, name) for part in self._parts])
 
     def _whole(self, parts: list[Ints]) -> Ints:
         """A column of numbers out of the parts, in the order of the file; 0 in what is wrong."""
@@ -125,7 +127,7 @@ class Parsed:
         column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts) if parts else pa.array([], kind)
         if self._order is not None:
             column = column.take(pa.array(self._order))
-        return column if self._chosen is None else column.filter(pa.array(self._chosen))
+        return column if self._chosen is None else column.take(pa.array(self._chosen))
 
     def _captures(self) -> pa.Array:
         return pa.repeat(pa.scalar(self._capture, pa.string()), len(self))
@@ -139,7 +141,8 @@ class Parsed:
     def _times(self) -> pa.Array:
         return pa.array(self._found.time[self._row])
 
-    def _connections(self) -> pa.Array:
+    def _keys(self) -> Ints:
+        """The numbers of their connections."""
         if self._numbers is None:
             self._numbers = [
                 np.zeros(len(group.row), np.int64)
@@ -147,7 +150,10 @@ class Parsed:
                 else connections(group.source, said.source, group.target, said.target)
                 for group, said in self._parts
             ]
-        return pa.array(self._whole(self._numbers))
+        return self._whole(self._numbers)
+
+    def _connections(self) -> pa.Array:
+        return pa.array(self._keys())
 
     def _sources(self) -> pa.Array:
         return self._texts([group.source for group, _ in self._parts])
@@ -166,8 +172,7 @@ class Parsed:
         if not count:
             return pa.array([], pa.binary())
         start = self._found.start[self._row]
-        begin = start + self._whole([_number(part, "begin") for part in self._parts])
-        stop = start + self._whole([_number(part, "stop") for part in self._parts])
+        begin, stop = start + self._field("begin"), start + self._field("stop")
         first = int(begin[0])
         offsets = np.empty(2 * count, np.int32)
         offsets[0::2] = begin - first
@@ -177,11 +182,10 @@ class Parsed:
         return every.take(pa.array(np.arange(0, 2 * count - 1, 2, dtype=np.int32)))
 
     def _starts(self) -> pa.Array:
-        begin = self._whole([_number(part, "begin") for part in self._parts])
-        return pa.array((self._found.start - self._found.at)[self._row] + begin, pa.int32())
+        return pa.array((self._found.start - self._found.at)[self._row] + self._field("begin"), pa.int32())
 
     def _lengths(self) -> pa.Array:
-        return pa.array(self._whole([_number(part, "stop") - _number(part, "begin") for part in self._parts]), pa.int32())
+        return pa.array(self._field("stop") - self._field("begin"), pa.int32())
 
     def _notes(self) -> pa.Array:
         if not len(self._wrong) and all(said is not None for _, said in self._parts):
@@ -192,7 +196,7 @@ class Parsed:
         column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
         if self._order is not None:
             column = column.take(pa.array(self._order))
-        return column if self._chosen is None else column.filter(pa.array(self._chosen))
+        return column if self._chosen is None else column.take(pa.array(self._chosen))
 
 
 _MAKERS: Final[dict[str, Callable[[Parsed], pa.Array]]] = {

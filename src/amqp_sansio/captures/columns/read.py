@@ -15,7 +15,7 @@ from amqp_sansio.captures.splits import SPLIT_OCTETS, Split, SplitError, over_sp
 from amqp_sansio.captures.stretches import Stretch
 from amqp_sansio.captures.tunnels import LeftOut
 
-BATCH_ROWS: Final = 10_000
+BATCH_ROWS: Final = 20_000
 """Records of one batch at most; they come of one stretch, so that STRETCH_OCTETS bounds its octets."""
 
 
