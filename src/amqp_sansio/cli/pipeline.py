@@ -163,11 +163,13 @@ def run_here(captures: Sequence[str], out: str, plan: ReplayOptions, file_octets
     """
     try:
         from amqp_sansio.captures.columns.compact import FILE_OCTETS
+        from amqp_sansio.captures.columns.lean import without_pandas
         from amqp_sansio.captures.columns.local import run
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in _TABLES:
             raise
         raise PipelineError(f"tables need {error.name}: pip install 'amqp-sansio[tables]'") from error
+    without_pandas()
     progress: Final = Progress()
     try:
         return run(captures, out, plan, progress.octets, FILE_OCTETS if file_octets is None else file_octets)
